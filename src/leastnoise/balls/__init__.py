@@ -1,0 +1,1 @@
+"""Rigorous arithmetic on python-flint: every result is an enclosure, every rounding is outward."""

@@ -1,0 +1,51 @@
+"""Balls of python-flint: precision, exact numbers in, outward floats out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from threading import RLock
+
+from flint import arb, ctx, fmpq, fmpz
+
+# python-flint keeps its precision in a process-wide context: one proof at a time.
+_LOCK = RLock()
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Evaluate balls with `bits` bits inside the block; other threads wait.
+
+    >>> with precision(200):
+    ...     ball(Fraction(1, 3)).rad() < ball(Fraction(1, 10**55))
+    True
+    """
+    with _LOCK, ctx.workprec(bits):
+        yield
+
+
+def ball(number: Fraction | int) -> arb:
+    """Return the ball that encloses `number` at the current precision."""
+    fraction = Fraction(number)
+    return arb(fmpq(fmpz(fraction.numerator), fmpz(fraction.denominator)))
+
+
+def float_below(x: arb) -> float:
+    """Return a float that is certainly at most every point of `x`; −inf if there is none.
+
+    `float(x.lower())` rounds to nearest, so one step down follows unless it is certainly below.
+    """
+    return 0.0 - float_above(-x)  # 0 − 0, so that an exact zero has no sign
+
+
+def float_above(x: arb) -> float:
+    """Return a float that is certainly at least every point of `x`; +inf if there is none."""
+    if not x.is_finite():
+        return math.inf
+    candidate = float(x.upper())
+    while math.isfinite(candidate) and not x <= arb(candidate):
+        candidate = math.nextafter(candidate, math.inf)
+    return candidate
+

@@ -1,0 +1,77 @@
+"""The exceptions of leastnoise. Each carries its fields; none ever carries data.
+
+Two branches, which the command line maps to exit codes: `InvalidInput` (2: an argument, a spec or
+a file is malformed) and `Refused` (1: the request is well-formed, but the answer is no).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.guarantees.interval import Interval
+
+
+class LeastnoiseError(Exception):
+    """Base of every error that leastnoise raises on purpose."""
+
+
+class InvalidInput(LeastnoiseError, ValueError):
+    """Malformed input: nothing was computed, spent or written."""
+
+
+class InvalidArgument(InvalidInput):
+    """One argument is outside its range; says what was expected, what came, and what to do."""
+
+    def __init__(self, *, name: str, value: object, expected: str, hint: str = "") -> None:
+        self.name = name
+        self.value = value
+        self.expected = expected
+        self.hint = hint
+        super().__init__(f"Expected {expected}, got {name}={value}.{' ' if hint else ''}{hint}")
+
+
+class SpecError(InvalidInput):
+    """A release spec has one or more problems; all of them are listed, each with its key."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {key}: {message}" for key, message in self.problems)
+        noun = "problem" if len(self.problems) == 1 else "problems"
+        super().__init__(f"The spec has {len(self.problems)} {noun}:\n{lines}")
+
+
+class SourceError(InvalidInput):
+    """A file is missing, unreadable, or not of the declared kind. Never quotes what it holds."""
+
+
+class Refused(LeastnoiseError):
+    """A well-formed request that leastnoise won't fulfil, because it can't be proved or met."""
+
+
+class NotApplicable(Refused):
+    """A noise family can't serve this query or budget."""
+
+    def __init__(self, *, family: str, why: str) -> None:
+        self.family = family
+        self.why = why
+        super().__init__(f"{family} does not apply: {why}")
+
+
+class NotCertified(Refused):
+    """The guarantee could not be proved; `interval` encloses the delta that was found instead."""
+
+    def __init__(self, *, interval: Interval | None, why: str) -> None:
+        self.interval = interval
+        self.why = why
+        super().__init__(why)
+
+
+class CertificateRejected(Refused):
+    """A certificate says something that is false, unknown to this version, or not proved."""
+
+
+class RandomnessError(LeastnoiseError):
+    """Sampling could not finish (a precision cap was met); nothing was published."""

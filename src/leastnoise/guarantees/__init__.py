@@ -1,0 +1,9 @@
+"""What is promised: the budget, the sensitivity, and the intervals in which answers come.
+
+| API | symbol | meaning |
+|---|---|---|
+| `Budget.epsilon` | ε | log of the largest likelihood ratio |
+| `Budget.delta` | δ | probability allowed outside that ratio |
+| `Sensitivity.bound` | Δ | largest shift of the query between neighbours |
+| `Interval` | [lo, hi] | an enclosure, rounded outward |
+"""

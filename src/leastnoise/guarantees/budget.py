@@ -1,0 +1,57 @@
+"""The privacy budget (epsilon, delta), exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, decimal_text, exact
+
+MAX_EPSILON = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """An (epsilon, delta) differential-privacy budget.
+
+    For neighbouring inputs and every set of outputs S, P(S) <= e^epsilon Q(S) + delta (Dwork &
+    Roth 2014, Definition 2.4). Both are given as anything that `exact` takes and kept as Fractions.
+
+    Raises InvalidArgument unless 0 <= epsilon <= 100,000, 0 <= delta < 1 and not both are 0.
+
+    >>> Budget(epsilon="1", delta=1e-5)
+    Budget(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, *, epsilon: Exact, delta: Exact = 0) -> None:
+        object.__setattr__(self, "epsilon", exact(epsilon, name="epsilon"))
+        object.__setattr__(self, "delta", exact(delta, name="delta"))
+        if not 0 <= self.epsilon <= MAX_EPSILON:
+            raise InvalidArgument(
+                name="epsilon",
+                value=decimal_text(self.epsilon),
+                expected=f"0 <= epsilon <= {MAX_EPSILON:,}",
+                hint="Common budgets lie between 0.1 and 10.",
+            )
+        if not 0 <= self.delta < 1:
+            raise InvalidArgument(
+                name="delta",
+                value=decimal_text(self.delta),
+                expected="0 <= delta < 1",
+                hint="Did you mean a percentage?" if self.delta >= 1 else "It is a probability.",
+            )
+        if self.epsilon == 0 and self.delta == 0:
+            raise InvalidArgument(
+                name="epsilon",
+                value="0 with delta=0",
+                expected="epsilon > 0 or delta > 0",
+                hint="No finite noise hides a query perfectly.",
+            )
+
+    def share(self, fraction: Fraction) -> Budget:
+        """Return `fraction` of both parts, exactly."""
+        return Budget(epsilon=self.epsilon * fraction, delta=self.delta * fraction)

@@ -1,0 +1,103 @@
+"""Exact numbers in: what a user writes is what is proved.
+
+A `str` is the decimal (or ratio) that it spells, an `int` is itself, a `float` is the decimal that
+prints, `Fraction(repr(x))`, never its binary value: `0.1` means 1/10.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral
+
+from leastnoise.errors import InvalidArgument
+
+Exact = str | int | float | Decimal | Fraction
+"""What a privacy number may be given as."""
+
+# Magnitudes are kept inside the range of normal floats, so that every later conversion is safe,
+# and a text like "1e999999999" can't make Python build a number of a gigabyte.
+LARGEST = Fraction(10) ** 300
+SMALLEST = 1 / LARGEST
+_MAX_CHARACTERS = 800
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?")
+_RATIO = re.compile(r"[+-]?\d+/\d+")
+
+
+def exact(value: Exact, *, name: str) -> Fraction:
+    """Return `value` as the Fraction that it spells.
+
+    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio, for inf and
+    NaN, and for magnitudes outside [1e-300, 1e300] (0 is allowed).
+
+    >>> exact("1e-5", name="delta")
+    Fraction(1, 100000)
+    >>> exact(0.1, name="epsilon")
+    Fraction(1, 10)
+    """
+    number = _parse(value, name=name)
+    if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
+        raise InvalidArgument(name=name, value=_short(value), expected=f"1e-300 <= |{name}| <= 1e300")
+    return number
+
+
+def _parse(value: Exact, *, name: str) -> Fraction:
+    if isinstance(value, bool):
+        raise InvalidArgument(name=name, value=value, expected="a number")
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Integral):
+        return Fraction(int(value))
+    if isinstance(value, float):  # numpy.float64 is one; its own repr is not a number
+        if not math.isfinite(value):
+            raise InvalidArgument(name=name, value=value, expected=f"a finite {name}")
+        return Fraction(float.__repr__(value))
+    text = str(value).strip() if isinstance(value, (str, Decimal)) else ""
+    if len(text) <= _MAX_CHARACTERS:
+        if _DECIMAL.fullmatch(text):
+            return Fraction(text)
+        if _RATIO.fullmatch(text) and int(text.split("/")[1]) != 0:
+            return Fraction(text)
+    if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
+        raise InvalidArgument(name=name, value=text, expected=f"a finite {name}")
+    raise InvalidArgument(
+        name=name,
+        value=_short(value),
+        expected="a decimal number",
+        hint=f"Write {name} like 0.5 or 1e-5.",
+    )
+
+
+def _short(value: object) -> str:
+    text = str(value) if isinstance(value, str) else repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def decimal_text(number: Fraction) -> str:
+    """Return a short text that `exact` reads back as `number`: a decimal where one ends.
+
+    >>> decimal_text(Fraction(1, 100000)), decimal_text(Fraction(5, 2)), decimal_text(Fraction(1, 3))
+    ('1e-5', '2.5', '1/3')
+    """
+    twos, fives, rest = _valuation(number.denominator)
+    if rest != 1:
+        return f"{number.numerator}/{number.denominator}"
+    places = max(twos, fives)
+    digits = str(abs(number.numerator) * 10**places // number.denominator)
+    padded = digits.rjust(places + 1, "0")
+    plain = f"{padded[:-places]}.{padded[-places:]}" if places else padded
+    stripped = digits.rstrip("0") or "0"
+    scientific = f"{stripped}e{len(digits) - len(stripped) - places}"
+    sign = "-" if number < 0 else ""
+    return sign + (scientific if len(plain) > 6 and len(scientific) < len(plain) else plain)
+
+
+def _valuation(denominator: int) -> tuple[int, int, int]:
+    """Return the exponents of 2 and 5 in `denominator`, and what is left of it."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return twos, fives, rest

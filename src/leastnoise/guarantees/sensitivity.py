@@ -1,0 +1,96 @@
+"""How far one person can move a query: the set of shifts that the noise must hide.
+
+| API | symbol | meaning |
+|---|---|---|
+| `L2(bound)` | Δ₂ | max ‖q(D) − q(D′)‖₂ over neighbours D, D′ |
+| `L1(bound)` | Δ₁ | max ‖q(D) − q(D′)‖₁ |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, final
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
+
+Norm = Literal["l1", "l2"]
+
+
+class Sensitivity(ABC):
+    """A set of shifts, described by the smallest ball of each norm that is known to hold it."""
+
+    kind: ClassVar[str]
+    bound: Fraction
+
+    @abstractmethod
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """Return the radius of the `norm` ball of R^dimension that holds every shift.
+
+        The ball must touch the set, so that a guarantee at this radius is neither weaker nor
+        stronger than one for the set. None: no such radius follows from what is declared.
+        """
+
+
+@final
+@dataclass(frozen=True)
+class L2(Sensitivity):
+    """All shifts v with ‖v‖₂ <= bound. Raises InvalidArgument unless bound > 0 and finite.
+
+    >>> L2("1.5").bound
+    Fraction(3, 2)
+    """
+
+    kind: ClassVar[str] = "l2"
+    bound: Fraction
+
+    def __init__(self, bound: Exact) -> None:
+        object.__setattr__(self, "bound", _positive(bound))
+
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `Sensitivity.radius`; for one coordinate all norms agree."""
+        return self.bound if norm == "l2" or dimension == 1 else None
+
+
+@final
+@dataclass(frozen=True)
+class L1(Sensitivity):
+    """All shifts v with ‖v‖₁ <= bound. Raises InvalidArgument unless bound > 0 and finite.
+
+    ‖v‖₂ <= ‖v‖₁, with equality along an axis, so L1(b) also has the l2 radius b.
+    """
+
+    kind: ClassVar[str] = "l1"
+    bound: Fraction
+
+    def __init__(self, bound: Exact) -> None:
+        object.__setattr__(self, "bound", _positive(bound))
+
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `Sensitivity.radius`."""
+        del norm, dimension
+        return self.bound
+
+
+SENSITIVITIES: dict[str, type[L1] | type[L2]] = {kind.kind: kind for kind in (L2, L1)}
+"""Every kind by the name that the command line and certificates use."""
+
+
+def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
+    """Return the sensitivity that `kind` names; raises InvalidArgument for an unknown kind."""
+    return SENSITIVITIES[_validate.one_of(kind, tuple(SENSITIVITIES), name="norm")](bound)
+
+
+def _positive(bound: Exact) -> Fraction:
+    number = exact(bound, name="sensitivity")
+    if number <= 0:
+        raise InvalidArgument(
+            name="sensitivity",
+            value=str(bound)[:40],
+            expected="sensitivity > 0",
+            hint="It is the most that one person can change the query.",
+        )
+    return number

@@ -1,0 +1,90 @@
+"""What every noise law is: parameters, density and moments; no randomness and no privacy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from leastnoise.guarantees.sensitivity import Norm
+
+
+class Shape(StrEnum):
+    """The mathematical form that decides how delta is computed and proved."""
+
+    GAUSSIAN = "gaussian"  # closed form in the l2 shift
+    LAPLACE_PRODUCT = "laplace-product"  # closed form in the l1 shift
+    SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
+
+
+class Noise(ABC):
+    """A centred noise law on R^dimension; frozen, compared by value.
+
+    `scale` multiplies the noise. It is exact: a str or a float is the decimal that it prints.
+    `norm` names the ball of shifts against which the law is private.
+    """
+
+    name: ClassVar[str]
+    shape: ClassVar[Shape]
+    norm: ClassVar[Norm]
+    dimension: int
+    scale: Fraction
+
+    @classmethod
+    @abstractmethod
+    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+        """Return why no member of the family can serve, or None if one can."""
+
+    @abstractmethod
+    def scaled(self, factor: Exact) -> Self:
+        """Return the law of factor · X."""
+
+    @abstractmethod
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return log f(x) for points x of shape (..., dimension), as shape (...)."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Var X_i, the same for every coordinate i."""
+
+    @property
+    @abstractmethod
+    def mean_abs(self) -> float:
+        """E|X_i|, the same for every coordinate i."""
+
+    @property
+    def mse(self) -> float:
+        """E‖X‖₂² = dimension · variance."""
+        return self.dimension * self.variance
+
+    @property
+    def mae(self) -> float:
+        """E‖X‖₁ = dimension · mean_abs."""
+        return self.dimension * self.mean_abs
+
+
+def positive_scale(scale: Exact) -> Fraction:
+    """Return `scale` exactly; raises InvalidArgument unless it is positive and finite."""
+    number = exact(scale, name="scale")
+    if number <= 0:
+        raise InvalidArgument(name="scale", value=str(scale)[:40], expected="scale > 0")
+    return number
+
+
+def whole_dimension(dimension: int, *, least: int, family: str) -> int:
+    """Return `dimension`; raises InvalidArgument below the `least` that the family has."""
+    if _validate.dimension(dimension) < least:
+        raise InvalidArgument(
+            name="dimension", value=dimension, expected=f"dimension >= {least} for {family}"
+        )
+    return dimension

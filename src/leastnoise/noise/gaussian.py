@@ -1,0 +1,70 @@
+"""Gaussian noise (Balle & Wang 2018 for its exact privacy)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from leastnoise.guarantees.sensitivity import Norm
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Noise):
+    """N(0, scale² I) on R^dimension. notation: σ = scale, d = dimension.
+
+    Private against l2 shifts: δ(ε) = Φ(Δ/2σ − εσ/Δ) − e^ε Φ(−Δ/2σ − εσ/Δ) (Balle & Wang 2018,
+    Theorem 8), positive for every ε, so it is never purely private (δ = 0).
+
+    >>> Gaussian(scale=2, dimension=3).mse
+    12.0
+    """
+
+    name: ClassVar[str] = "gaussian"
+    shape: ClassVar[Shape] = Shape.GAUSSIAN
+    norm: ClassVar[Norm] = "l2"
+    scale: Fraction
+    dimension: int = 1
+
+    def __init__(self, *, scale: Exact, dimension: int = 1) -> None:
+        object.__setattr__(self, "scale", positive_scale(scale))
+        checked = whole_dimension(dimension, least=1, family=self.name)
+        object.__setattr__(self, "dimension", checked)
+
+    @classmethod
+    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+        """See `Noise.why_not`."""
+        del dimension
+        return "delta=0 is impossible for a Gaussian at any scale" if delta == 0 else None
+
+    def scaled(self, factor: Exact) -> Self:
+        """See `Noise.scaled`."""
+        return type(self)(
+            scale=self.scale * exact(factor, name="factor"), dimension=self.dimension
+        )
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """−‖x‖²/2σ² − d ln(σ√2π); see `Noise.log_density`."""
+        sigma = float(self.scale)
+        squares = np.sum((np.asarray(x, dtype=float) / sigma) ** 2, axis=-1)
+        return -squares / 2 - self.dimension * (math.log(sigma) + math.log(2 * math.pi) / 2)
+
+    @property
+    def variance(self) -> float:
+        """σ²."""
+        return float(self.scale) ** 2
+
+    @property
+    def mean_abs(self) -> float:
+        """σ√(2/π)."""
+        return float(self.scale) * math.sqrt(2 / math.pi)

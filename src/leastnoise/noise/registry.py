@@ -1,0 +1,18 @@
+"""Every noise family by the name that the command line and certificates use."""
+
+from __future__ import annotations
+
+from leastnoise import _validate
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+
+FAMILIES: dict[str, type[Noise]] = {
+    family.name: family for family in (Gaussian, Laplace, SphericalLaplace)
+}
+
+
+def family_named(name: str) -> type[Noise]:
+    """Return the family called `name`; raises InvalidArgument, naming the nearest one."""
+    return FAMILIES[_validate.one_of(name, tuple(FAMILIES), name="noise")]
