@@ -1,0 +1,1 @@
+"""The smallest scale of a family that meets a budget: found in floats, proved in balls."""

@@ -1,0 +1,85 @@
+"""Smallest scales in floats, for a worst shift of 1: one function a shape.
+
+Each returns a scale s >= the exact minimum s*, to the accuracy of the float δ(ε) (about 1e-13
+relative); whether it really is private is for `certify` to say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from leastnoise.analysis import gaussian, spherical_laplace
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.base import Shape
+from leastnoise.numerics.roots import IncreasingRoot
+
+# Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
+_ROOT = IncreasingRoot(tolerance=4e-13)
+
+# Below this excess over ε (relative to ε) the pure guarantee is within 1e-9 of the minimum.
+_PURE = 5e-10
+
+
+def unit_scale(shape: Shape, *, dimension: int, budget: Budget) -> Fraction:
+    """Return the smallest scale at which a law of `shape` hides a shift of length 1.
+
+    Exact if it is the pure one, 1/ε; otherwise a float's value, on the private side of the root.
+    Raises Refused if there is none (a Gaussian at δ = 0 has none).
+    """
+    return _SEARCHES[shape](dimension, budget)
+
+
+def _gaussian(dimension: int, budget: Budget) -> Fraction:
+    del dimension
+    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+
+    def over(log_mu: float) -> float:
+        return gaussian.log_delta(shift_ratio=math.exp(log_mu), epsilon=epsilon) - log_target
+
+    # Guess: the privacy loss exceeds ε by about t standard deviations, where e^(−t²/2) ~ 2δ; for
+    # tiny ε rather δ ~ μ/√(2π).
+    t = math.sqrt(max(0.0, -2 * (log_target + math.log(2))))
+    guess = max(2 * epsilon / (t + math.hypot(t, math.sqrt(2 * epsilon)) + 1e-300), 1e-300)
+    guess = max(guess, 2.5 * math.exp(log_target))
+    return Fraction(math.exp(-_ROOT.find(over, guess=math.log(guess))))
+
+
+def _laplace(dimension: int, budget: Budget) -> Fraction:
+    """1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2)."""
+    del dimension
+    if budget.delta == 0:
+        return 1 / budget.epsilon
+    return Fraction(1 / (float(budget.epsilon) - 2 * math.log1p(-float(budget.delta))))
+
+
+def _spherical_laplace(dimension: int, budget: Budget) -> Fraction:
+    if budget.delta == 0:
+        return 1 / budget.epsilon
+    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+
+    def over(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        return (
+            spherical_laplace.log_delta(dimension=dimension, epsilon=epsilon, excess=excess)
+            - log_target
+        )
+
+    if epsilon > 0 and over(math.log(_PURE * epsilon)) > 0:
+        return 1 / budget.epsilon
+    # Guess: the variance of the Gaussian that meets the budget, but no less than near the pure one.
+    sigma = float(_gaussian(dimension, budget)) / math.sqrt(dimension + 1)
+    guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
+    return Fraction(1 / (epsilon + math.exp(_ROOT.find(over, guess=math.log(guess)))))
+
+
+_SEARCHES: dict[Shape, Callable[[int, Budget], Fraction]] = {
+    Shape.GAUSSIAN: _gaussian,
+    Shape.LAPLACE_PRODUCT: _laplace,
+    Shape.SPHERICAL_LAPLACE: _spherical_laplace,
+}
+
+
+def _log(number: Fraction) -> float:
+    return math.log(number.numerator) - math.log(number.denominator)

@@ -1,0 +1,223 @@
+"""A certificate: the statement that a noise law meets a budget, and how to prove it again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Self, final
+
+from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.strict_json import (
+    exact_fields,
+    number,
+    number_text,
+    parse_object,
+    typed,
+)
+from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import Sensitivity, sensitivity_of_kind
+from leastnoise.noise.base import Noise
+from leastnoise.noise.registry import family_named
+
+VERSION = 1
+ASSUMPTIONS = (
+    "Between neighbouring inputs the query moves by at most the stated sensitivity.",
+    "AES-256-CTR keyed by the operating system can't be told from fair bits.",
+    "Running time and memory use are not observed.",
+)
+_FIELDS = (
+    "kind", "version", "epsilon", "delta", "noise", "dimension", "sensitivity", "compositions",
+    "sampling_rate", "delta_interval", "grid", "assumptions",
+)  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """The statement: v ↦ v + noise is (epsilon, delta)-private for every shift in `sensitivity`.
+
+    `delta` encloses the smallest δ for which that holds at ε = budget.epsilon. `grid`, if it is
+    there, is the lattice to which the sum is rounded; rounding is post-processing and costs no
+    privacy (theory/release.md §1). The statement is about one release, without subsampling.
+
+    Not promised: anything about a query whose sensitivity is larger than declared; see
+    `assumptions`.
+
+    >>> from leastnoise.guarantees.sensitivity import L2
+    >>> from leastnoise.noise.gaussian import Gaussian
+    >>> claim = Certificate.prove(
+    ...     budget=Budget(epsilon="1", delta="1e-5"),
+    ...     noise=Gaussian(scale="3.7307", dimension=7),
+    ...     sensitivity=L2(1),
+    ... )
+    >>> claim.delta.certainly_at_most(Fraction(1, 100000))
+    True
+    """
+
+    budget: Budget
+    noise: Noise
+    sensitivity: Sensitivity
+    delta: Interval
+    grid: Fraction | None = None
+    compositions: int = field(default=1, init=False)
+    sampling_rate: Fraction = field(default=Fraction(1), init=False)
+    assumptions: tuple[str, ...] = field(default=ASSUMPTIONS, init=False)
+    version: int = field(default=VERSION, init=False)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates that are released together."""
+        return self.noise.dimension
+
+    @classmethod
+    def prove(cls, *, budget: Budget, noise: Noise, sensitivity: Sensitivity) -> Self:
+        """Return the certificate; raises NotCertified (with an enclosure of δ) if it is not proved.
+
+        Raises NotApplicable if the sensitivity isn't known in the noise's norm.
+        """
+        proved = prove_delta(noise, sensitivity, budget.epsilon)
+        interval = proved.interval
+        if not proved.certainly_at_most(budget.delta):
+            raise NotCertified(
+                interval=interval,
+                why=f"Not proved: {noise.name} noise of this scale has delta in "
+                f"[{interval.lower:.6g}, {interval.upper:.6g}] at epsilon="
+                f"{decimal_text(budget.epsilon)}, asked was {decimal_text(budget.delta)}.",
+            )
+        return cls(budget=budget, noise=noise, sensitivity=sensitivity, delta=interval)
+
+    def verify(self) -> Interval:
+        """Prove the statement again from its fields; return a fresh enclosure of δ.
+
+        Raises CertificateRejected, with the reason, if any part of it is false or not proved.
+        """
+        self._check_grid()
+        try:
+            proved = prove_delta(self.noise, self.sensitivity, self.budget.epsilon)
+        except NotApplicable as error:
+            raise CertificateRejected(str(error)) from error
+        fresh = proved.interval
+        if not proved.certainly_at_most(self.budget.delta):
+            raise CertificateRejected(
+                f"The noise has delta in [{fresh.lower:.6g}, {fresh.upper:.6g}] at epsilon="
+                f"{decimal_text(self.budget.epsilon)}; the certificate claims "
+                f"{decimal_text(self.budget.delta)}."
+            )
+        if proved.certainly_outside(self.delta):
+            raise CertificateRejected("delta_interval does not contain the true delta.")
+        return fresh
+
+    def _check_grid(self) -> None:
+        if self.grid is None:
+            return
+        numerator, denominator = self.grid.numerator, self.grid.denominator
+        if numerator <= 0 or numerator & (numerator - 1) or denominator & (denominator - 1):
+            raise CertificateRejected("grid is not a power of two.")
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text; every number is exact (a decimal or a hex float)."""
+        return json.dumps(self.to_record(), indent=2)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {
+            "kind": "certificate",
+            "version": self.version,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "noise": {
+                "name": self.noise.name,
+                "parameters": {"scale": number_text(self.noise.scale)},
+            },
+            "dimension": self.dimension,
+            "sensitivity": {
+                "kind": self.sensitivity.kind,
+                "bound": decimal_text(self.sensitivity.bound),
+            },
+            "compositions": self.compositions,
+            "sampling_rate": decimal_text(self.sampling_rate),
+            "delta_interval": [self.delta.lower.hex(), self.delta.upper.hex()],
+            "grid": None if self.grid is None else number_text(self.grid),
+            "assumptions": list(self.assumptions),
+        }
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read what `to_json` wrote. It is well-formed then, but not yet verified.
+
+        Raises CertificateRejected for unknown, missing or duplicate fields, wrong types, values
+        outside their range and unknown versions; InvalidInput if it isn't JSON.
+        """
+        return cls.from_record(parse_object(text))
+
+    @classmethod
+    def from_record(cls, record: object) -> Certificate:
+        """Read what `to_record` gave; see `from_json`."""
+        fields = exact_fields(record, _FIELDS, where="certificate")
+        check_header(fields, kind="certificate")
+        _check_fixed(fields)
+        try:
+            return cls(
+                budget=budget_of(fields),
+                noise=_noise_of(fields),
+                sensitivity=_sensitivity_of(fields["sensitivity"]),
+                delta=_interval_of(fields["delta_interval"]),
+                grid=None if fields["grid"] is None else number(fields["grid"], where="grid"),
+            )
+        except ValueError as error:  # every InvalidArgument is one
+            raise CertificateRejected(str(error)) from error
+
+
+def check_header(fields: dict[str, Any], *, kind: str) -> None:
+    """Refuse other kinds of record and versions that this code doesn't know."""
+    if fields["kind"] != kind:
+        raise CertificateRejected(f"Expected a {kind}, got {str(fields['kind'])[:40]!r}.")
+    if type(fields["version"]) is not int or fields["version"] != VERSION:
+        raise CertificateRejected(
+            f"Unknown version {str(fields['version'])[:40]}; this leastnoise reads {VERSION}."
+        )
+
+
+def budget_of(fields: dict[str, Any]) -> Budget:
+    """Return the budget in `fields`."""
+    return Budget(
+        epsilon=number(fields["epsilon"], where="epsilon"),
+        delta=number(fields["delta"], where="delta"),
+    )
+
+
+def _check_fixed(fields: dict[str, Any]) -> None:
+    if type(fields["compositions"]) is not int or fields["compositions"] != 1:
+        raise CertificateRejected("This version proves single releases only (compositions = 1).")
+    if number(fields["sampling_rate"], where="sampling_rate") != 1:
+        raise CertificateRejected("This version proves no subsampling (sampling_rate = 1).")
+    if fields["assumptions"] != list(ASSUMPTIONS):
+        raise CertificateRejected("The assumptions are not those under which this is proved.")
+
+
+def _noise_of(fields: dict[str, Any]) -> Noise:
+    noise = exact_fields(fields["noise"], ("name", "parameters"), where="noise")
+    parameters = exact_fields(noise["parameters"], ("scale",), where="noise.parameters")
+    family = family_named(typed(noise["name"], str, where="noise.name"))
+    return family(
+        scale=number(parameters["scale"], where="noise.parameters.scale"),
+        dimension=typed(fields["dimension"], int, where="dimension"),
+    )
+
+
+def _sensitivity_of(record: object) -> Sensitivity:
+    fields = exact_fields(record, ("kind", "bound"), where="sensitivity")
+    kind = typed(fields["kind"], str, where="sensitivity.kind")
+    return sensitivity_of_kind(kind, number(fields["bound"], where="sensitivity.bound"))
+
+
+def _interval_of(value: object) -> Interval:
+    ends = typed(value, list, where="delta_interval")
+    if len(ends) != 2:
+        raise CertificateRejected("delta_interval must have two ends.")
+    lower, upper = (float(number(end, where="delta_interval")) for end in ends)
+    return Interval(lower, upper)

@@ -1,0 +1,22 @@
+"""Enclosure of δ(ε) for Gaussian noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.noise.base import Noise
+
+
+def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, μ = shift/scale.
+
+    Balle & Wang (2018), Theorem 8, as it stands: what cancels is paid for in precision.
+    """
+    ratio = shift / noise.scale
+    mu, e = ball(ratio), ball(epsilon)
+    t = ball(epsilon / ratio - ratio / 2)
+    root_half = arb(0.5).sqrt()
+    return ((t * root_half).erfc() - e.exp() * ((t + mu) * root_half).erfc()) / 2

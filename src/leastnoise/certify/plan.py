@@ -1,0 +1,116 @@
+"""A certificate for a release of several blocks under one budget."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Self, final
+
+from leastnoise.certify.certificate import VERSION, Certificate, budget_of, check_header
+from leastnoise.certify.strict_json import exact_fields, parse_object, typed
+from leastnoise.errors import CertificateRejected, NotCertified
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.interval import Interval
+
+RULE = "basic composition: epsilons and deltas add up"
+_FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlanCertificate:
+    """The statement: releasing all `blocks` together meets `budget`.
+
+    By basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and Σδᵢ <= δ, in exact
+    fractions. `blocks` are pairs of a name and the certificate of its one noise draw.
+    """
+
+    budget: Budget
+    blocks: tuple[tuple[str, Certificate], ...]
+    rule: str = field(default=RULE, init=False)
+    version: int = field(default=VERSION, init=False)
+
+    @classmethod
+    def prove(cls, *, budget: Budget, blocks: tuple[tuple[str, Certificate], ...]) -> Self:
+        """Return the certificate; raises NotCertified if the blocks need more than `budget`."""
+        plan = cls(budget=budget, blocks=blocks)
+        if why := plan._overspent():
+            raise NotCertified(interval=None, why=why)
+        return plan
+
+    def verify(self) -> Interval:
+        """Prove every block and the sum again; return an enclosure of the total δ spent.
+
+        Raises CertificateRejected, naming the block, if any part is false or not proved.
+        """
+        names = [name for name, _ in self.blocks]
+        if not names or len(set(names)) != len(names):
+            raise CertificateRejected("The blocks of a plan need distinct names, and one at least.")
+        if why := self._overspent():
+            raise CertificateRejected(why)
+        total_lower = total_upper = Fraction(0)
+        for name, certificate in self.blocks:
+            try:
+                fresh = certificate.verify()
+            except CertificateRejected as error:
+                raise CertificateRejected(f"Block {name!r}: {error}") from error
+            total_lower += Fraction(fresh.lower)
+            total_upper += Fraction(fresh.upper)
+        return _outward(total_lower, total_upper)
+
+    def _overspent(self) -> str:
+        for part in ("epsilon", "delta"):
+            spent = sum((getattr(block.budget, part) for _, block in self.blocks), Fraction(0))
+            if spent > getattr(self.budget, part):
+                return (
+                    f"The blocks spend {part}={decimal_text(spent)} in all, more than "
+                    f"{decimal_text(getattr(self.budget, part))}."
+                )
+        return ""
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text; every number is exact."""
+        record = {
+            "kind": "plan-certificate",
+            "version": self.version,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "rule": self.rule,
+            "blocks": [
+                {"name": name, "certificate": block.to_record()} for name, block in self.blocks
+            ],
+        }
+        return json.dumps(record, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> PlanCertificate:
+        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
+        fields = exact_fields(parse_object(text), _FIELDS, where="plan certificate")
+        check_header(fields, kind="plan-certificate")
+        if fields["rule"] != RULE:
+            raise CertificateRejected("Unknown composition rule.")
+        blocks = typed(fields["blocks"], list, where="blocks")
+        try:
+            budget = budget_of(fields)
+        except ValueError as error:
+            raise CertificateRejected(str(error)) from error
+        return cls(budget=budget, blocks=tuple(_block_of(block) for block in blocks))
+
+
+def _block_of(record: object) -> tuple[str, Certificate]:
+    fields = exact_fields(record, ("name", "certificate"), where="block")
+    name = typed(fields["name"], str, where="block.name")
+    return name, Certificate.from_record(fields["certificate"])
+
+
+def _outward(lower: Fraction, upper: Fraction) -> Interval:
+    """Round both ends outward (a float sum of them would round to nearest)."""
+    low, high = float(lower), float(upper)
+    if Fraction(low) > lower:
+        low = math.nextafter(low, -math.inf)
+    if Fraction(high) < upper:
+        high = math.nextafter(high, math.inf)
+    return Interval(low, high)

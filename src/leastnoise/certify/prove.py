@@ -1,0 +1,89 @@
+"""Proof that a noise law meets a budget, from its parameters alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from flint import arb
+
+from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.certify import gaussian, laplace, spherical_laplace
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.base import Noise, Shape
+
+# Working precisions in turn; the first whose enclosure is this accurate (relatively, in bits; more
+# than a double holds, so that the interval is as tight as two floats can be) is used.
+PRECISIONS = (128, 256, 512, 1024, 4096)
+_ACCURACY = 60
+
+_METHODS: dict[Shape, Callable[..., arb]] = {
+    Shape.GAUSSIAN: gaussian.delta_ball,
+    Shape.LAPLACE_PRODUCT: laplace.delta_ball,
+    Shape.SPHERICAL_LAPLACE: spherical_laplace.delta_ball,
+}
+
+
+def worst_shift(noise: Noise, sensitivity: Sensitivity) -> Fraction:
+    """Return the length, in the noise's own norm, of the longest shift it must hide.
+
+    All three laws are unimodal with convex level sets, so that the longest shift is the worst one
+    (theory/noise.md §1). Raises NotApplicable if the sensitivity says nothing in that norm.
+    """
+    radius = sensitivity.radius(noise.norm, dimension=noise.dimension)
+    if radius is None:
+        raise NotApplicable(family=noise.name, why=needs_norm(noise.norm))
+    return radius
+
+
+def needs_norm(norm: str) -> str:
+    """Return the reason given when the sensitivity is declared in another norm only."""
+    return f"it needs a sensitivity in the {norm} norm"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ProvedDelta:
+    """What is proved of one δ(ε): that it lies in a ball. Questions are answered in balls."""
+
+    enclosure: arb
+
+    @property
+    def interval(self) -> Interval:
+        """The enclosure, rounded outward to floats and cut to [0, 1]; [0, 1] if nothing is known."""
+        with precision(PRECISIONS[0]):
+            if not self.enclosure.is_finite():
+                return Interval(0.0, 1.0)
+            lower, upper = float_below(self.enclosure), float_above(self.enclosure)
+            return Interval(max(0.0, lower), min(1.0, upper))
+
+    def certainly_at_most(self, delta: Fraction) -> bool:
+        """Return True only if δ(ε) <= `delta` is proved."""
+        with precision(PRECISIONS[0]):
+            return bool(self.enclosure <= ball(delta))
+
+    def certainly_outside(self, interval: Interval) -> bool:
+        """Return True only if it is proved that δ(ε) isn't in `interval`."""
+        return bool(self.enclosure < arb(interval.lower) or self.enclosure > arb(interval.upper))
+
+
+def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> ProvedDelta:
+    """Enclose δ(ε) of `noise` under `sensitivity`, as tightly as doubles can tell.
+
+    Raises NotApplicable if the sensitivity isn't known in the noise's norm.
+    """
+    method = _METHODS[noise.shape]
+    shift = worst_shift(noise, sensitivity)
+    enclosure = arb.nan()
+    for bits in PRECISIONS:
+        with precision(bits):
+            enclosure = method(noise, shift=shift, epsilon=epsilon)
+        if enclosure.is_zero() or (
+            enclosure.is_finite() and enclosure.rel_accuracy_bits() >= _ACCURACY
+        ):
+            break
+    return ProvedDelta(enclosure=enclosure)

@@ -1,0 +1,65 @@
+"""Enclosure of δ(ε) for the l2 mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import acb, arb, ctx
+
+from leastnoise.balls.bessel import bessel_k_ratio
+from leastnoise.balls.core import ball
+from leastnoise.balls.integrals import positive_integral
+from leastnoise.noise.base import Noise
+
+
+def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε), exactly 0 if ε >= shift/scale (decided between Fractions).
+
+    theory/noise.md §6 with latitude x = π/2 − θ: δ = ∫ (1 − e^(ε − a sin x)) w(x) dx from
+    arcsin(ε/a) to π/2 over ∫ w from −π/2 to π/2, where w(x) = e^(z sin x) cos^(d−2)x (1 + r cos²x),
+    a = shift/scale, z = a/2, r = zρ_ν/(d−1), ν = (d−2)/2. Both integrands are entire, so that
+    the rigorous quadrature needs no case for a branch; w is scaled by its value near its peak.
+    """
+    ratio = shift / noise.scale
+    if ratio <= epsilon:
+        return arb(0)
+    power = noise.dimension - 2
+    a, e = ball(ratio), ball(epsilon)
+    z = a / 2
+    r = z * bessel_k_ratio(power, z) / (power + 1)
+    start = ball(epsilon / ratio).asin()
+    quarter = arb.pi() / 2
+
+    def weight(peak: arb) -> Callable[[acb], acb]:
+        """Return x ↦ w(x)/(e^(z s) (1−s²)^(power/2)) for the point s = sin of the `peak`."""
+        s = arb(peak.sin().mid())
+        log_scale = z * s + ((1 - s * s).log() * power / 2 if power else 0)
+
+        def w(x: acb) -> acb:
+            cosine = x.cos()
+            square = cosine * cosine
+            return (z * x.sin() - log_scale).exp() * cosine**power * (1 + r * square)
+
+        return w
+
+    mode = _latitude_of_peak(power + 1, z)
+    later = arb(max(start.mid(), mode.mid()))
+    w_all, w_above = weight(mode), weight(later)
+    bits = ctx.prec - 32
+    everything = positive_integral(w_all, -quarter, quarter, bits=bits)
+    above = positive_integral(
+        lambda x: w_above(x) * (1 - (e - a * x.sin()).exp()), start, quarter, bits=bits
+    )
+    return above / everything * _scale_ratio(z, power, later, mode)
+
+
+def _latitude_of_peak(m: int, z: arb) -> arb:
+    """Return about where e^(z sin x) cos^m x peaks; only a scale, so its accuracy proves nothing."""
+    return arb((2 * z / (m + (m * m + 4 * z * z).sqrt())).asin().mid())
+
+
+def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
+    s, t = arb(later.sin().mid()), arb(mode.sin().mid())
+    logs = ((1 - s * s) / (1 - t * t)).log() * power / 2 if power else 0
+    return (z * (s - t) + logs).exp()
