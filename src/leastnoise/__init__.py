@@ -1,1 +1,83 @@
-"""leastnoise."""
+"""leastnoise: the least noise that a differential-privacy guarantee allows, proved.
+
+>>> import leastnoise as ln
+>>> best = ln.least_noise(epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=7)
+>>> best.noise.name, round(best.mse, 3)
+('l2', 48.814)
+
+The names below are all that is public; each is imported when it is first used, so that importing
+leastnoise costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leastnoise.certify.certificate import Certificate as Certificate
+    from leastnoise.certify.plan import PlanCertificate as PlanCertificate
+    from leastnoise.errors import (
+        CertificateRejected as CertificateRejected,
+        InvalidArgument as InvalidArgument,
+        InvalidInput as InvalidInput,
+        LeastnoiseError as LeastnoiseError,
+        NotApplicable as NotApplicable,
+        NotCertified as NotCertified,
+        Refused as Refused,
+        SpecError as SpecError,
+    )
+    from leastnoise.guarantees.budget import Budget as Budget
+    from leastnoise.guarantees.interval import Interval as Interval
+    from leastnoise.guarantees.sensitivity import L1 as L1, L2 as L2
+    from leastnoise.noise.gaussian import Gaussian as Gaussian
+    from leastnoise.noise.laplace import Laplace as Laplace
+    from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
+    from leastnoise.release.mechanism import Mechanism as Mechanism
+    from leastnoise.selection.comparison import Comparison as Comparison
+    from leastnoise.selection.search import (
+        calibrate as calibrate,
+        compare as compare,
+        least_noise as least_noise,
+    )
+    from leastnoise.tables.run import Release as Release
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "L1": "guarantees.sensitivity",
+    "L2": "guarantees.sensitivity",
+    "Budget": "guarantees.budget",
+    "Certificate": "certify.certificate",
+    "CertificateRejected": "errors",
+    "Comparison": "selection.comparison",
+    "Gaussian": "noise.gaussian",
+    "Interval": "guarantees.interval",
+    "InvalidArgument": "errors",
+    "InvalidInput": "errors",
+    "Laplace": "noise.laplace",
+    "LeastnoiseError": "errors",
+    "Mechanism": "release.mechanism",
+    "NotApplicable": "errors",
+    "NotCertified": "errors",
+    "PlanCertificate": "certify.plan",
+    "Refused": "errors",
+    "Release": "tables.run",
+    "SpecError": "errors",
+    "SphericalLaplace": "noise.spherical_laplace",
+    "calibrate": "selection.search",
+    "compare": "selection.search",
+    "least_noise": "selection.search",
+}
+
+__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'leastnoise' has no attribute {name!r}")
+    return getattr(import_module(f"leastnoise.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,13 +8,14 @@ p(θ) ∝ e^(z cos θ) sin^(2ν)θ (1 + r sin²θ).  notation: a = Δ/σ, z = a/
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise.numerics.quadrature import gauss_legendre
+
+_Angles = NDArray[np.float64] | np.float64
 
 _CUT = 140.0  # twice the exponent at which an integrand is dropped
 
@@ -28,93 +29,74 @@ def log_delta(*, dimension: int, epsilon: float, excess: float) -> float:
     if excess <= 0:
         return -math.inf
     a = epsilon + excess
-    law = _AngleLaw(dimension, a / 2)
+    law = _AngleLaw.of(dimension=dimension, z=a / 2)
     theta_0 = 2 * math.asin(math.sqrt(excess / a / 2))
     centre = min(theta_0, law.mode)
-    first, last = law.window(centre, lower=0.0, upper=theta_0)
-
-    def loss_above(theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        gap = 2 * a * np.sin((theta_0 + theta) / 2) * np.sin((theta_0 - theta) / 2)
-        return -np.expm1(-gap)
-
-    above = law.integral(centre, first, last, loss_above)
-    everything = law.integral(law.mode, *law.window(law.mode, lower=0.0, upper=math.pi), None)
+    theta, weight = law.rule(centre, lower=0.0, upper=theta_0)
+    gap = 2 * a * np.sin((theta_0 + theta) / 2) * np.sin((theta_0 - theta) / 2)
+    above = float(np.dot(weight, np.exp(law.log_ratio(theta, centre)) * -np.expm1(-gap)))
+    theta, weight = law.rule(law.mode, lower=0.0, upper=math.pi)
+    everything = float(np.dot(weight, np.exp(law.log_ratio(theta, law.mode))))
     if above <= 0:
         return -math.inf
-    return math.log(above / everything) + law.log_ratio(centre, law.mode)
+    return math.log(above / everything) + float(law.log_ratio(np.float64(centre), law.mode))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _AngleLaw:
     """The density of θ up to a constant, always relative to its value at some angle."""
 
     dimension: int
     z: float
+    r: float
+    mode: float
 
-    @property
-    def mode(self) -> float:
-        """Where e^(z cos θ) sin^(d−1)θ peaks: cos θ = 2z/(m + √(m² + 4z²)), m = d − 1."""
-        m = self.dimension - 1
-        return math.acos(min(1.0, 2 * self.z / (m + math.hypot(m, 2 * self.z))))
+    @classmethod
+    def of(cls, *, dimension: int, z: float) -> _AngleLaw:
+        """Take the mode of e^(z cos θ) sin^m θ, m = d−1: cos θ = 2z/(m + √(m² + 4z²))."""
+        m = dimension - 1
+        return cls(
+            dimension=dimension,
+            z=z,
+            r=z / m * bessel_ratio(dimension - 2, z),
+            mode=math.acos(min(1.0, 2 * z / (m + math.hypot(m, 2 * z)))),
+        )
 
-    @property
-    def _r(self) -> float:
-        return self.z / (self.dimension - 1) * bessel_ratio(self.dimension - 2, self.z)
+    def rule(
+        self, centre: float, *, lower: float, upper: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a quadrature rule for the part of [lower, upper] that counts.
 
-    def window(self, centre: float, *, lower: float, upper: float) -> tuple[float, float]:
-        """Return the part of [lower, upper] where the log density is within _CUT/2 of `centre`'s.
-
-        Second-order model at `centre`; to its left (towards 0) the curvature only grows, to its
-        right it may fall, which the wide cut absorbs.
+        That is where the log density is within _CUT/2 of its value at `centre`, by a model of second
+        order there: to its left (towards 0) the curvature only grows; to its right it may fall,
+        which the wide cut absorbs.
         """
         nu2 = self.dimension - 2
         sine, cosine = math.sin(centre), math.cos(centre)
         slope = nu2 * cosine / sine - self.z * sine  # of the log density, towards larger θ
         curvature = nu2 / sine**2 + self.z * cosine + 1e-9
+        left, right = max(slope, 0.0), max(-slope, 0.0)
+        return gauss_legendre(
+            max(lower, centre - _CUT / (left + math.sqrt(left * left + _CUT * curvature))),
+            min(upper, centre + _CUT / (right + math.sqrt(right * right + _CUT * curvature))),
+        )
 
-        def reach(decline: float) -> float:
-            decline = max(decline, 0.0)
-            return _CUT / (decline + math.sqrt(decline * decline + _CUT * curvature))
-
-        return max(lower, centre - reach(slope)), min(upper, centre + reach(-slope))
-
-    def log_ratio(self, theta: float, reference: float) -> float:
-        return float(self._log_ratios(np.array([theta]), reference)[0])
-
-    def integral(
-        self,
-        reference: float,
-        first: float,
-        last: float,
-        factor: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
-    ) -> float:
-        """Return ∫ p(θ)/p(reference) · factor(θ) dθ over [first, last]."""
-        theta, weight = gauss_legendre(first, last)
-        density = np.exp(self._log_ratios(theta, reference))
-        return float(np.dot(weight, density if factor is None else density * factor(theta)))
-
-    def _log_ratios(self, theta: NDArray[np.float64], reference: float) -> NDArray[np.float64]:
+    def log_ratio(self, theta: _Angles, reference: float) -> _Angles:
+        """Return ln p(θ)/p(reference)."""
+        sine, log_sine = math.sin(reference), _log_sine(np.float64(reference))
         tilt = 2 * self.z * np.sin((reference + theta) / 2) * np.sin((reference - theta) / 2)
-        squares, square = _sine_squared(theta), _sine_squared(np.array([reference]))
-        r = self._r
-        shape = np.log1p(r * squares[0]) - math.log1p(r * float(square[0][0]))
+        shape = np.log1p(self.r * np.sin(theta) ** 2) - math.log1p(self.r * sine**2)
         if self.dimension > 2:
-            shape = shape + (self.dimension - 2) / 2 * (squares[1] - float(square[1][0]))
+            shape = shape + (self.dimension - 2) * (_log_sine(theta) - log_sine)
         return tilt + shape
 
 
-def _sine_squared(
-    theta: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return sin²θ and its log; the log through cos²θ near π/2, where sin²θ rounds to 1."""
+def _log_sine(theta: _Angles) -> _Angles:
+    """ln sin θ; through cos²θ near π/2, where sin θ rounds to 1."""
     sine, cosine = np.sin(theta), np.cos(theta)
-    near_pole = np.abs(sine) < np.abs(cosine)
-    log = np.where(
-        near_pole,
-        2 * np.log(np.where(near_pole, sine, 1.0)),
-        np.log1p(-np.square(np.where(near_pole, 0.0, cosine))),
-    )
-    return sine * sine, log
+    near_pole = sine < np.abs(cosine)
+    far_cosine = np.where(near_pole, 0.0, cosine)
+    return np.where(near_pole, np.log(sine), np.log1p(-(far_cosine**2)) / 2)
 
 
 def bessel_ratio(twice_order: int, z: float) -> float:
@@ -125,7 +107,8 @@ def bessel_ratio(twice_order: int, z: float) -> float:
     """
     nu = twice_order / 2
     contraction = (z / (nu + math.hypot(nu, z))) ** 2
-    steps = math.ceil(-40 / math.log(contraction)) + 2 if contraction < 1 else twice_order
+    shrinks = 1e-300 < contraction < 1
+    steps = math.ceil(-40 / math.log(contraction)) + 2 if shrinks else twice_order
     if 2 * steps < twice_order:
         order, ratio = nu - steps, 0.5
     elif twice_order % 2:

@@ -66,12 +66,11 @@ def _spherical_laplace(dimension: int, budget: Budget) -> Fraction:
             - log_target
         )
 
-    if epsilon > 0 and over(math.log(_PURE * epsilon)) > 0:
-        return 1 / budget.epsilon
     # Guess: the variance of the Gaussian that meets the budget, but no less than near the pure one.
     sigma = float(_gaussian(dimension, budget)) / math.sqrt(dimension + 1)
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
-    return Fraction(1 / (epsilon + math.exp(_ROOT.find(over, guess=math.log(guess)))))
+    excess = math.exp(_ROOT.find(over, guess=math.log(guess)))
+    return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
 
 
 _SEARCHES: dict[Shape, Callable[[int, Budget], Fraction]] = {

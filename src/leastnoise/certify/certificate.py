@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self, final
 
@@ -67,6 +67,8 @@ class Certificate:
     sampling_rate: Fraction = field(default=Fraction(1), init=False)
     assumptions: tuple[str, ...] = field(default=ASSUMPTIONS, init=False)
     version: int = field(default=VERSION, init=False)
+    proved: bool = field(default=False, init=False, compare=False, repr=False)
+    """Whether this very object came out of `prove`; what is read from a file has to `verify`."""
 
     @property
     def dimension(self) -> int:
@@ -88,7 +90,18 @@ class Certificate:
                 f"[{interval.lower:.6g}, {interval.upper:.6g}] at epsilon="
                 f"{decimal_text(budget.epsilon)}, asked was {decimal_text(budget.delta)}.",
             )
-        return cls(budget=budget, noise=noise, sensitivity=sensitivity, delta=interval)
+        return cls(
+            budget=budget, noise=noise, sensitivity=sensitivity, delta=interval
+        )._marked_proved()
+
+    def _marked_proved(self) -> Self:
+        object.__setattr__(self, "proved", True)
+        return self
+
+    def on_grid(self, grid: Fraction) -> Self:
+        """Return the same statement for the sum rounded to `grid`, which costs no privacy."""
+        rounded = replace(self, grid=grid)
+        return rounded._marked_proved() if self.proved else rounded
 
     def verify(self) -> Interval:
         """Prove the statement again from its fields; return a fresh enclosure of δ.

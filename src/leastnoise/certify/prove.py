@@ -66,6 +66,11 @@ class ProvedDelta:
         with precision(PRECISIONS[0]):
             return bool(self.enclosure <= ball(delta))
 
+    def certainly_above(self, delta: Fraction) -> bool:
+        """Return True only if δ(ε) > `delta` is proved."""
+        with precision(PRECISIONS[0]):
+            return bool(self.enclosure > ball(delta))
+
     def certainly_outside(self, interval: Interval) -> bool:
         """Return True only if it is proved that δ(ε) isn't in `interval`."""
         return bool(self.enclosure < arb(interval.lower) or self.enclosure > arb(interval.upper))

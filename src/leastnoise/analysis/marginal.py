@@ -1,0 +1,73 @@
+"""The law of one coordinate: how large an error to expect in one published number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.noise.base import Noise, Shape
+from leastnoise.numerics.quadrature import gauss_legendre
+from leastnoise.numerics.roots import IncreasingRoot
+
+_ROOT = IncreasingRoot(tolerance=1e-12)
+
+
+def absolute_quantile(noise: Noise, probability: float) -> float:
+    """Return t with P(|X_i| <= t) = probability, for any coordinate i; accurate to about 1e-10.
+
+    Raises InvalidArgument unless 0 < probability < 1.
+
+    >>> from leastnoise.noise.gaussian import Gaussian
+    >>> round(absolute_quantile(Gaussian(scale=1), 0.95), 6)
+    1.959964
+    """
+    if not 0 < probability < 1:
+        raise InvalidArgument(name="probability", value=probability, expected="0 < probability < 1")
+    return float(noise.scale) * _QUANTILES[noise.shape](noise.dimension, 1 - probability)
+
+
+def _gaussian(dimension: int, outside: float) -> float:
+    del dimension
+    return _solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)
+
+
+def _laplace(dimension: int, outside: float) -> float:
+    del dimension
+    return -math.log(outside)
+
+
+def _spherical_laplace(dimension: int, outside: float) -> float:
+    """X_i = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2)."""
+    k = (dimension + 1) / 2
+    # g = s²: the density of s ∝ s^(2k−1) e^(−s²) is smooth at 0 and nearly normal for large k
+    mode = math.sqrt(k - 0.5)
+    s, weight = gauss_legendre(max(0.0, mode - 6.5), mode + 6.5)
+    log_density = (2 * k - 1) * np.log(s / mode) - (s * s - mode * mode)
+    mass = weight * np.exp(log_density)
+    mass /= mass.sum()
+    s = s.tolist()
+
+    def tail(t: float) -> float:
+        return math.fsum(m * math.erfc(t / (2 * x)) for m, x in zip(mass.tolist(), s, strict=True))
+
+    return _solve(tail, outside, guess=2 * mode)
+
+
+_QUANTILES: dict[Shape, Callable[[int, float], float]] = {
+    Shape.GAUSSIAN: _gaussian,
+    Shape.LAPLACE_PRODUCT: _laplace,
+    Shape.SPHERICAL_LAPLACE: _spherical_laplace,
+}
+
+
+def _solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
+    """Return t with tail(t) = outside, for a tail that falls in t."""
+
+    def f(log_t: float) -> float:
+        value = tail(math.exp(log_t))
+        return math.log(outside) - math.log(value) if value > 0 else 1e3
+
+    return math.exp(_ROOT.find(f, guess=math.log(guess)))

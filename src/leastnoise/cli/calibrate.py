@@ -1,0 +1,58 @@
+"""`leastnoise calibrate`: the smallest scale of one noise family, proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leastnoise.cli import options, records
+
+
+def command(  # noqa: PLR0913  (one parameter an option)
+    *,
+    noise: options.NoiseName,
+    epsilon: options.Epsilon,
+    delta: options.Delta = "0",
+    dimension: options.Dimension = 1,
+    sensitivity: options.SensitivityBound = "1",
+    norm: options.Norm = "l2",
+    loss: options.Loss = "mse",
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Find the smallest scale of a noise family that meets a budget, and prove it."""
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.release.output import write_new_file
+    from leastnoise.selection.losses import Loss
+    from leastnoise.selection.search import candidate
+
+    Loss.named(loss)
+    found = candidate(
+        noise,
+        budget=Budget(epsilon=epsilon, delta=delta),
+        sensitivity=options.sensitivity_from(norm, sensitivity),
+        dimension=dimension,
+    )
+    if certificate is not None:
+        write_new_file(certificate, found.mechanism.certificate.to_json() + "\n")
+    record = records.calibrated_record(
+        found, epsilon=epsilon, delta=delta, sensitivity=sensitivity
+    )
+    if as_json:
+        records.print_json(record)
+        return
+    rows = [
+        ("noise", record["noise"]["name"]),
+        ("scale", repr(record["scale"])),
+        ("dimension", str(dimension)),
+        ("mse (E‖X‖₂²)", f"{record['mse']:.6g}"),
+        ("mae (E‖X‖₁)", f"{record['mae']:.6g}"),
+        ("delta, proved", f"in [{record['delta_interval'][0]!r}, {record['delta_interval'][1]!r}]"),
+    ]
+    if certificate is not None:
+        rows.append(("certificate", str(certificate)))
+    records.print_table(f"ε = {epsilon}, δ = {delta}", ("", ""), rows)

@@ -1,0 +1,63 @@
+"""The entry point: the commands, and which error ends with which exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from leastnoise import __version__
+from leastnoise.cli import calibrate, compare, demo, profile, release, verify
+from leastnoise.errors import InvalidInput, LeastnoiseError
+
+REFUSED, MALFORMED, INTERNAL = 1, 2, 70
+
+app = typer.Typer(
+    name="leastnoise",
+    help="The least noise that a differential-privacy guarantee allows: found, proved, safely sampled.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _command in (calibrate, compare, profile, release, verify, demo):
+    app.command(_command.__name__.rpartition(".")[2])(_command.command)
+
+
+def _print_version(asked: bool) -> None:  # noqa: FBT001  (typer's callback)
+    if asked:
+        typer.echo(f"leastnoise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: ARG001  (handled by its callback)
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> NoReturn:
+    """Run the command line: exit 0 done, 1 refused, 2 malformed input, 70 an internal error."""
+    try:
+        app()
+    except InvalidInput as error:
+        _fail(str(error), MALFORMED)
+    except LeastnoiseError as error:
+        _fail(str(error), REFUSED)
+    except Exception as error:  # noqa: BLE001  the last frame: a message could quote data, so it stays
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}:{frame.lineno}"
+        _fail(f"Internal error ({type(error).__name__} at {where}). Please report it.", INTERNAL)
+    sys.exit(0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(f"leastnoise: {message}", file=sys.stderr)  # noqa: T201
+    sys.exit(code)

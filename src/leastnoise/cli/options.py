@@ -1,0 +1,31 @@
+"""Options that several commands share, so that the same word means the same everywhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.sensitivity import Sensitivity
+
+Epsilon = Annotated[str, typer.Option("--epsilon", help="ε of the budget, an exact decimal.")]
+Delta = Annotated[str, typer.Option("--delta", help="δ of the budget, an exact decimal.")]
+Dimension = Annotated[int, typer.Option("--dimension", help="Coordinates released together.")]
+SensitivityBound = Annotated[
+    str, typer.Option("--sensitivity", help="The most that one unit can move the query.")
+]
+Norm = Annotated[str, typer.Option("--norm", help="Norm of the sensitivity: l2 or l1.")]
+Loss = Annotated[
+    str,
+    typer.Option("--loss", help="Error to minimise: mse (E‖X‖₂²) or mae (E‖X‖₁)."),
+]
+NoiseName = Annotated[str, typer.Option("--noise", help="Noise family: gaussian, laplace or l2.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def sensitivity_from(norm: str, bound: str) -> Sensitivity:
+    """Return the sensitivity that --norm and --sensitivity declare."""
+    from leastnoise.guarantees.sensitivity import sensitivity_of_kind
+
+    return sensitivity_of_kind(norm, bound)

@@ -1,0 +1,43 @@
+"""`leastnoise profile`: δ(ε) of a given noise law, as proved intervals."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from leastnoise.cli import options, records
+
+
+def command(  # noqa: PLR0913  (one parameter an option)
+    *,
+    noise: options.NoiseName,
+    scale: Annotated[str, typer.Option("--scale", help="Scale of the noise, an exact decimal.")],
+    epsilon: Annotated[list[str], typer.Option("--epsilon", help="ε; may be repeated.")],
+    dimension: options.Dimension = 1,
+    sensitivity: options.SensitivityBound = "1",
+    norm: options.Norm = "l2",
+    as_json: options.AsJson = False,
+) -> None:
+    """Enclose δ(ε) of a noise of known scale at one or more ε."""
+    from leastnoise.selection.search import privacy_profile
+
+    intervals = privacy_profile(
+        noise,
+        scale=scale,
+        epsilons=epsilon,
+        sensitivity=options.sensitivity_from(norm, sensitivity),
+        dimension=dimension,
+    )
+    if as_json:
+        points = [
+            {"epsilon": text, "delta_interval": [interval.lower, interval.upper]}
+            for text, interval in zip(epsilon, intervals, strict=True)
+        ]
+        records.print_json({"points": points})
+        return
+    rows = [
+        (text, repr(interval.lower), repr(interval.upper))
+        for text, interval in zip(epsilon, intervals, strict=True)
+    ]
+    records.print_table(f"{noise}, scale {scale}", ("ε", "δ at least", "δ at most"), rows)

@@ -1,0 +1,47 @@
+"""`leastnoise verify`: prove a certificate, or a whole release, again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leastnoise.cli import options, records
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.interval import Interval
+
+
+def command(
+    *,
+    path: Annotated[Path, typer.Argument(help="A certificate, or the directory of a release.")],
+    as_json: options.AsJson = False,
+) -> None:
+    """Prove a certificate, or every block of a release, again from nothing but its own fields."""
+    from leastnoise.errors import CertificateRejected
+
+    try:
+        interval, reason = _verify(path), ""
+    except CertificateRejected as error:
+        interval, reason = None, str(error)
+    if as_json:
+        records.print_json(
+            {
+                "verified": interval is not None,
+                "delta_interval": None if interval is None else [interval.lower, interval.upper],
+                "reason": reason or None,
+            }
+        )
+    elif interval is not None:
+        typer.echo(f"Verified: {path} (delta in [{interval.lower!r}, {interval.upper!r}])")
+    else:
+        typer.echo(f"leastnoise: not verified: {reason}", err=True)
+    if interval is None:
+        raise typer.Exit(code=1)
+
+
+def _verify(path: Path) -> Interval:
+    from leastnoise.tables.verify import verify_path
+
+    return verify_path(path)

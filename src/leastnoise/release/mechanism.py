@@ -1,0 +1,111 @@
+"""A proved noise law, ready to publish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.calibration.epsilon import enclose_epsilon
+from leastnoise.certify.certificate import Certificate
+from leastnoise.certify.prove import prove_delta
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.interval import Interval
+from leastnoise.noise.base import Noise
+from leastnoise.release.grid import check_grid, default_grid
+from leastnoise.release.rounding import ScaledIntegers, add_noise
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """Values that are safe to publish, and the certificate that says why.
+
+    `values` has the shape of the query. numpy reads it as an array.
+    """
+
+    values: NDArray[np.float64]
+    certificate: Certificate
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+
+@final
+@dataclass(frozen=True)
+class Mechanism:
+    """v ↦ g · round((v + X)/g), X drawn from the certificate's noise, g its grid.
+
+    A certificate that was not proved in this process (one read from a file) is verified first;
+    CertificateRejected if it doesn't hold.
+    """
+
+    certificate: Certificate
+
+    def __post_init__(self) -> None:
+        """Verify what wasn't proved here, and put the noise on its grid."""
+        if not self.certificate.proved:
+            self.certificate.verify()
+        if self.certificate.grid is None:
+            grid = default_grid(self.noise)
+            object.__setattr__(self, "certificate", self.certificate.on_grid(grid))
+        else:
+            check_grid(self.certificate.grid, self.noise)
+
+    @property
+    def noise(self) -> Noise:
+        """The noise law."""
+        return self.certificate.noise
+
+    @property
+    def grid(self) -> Fraction:
+        """The spacing g of released values, a power of two that depends on public numbers only."""
+        assert self.certificate.grid is not None  # set in __post_init__  # noqa: S101
+        return self.certificate.grid
+
+    @property
+    def mse(self) -> float:
+        """E‖X‖₂², the total over the coordinates, before rounding (which adds g²/12 each)."""
+        return self.noise.mse
+
+    @property
+    def mae(self) -> float:
+        """E‖X‖₁, the total over the coordinates, before rounding."""
+        return self.noise.mae
+
+    def on_grid(self, grid: Exact) -> Mechanism:
+        """Return the mechanism that rounds to multiples of `grid` instead.
+
+        Raises InvalidArgument unless it is a power of two, at least 2^-30 standard deviations.
+        """
+        return Mechanism(self.certificate.on_grid(exact(grid, name="grid")))
+
+    def delta(self, *, epsilon: Exact) -> Interval:
+        """Return an interval that contains δ(epsilon), the smallest δ at that ε."""
+        budget = Budget(epsilon=epsilon, delta="0.5")
+        certificate = self.certificate
+        return prove_delta(self.noise, certificate.sensitivity, budget.epsilon).interval
+
+    def epsilon(self, *, delta: Exact) -> Interval:
+        """Return an interval that contains ε(delta), the smallest ε at that δ.
+
+        Raises NotApplicable where there is none (a Gaussian at delta=0).
+        """
+        budget = Budget(epsilon=1, delta=delta)
+        return enclose_epsilon(self.noise, self.certificate.sensitivity, budget.delta)
+
+    def release(self, values: Sequence[float] | NDArray[Any] | ScaledIntegers) -> Released:
+        """Return `values` with fresh noise, on the grid. Every call spends the budget again.
+
+        `values` (shape (dimension,), or a number if the dimension is 1) must be a query whose
+        sensitivity really is the certificate's. Floats are taken as the exact reals that they are;
+        NaN becomes 0 and what is beyond ±2^61 grid steps is cut off there, since an error that
+        depended on the data would be an output too. Raises InvalidArgument for a wrong shape.
+        """
+        noisy = add_noise(self.noise, self.grid, values)
+        return Released(values=noisy, certificate=self.certificate)

@@ -1,0 +1,163 @@
+"""The public search: `calibrate` one family, `compare` them all, take the `least_noise`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from leastnoise import _validate
+from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.certify.prove import needs_norm, prove_delta
+from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.base import Noise
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.registry import FAMILIES, family_named
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.release.mechanism import Mechanism
+from leastnoise.selection.comparison import Candidate, Comparison, Skipped
+from leastnoise.selection.losses import Loss
+
+Sensitivities = Sensitivity | Sequence[Sensitivity]
+"""One sensitivity, or several that all hold for the query."""
+
+
+def calibrate(
+    noise: str,
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    sensitivity: Sensitivities,
+    dimension: int = 1,
+) -> Mechanism:
+    """Return the mechanism of the family `noise` with the smallest scale proved for the budget.
+
+    The scale is at least the exact minimum and at most 1e-9 (relative) above it. In one dimension
+    "l2" gives `laplace`, the same law. Raises InvalidArgument for a malformed argument,
+    NotApplicable if the family can't serve, NotCertified if no proof was found.
+
+    >>> from leastnoise.guarantees.sensitivity import L2
+    >>> m = calibrate("l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
+    >>> round(float(m.noise.scale), 9), m.certificate.delta.certainly_at_most(Fraction("1e-5"))
+    (0.933639567, True)
+    """
+    budget = Budget(epsilon=epsilon, delta=delta)
+    return candidate(noise, budget=budget, sensitivity=sensitivity, dimension=dimension).mechanism
+
+
+def compare(
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    sensitivity: Sensitivities,
+    dimension: int = 1,
+    loss: str = "mse",
+) -> Comparison:
+    """Return every noise family, calibrated and proved, best first by `loss`.
+
+    `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁). Families that can't serve are listed with the reason.
+    Raises InvalidArgument for a malformed argument.
+    """
+    budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
+    _validate.dimension(dimension)
+    offered = _offered(sensitivity)
+    candidates: list[Candidate] = []
+    skipped: list[Skipped] = []
+    for name, family in FAMILIES.items():
+        try:
+            candidates.append(
+                _candidate(family, budget=budget, offered=offered, dimension=dimension)
+            )
+        except NotApplicable as error:
+            skipped.append(Skipped(name=name, why=error.why))
+        except NotCertified as error:
+            skipped.append(Skipped(name=name, why=str(error)))
+    candidates.sort(key=lambda found: ranking.of(found.mechanism.noise))
+    return Comparison(loss=ranking, candidates=tuple(candidates), skipped=tuple(skipped))
+
+
+def least_noise(
+    *,
+    epsilon: Exact,
+    delta: Exact = 0,
+    sensitivity: Sensitivities,
+    dimension: int = 1,
+    loss: str = "mse",
+) -> Mechanism:
+    """Return the proved mechanism with the least expected error; the first of `compare`.
+
+    Raises InvalidArgument for a malformed argument, Refused if no family can serve.
+    """
+    found = compare(
+        epsilon=epsilon, delta=delta, sensitivity=sensitivity, dimension=dimension, loss=loss
+    )
+    if not found.mechanisms:
+        reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
+        raise Refused(f"No noise family can serve this query. {reasons}.")
+    return found.mechanisms[0]
+
+
+def candidate(
+    noise: str, *, budget: Budget, sensitivity: Sensitivities, dimension: int
+) -> Candidate:
+    """Return the calibrated family `noise` with its timings; see `calibrate`."""
+    family = _family(noise, dimension=dimension)
+    return _candidate(family, budget=budget, offered=_offered(sensitivity), dimension=dimension)
+
+
+def _family(noise: str, *, dimension: int) -> type[Noise]:
+    """Return the family called `noise`; in one dimension l2 is Laplace, and goes by that name."""
+    family, one = family_named(noise), _validate.dimension(dimension) == 1
+    return Laplace if one and family is SphericalLaplace else family
+
+
+def _candidate(
+    family: type[Noise], *, budget: Budget, offered: tuple[Sensitivity, ...], dimension: int
+) -> Candidate:
+    known: list[tuple[Fraction, int]] = []
+    for index, sensitivity in enumerate(offered):
+        radius = sensitivity.radius(family.norm, dimension=dimension)
+        if radius is not None:
+            known.append((radius, index))
+    if not known:
+        raise NotApplicable(family=family.name, why=needs_norm(family.norm))
+    found = calibrate_family(
+        family, budget=budget, sensitivity=offered[min(known)[1]], dimension=dimension
+    )
+    return Candidate(
+        mechanism=Mechanism(found.certificate),
+        search_seconds=found.search_seconds,
+        proof_seconds=found.proof_seconds,
+    )
+
+
+def _offered(sensitivity: Sensitivities) -> tuple[Sensitivity, ...]:
+    offered = (sensitivity,) if isinstance(sensitivity, Sensitivity) else tuple(sensitivity)
+    if not offered or not all(isinstance(one, Sensitivity) for one in offered):
+        raise InvalidArgument(
+            name="sensitivity",
+            value=type(sensitivity).__name__,
+            expected="a sensitivity like L2(1) or L1(1), or a sequence of them",
+        )
+    return offered
+
+
+def privacy_profile(
+    noise: str,
+    *,
+    scale: Exact,
+    epsilons: Sequence[Exact],
+    sensitivity: Sensitivity,
+    dimension: int = 1,
+) -> tuple[Interval, ...]:
+    """Return an interval that contains δ(ε) for each of `epsilons`, at a scale you give.
+
+    Raises InvalidArgument for a malformed argument, NotApplicable if the sensitivity isn't known in
+    the family's norm.
+    """
+    law = _family(noise, dimension=dimension)(scale=scale, dimension=dimension)
+    budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in epsilons]
+    return tuple(prove_delta(law, sensitivity, budget.epsilon).interval for budget in budgets)
