@@ -1,0 +1,239 @@
+"""What only two or more values of a spec can show to be wrong: each problem with its key."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from leastnoise import _validate
+from leastnoise.tables import statistic
+from leastnoise.tables.columns import result_columns
+from leastnoise.tables.layout import TooFineError, of_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from leastnoise.tables.spec import Key, Query, Spec
+
+Problem = tuple[str, str]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_TAKEN = ("plan", "certificate", "spec")
+_KEY_TYPES: dict[str, type] = {"int": int, "text": str, "bool": bool}
+SUFFIXES = (".csv", ".parquet")
+
+
+def problems(spec: Spec) -> list[Problem]:
+    """Return every problem of `spec`; where a value is None it is already known to be bad."""
+    found = [
+        problem
+        for check in (_source, _privacy, _contribution, _columns, _names)
+        for problem in check(spec)
+    ]
+    for index, query in enumerate(spec.query):
+        path = f"query[{index}]"
+        of_query = [problem for check in _OF_QUERY for problem in check(spec, query, path)]
+        # Only a block without a problem has a layout.
+        found += of_query or _layout(spec, query, path)
+    return found
+
+
+def _source(spec: Spec) -> Iterator[Problem]:
+    source = spec.data.source
+    if source and not source.lower().endswith(SUFFIXES):
+        yield "data.source", f"Expected a file ending in .csv or .parquet, got {source!r}."
+    if is_csv(spec) and not spec.data.types:
+        yield "data.types", "Missing: a CSV needs the type of each column that is used."
+
+
+def is_csv(spec: Spec) -> bool:
+    """Say whether the source is a CSV file."""
+    return (spec.data.source or "").lower().endswith(".csv")
+
+
+def _privacy(spec: Spec) -> Iterator[Problem]:
+    privacy = spec.privacy
+    if privacy.epsilon == 0 and privacy.delta == 0:
+        yield "privacy.epsilon", "Expected epsilon > 0 or delta > 0: no finite noise hides all."
+    if not privacy.unit or privacy.by_row:
+        return
+    yield from _declared(spec, privacy.unit, "privacy.unit")
+    if spec.data.types.get(privacy.unit) == "float":
+        yield (
+            "privacy.unit",
+            f"Expected an int, text or bool column, got the float column {privacy.unit!r}: "
+            + "floats that print alike differ, and would split a person in two.",
+        )
+
+
+def _contribution(spec: Spec) -> Iterator[Problem]:
+    given = spec.contribution
+    if spec.privacy.by_row:
+        if given is not None:
+            yield "contribution", 'Not used with unit = "row": a row is bounded by its bounds.'
+    elif given is None:
+        if spec.privacy.unit:
+            yield "contribution", "Missing: give max_rows or l2, the most one person can add."
+    elif (given.max_rows is None) == (given.l2 is None):
+        yield "contribution", "Expected exactly one of max_rows and l2."
+
+
+def _columns(spec: Spec) -> Iterator[Problem]:
+    for name, column in spec.columns.items():
+        path = f"columns.{name}"
+        yield from _declared(spec, name, path)
+        if spec.data.types.get(name) == "text":
+            yield path, "A text column has no bounds; declare a number type, or leave it out."
+        if column.bounds is None:
+            continue
+        low, high = column.bounds
+        if low > high:
+            yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
+        elif float(low) >= float(high):
+            yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
+
+
+def _names(spec: Spec) -> Iterator[Problem]:
+    if not spec.query:
+        yield "query", "Missing: write at least one [[query]] block."
+    seen: set[str] = set()
+    for index, query in enumerate(spec.query):
+        path, name = f"query[{index}].name", query.name
+        if not name:
+            continue
+        if not _NAME.fullmatch(name):
+            yield (
+                path,
+                f"Expected 1 to 64 letters, digits, - or _ (it names a file), got {name[:40]!r}.",
+            )
+        elif name.lower() in _TAKEN:
+            yield path, f"{name!r} is the name of a file of the release. Choose another."
+        if name.lower() in seen:
+            yield path, f"{name!r} is used twice (capitals don't count). Names must differ."
+        seen.add(name.lower())
+
+
+def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.histogram is not None:
+        if query.statistics:
+            yield f"{path}.statistics", "Not used beside a histogram: use another block."
+        return
+    if not query.statistics:
+        yield path, 'Expected statistics or a histogram, such as statistics = ["count"].'
+    seen: set[str] = set()
+    for index, text in enumerate(query.statistics):
+        key = f"{path}.statistics[{index}]"
+        try:
+            asked = statistic.parse(text)
+        except ValueError as error:
+            yield key, str(error)
+            continue
+        if asked.label in seen:
+            yield key, f"{text!r} is asked for twice."
+        seen.add(asked.label)
+        if asked.column:
+            wrong = tuple(_numeric(spec, asked.column, key, asked.kind))
+            yield from wrong or _bounded(spec, asked.column, key)
+
+
+def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    histogram = query.histogram
+    if histogram is None or not histogram.column:
+        return
+    yield from _numeric(spec, histogram.column, f"{path}.histogram.column", "histogram")
+    edges = histogram.edges or ()
+    key = f"{path}.histogram.edges"
+    if len(edges) < 2:
+        yield key, "Expected two or more edges."
+    for left, right in pairwise(edges):
+        if left == right:
+            yield key, f"{float(left):g} is given twice."
+        elif float(left) >= float(right):
+            yield key, f"Expected increasing edges, got {float(left):g} before {float(right):g}."
+
+
+def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    for column, keys in query.group_by.items():
+        key = f"{path}.group_by.{column}"
+        yield from _declared(spec, column, key)
+        declared = spec.data.types.get(column)
+        if declared == "float":
+            yield key, "Expected an int, text or bool column. Use a histogram for a float column."
+        elif declared is not None:
+            yield from _key_types(keys or (), declared, key)
+        if not keys:
+            yield key, "Expected at least one key."
+            continue
+        # True == 1 in Python, so the type goes beside the value.
+        counts = Counter((type(value), value) for value in keys)
+        for (_, value), times in counts.items():
+            if times > 1:
+                yield key, f"The key {value!r} is given {times} times."
+        if len({type(value) for value in keys}) > 1:
+            yield key, "Expected keys of one type."
+
+
+def _key_types(keys: Sequence[Key], declared: str, path: str) -> Iterator[Problem]:
+    for index, value in enumerate(keys):
+        if type(value) is not _KEY_TYPES[declared]:
+            yield f"{path}[{index}]", f"Expected {declared}, as the column is, got {value!r}."
+
+
+def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
+    by_column = not spec.privacy.by_row
+    if not query.name or (by_column and not _has_clip(spec)):
+        return []
+    try:
+        layout = of_block(spec, query)
+    except TooFineError as error:
+        return [(path, str(error))]
+    names = Counter(name.lower() for name in result_columns(layout))
+    return [
+        (path, f"Two result columns would be called {name!r}. Split the block in two.")
+        for name, times in names.items()
+        if times > 1
+    ]
+
+
+def _has_clip(spec: Spec) -> bool:
+    given = spec.contribution
+    return given is not None and (given.max_rows is None) != (given.l2 is None)
+
+
+def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    """Yield a problem if a CSV's column, which has no type of its own, is given none."""
+    declared = spec.data.types
+    if is_csv(spec) and declared and column not in declared:
+        hint = _validate.nearest(column, tuple(declared))
+        yield key, f"The column {column!r} is not in data.types.{' ' if hint else ''}{hint}"
+
+
+def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
+    yield from _declared(spec, column, key)
+    yield from numeric_type(spec.data.types.get(column), column, key, use)
+
+
+def numeric_type(declared: str | None, column: str, key: str, use: str) -> Iterator[Problem]:
+    """Yield a problem if a column of this type can't be used for `use`."""
+    if declared == "text" or (declared == "bool" and use == "histogram"):
+        yield key, f"Expected a number column for {use}, got the {declared} column {column!r}."
+
+
+def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    found = spec.columns.get(column)
+    if found is None or found.bounds is None:
+        hint = "" if found else _validate.nearest(column, tuple(spec.columns))
+        yield (
+            key,
+            f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."
+            + f"{' ' if hint else ''}{hint}",
+        )
+
+
+_OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
+    _statistics,
+    _histogram,
+    _group_by,
+)

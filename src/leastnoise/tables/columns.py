@@ -1,0 +1,19 @@
+"""The names of a block's result columns, in order; public, so known before any row is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leastnoise.tables.layout import Layout
+
+SUFFIXES = ("", "_std", "_low", "_high")
+
+
+def result_columns(layout: Layout) -> tuple[str, ...]:
+    """Return the columns of the result: keys, then bins, then each statistic with its error."""
+    keys = [key.column for key in layout.keys]
+    if layout.bins:
+        keys += [f"{layout.bins.column}_from", f"{layout.bins.column}_to"]
+    values = [f"{asked.label}{suffix}" for asked in layout.statistics for suffix in SUFFIXES]
+    return (*keys, *values)

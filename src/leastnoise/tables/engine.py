@@ -1,0 +1,35 @@
+"""What the pipeline asks of an engine; the expressions themselves are narwhals', for any engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+
+from leastnoise.tables.spec import Key
+
+
+class Engine(ABC):
+    """Runs lazy frames. It never raises an error that quotes what the frames hold."""
+
+    @property
+    @abstractmethod
+    def frame(self) -> nw.LazyFrame[Any]:
+        """The typed rows: a column of each that the spec uses, unreadable values NULL."""
+
+    @abstractmethod
+    def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Return a frame with the rows of `frame`, computed once; it may spill to disk."""
+
+    @abstractmethod
+    def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
+        """Return a frame of two columns: the public `values`, and their positions 0, 1, ….
+
+        `key` has the type of the values; joined on it, a row finds its position.
+        """
+
+    @abstractmethod
+    def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows of a small result, in any order."""

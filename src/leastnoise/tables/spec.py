@@ -1,0 +1,170 @@
+"""The spec of a release: what TOML and the Python twin both become, strict and exact.
+
+The models check one value at a time. What needs two values is in `checks`; how text becomes a
+`Spec`, with every problem listed, is in `spec_file`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Literal, final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text, exact
+
+ColumnType = Literal["int", "float", "text", "bool"]
+Key = int | str | bool
+MAX_ROWS_BOUND = 2**20
+
+
+def _number(value: object) -> Fraction:
+    return exact(value, name="value")  # pyright: ignore[reportArgumentType]
+
+
+def _epsilon(value: object) -> Fraction:
+    # Each of the pair is checked beside a harmless partner, so that both can be reported at once.
+    return Budget(epsilon=value, delta="0.5").epsilon  # pyright: ignore[reportArgumentType]
+
+
+def _delta(value: object) -> Fraction:
+    return Budget(epsilon=1, delta=value).delta  # pyright: ignore[reportArgumentType]
+
+
+def _positive(value: object) -> Fraction:
+    number = _number(value)
+    if number <= 0:
+        raise ValueError(f"Expected a number > 0, got {decimal_text(number)}.")
+    return number
+
+
+def _key(value: object) -> Key:
+    if isinstance(value, int) and abs(value) < 2**63:
+        return value
+    if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
+        return value
+    hint = (
+        " Floats that print alike differ: group by a whole number or a text, or use a histogram."
+        if isinstance(value, float)
+        else ""
+    )
+    raise ValueError(f"Expected a key that is an int of 64 bits, a text or a bool.{hint}")
+
+
+def _listed(value: object) -> object:
+    """Let a list be given for a tuple, and nothing else."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _keys_listed(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    return {column: _listed(keys) for column, keys in value.items()}
+
+
+Number = Annotated[Fraction, PlainValidator(_number)]
+Positive = Annotated[Fraction, PlainValidator(_positive)]
+Text = Annotated[str, Field(min_length=1, max_length=4096)]
+Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
+Edges = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+Keys = Annotated[
+    dict[str, tuple[Annotated[Key, PlainValidator(_key)], ...]], BeforeValidator(_keys_listed)
+]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+@final
+class Data(_Section):
+    """Where the rows are. `types` is required for CSV: types are declared, never sniffed."""
+
+    source: Text
+    types: dict[str, ColumnType] = Field(default_factory=dict)
+
+
+@final
+class Privacy(_Section):
+    """Whom the guarantee protects, and how far. `unit` is a column, or "row"."""
+
+    unit: Text
+    neighbours: Literal["add-remove"] = "add-remove"
+    epsilon: Annotated[Fraction, PlainValidator(_epsilon)]
+    delta: Annotated[Fraction, PlainValidator(_delta)] = Fraction(0)
+
+    @property
+    def by_row(self) -> bool:
+        """True if every row is a unit of its own."""
+        return self.unit == "row"
+
+
+@final
+class Contribution(_Section):
+    """The clip of one person's vector: exactly one of the two."""
+
+    max_rows: Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)] | None = None
+    l2: Positive | None = None
+
+
+@final
+class Column(_Section):
+    """What the public knows of a column.
+
+    `bounds` clamp each value. `missing` replaces NULL, NaN, infinities and unreadable values;
+    without it they count as 0 in sums and means and are dropped from histograms.
+    """
+
+    bounds: Bounds | None = None
+    missing: Number | None = None
+
+
+@final
+class Histogram(_Section):
+    """Counts of rows per bin [a, b), the last one closed; values outside are dropped."""
+
+    column: Text
+    edges: Edges
+
+
+@final
+class Query(_Section):
+    """One block: one vector query and one draw of noise, with `weight` of the budget."""
+
+    name: Text
+    weight: Positive = Fraction(1)
+    statistics: Texts = ()
+    group_by: Keys = Field(default_factory=dict)
+    histogram: Histogram | None = None
+
+
+@final
+class Output(_Section):
+    """A directory that must not exist yet, and the format of its tables."""
+
+    path: Text
+    format: Literal["parquet", "csv", "json"] = "parquet"
+
+
+@final
+class Spec(_Section):
+    """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`."""
+
+    version: Literal[1]
+    data: Data
+    privacy: Privacy
+    contribution: Contribution | None = None
+    columns: dict[str, Column] = Field(default_factory=dict)
+    query: Annotated[tuple[Query, ...], BeforeValidator(_listed)]
+    output: Output | None = None
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the whole release."""
+        return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
+
+    def share(self, query: Query) -> Fraction:
+        """Return the part of the budget that `query` spends: w / Σw, exactly."""
+        return query.weight / sum(block.weight for block in self.query)

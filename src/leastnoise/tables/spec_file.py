@@ -1,0 +1,232 @@
+"""TOML and dictionaries to a `Spec` and back; every problem found is listed at once."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from leastnoise import _validate
+from leastnoise.errors import SourceError, SpecError
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables import checks
+from leastnoise.tables.spec import (
+    Column,
+    Contribution,
+    Data,
+    Histogram,
+    Output,
+    Privacy,
+    Query,
+    Spec,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Model = TypeVar("Model", bound=BaseModel)
+Problems = list[tuple[str, str]]
+
+_REQUIRED = ("version", "data", "privacy", "query")
+
+
+def read(path: Path) -> Spec:
+    """Return the spec in the TOML file `path`.
+
+    Raises SourceError if the file can't be read, SpecError listing every problem it has.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise SourceError(f"Expected a spec file, found none at {path}.") from None
+    except OSError as error:
+        raise SourceError(f"The spec {path} can't be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SourceError(f"The spec {path} is not UTF-8 text.") from None
+    return loads(text)
+
+
+def loads(text: str) -> Spec:
+    """Return the spec that the TOML `text` spells; raises SpecError listing every problem."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError([("TOML", f"{error}.")]) from None
+    return parse(raw)
+
+
+def parse(raw: Mapping[str, Any]) -> Spec:
+    """Return the spec in the nested dictionary `raw`; raises SpecError listing every problem."""
+    problems: Problems = []
+    _unknown_keys(raw, Spec, "", problems)
+    problems += [(key, "Missing.") for key in _REQUIRED if key not in raw]
+    parts: dict[str, Any] = {
+        "version": _value(Spec, "version", raw, "", problems) if "version" in raw else 1,
+        "data": _fields(Data, raw.get("data", {}), "data", problems),
+        "privacy": _fields(Privacy, raw.get("privacy", {}), "privacy", problems),
+        "contribution": _optional(Contribution, raw, "contribution", problems),
+        "columns": _columns(raw.get("columns", {}), problems),
+        "query": _queries(raw.get("query", []), problems),
+        "output": _optional(Output, raw, "output", problems),
+    }
+    known = {key for key, _ in problems}
+    partial = Spec.model_construct(**parts)
+    for key, message in checks.problems(partial):
+        # A value that couldn't be read needs no second complaint about what follows from it.
+        if not any(_inside(key, other) or _inside(other, key) for other in known):
+            problems.append((key, message))
+    if problems:
+        raise SpecError([(key, message) for key, message in problems if not _absent(key, problems)])
+    return partial
+
+
+def _inside(inner: str, outer: str) -> bool:
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+
+
+def _absent(key: str, problems: Problems) -> bool:
+    """Say whether `key` is missing only because the section around it is."""
+    return any(message == "Missing." and key.startswith(f"{other}.") for other, message in problems)
+
+
+def _optional(model: type[Model], raw: Mapping[str, Any], key: str, problems: Problems) -> Any:
+    return _fields(model, raw[key], key, problems) if raw.get(key) is not None else None
+
+
+def _columns(raw: object, problems: Problems) -> dict[str, Column]:
+    if not isinstance(raw, Mapping):
+        problems.append(("columns", "Expected a table of columns."))
+        return {}
+    return {
+        str(name): _fields(Column, column, f"columns.{name}", problems)
+        for name, column in raw.items()
+    }
+
+
+def _queries(raw: object, problems: Problems) -> tuple[Query, ...]:
+    if not isinstance(raw, (list, tuple)):
+        problems.append(("query", "Expected a list of blocks: write [[query]]."))
+        return ()
+    return tuple(
+        _fields(Query, block, f"query[{index}]", problems) for index, block in enumerate(raw)
+    )
+
+
+def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> Model:
+    """Return `model` with every field that can be read; the rest have their default, or None.
+
+    Field by field, and not the model at once, so that a bad field doesn't hide what the checks
+    of the others would find. A model with a problem never leaves `parse`.
+    """
+    if not isinstance(raw, Mapping):
+        problems.append((path, f"Expected a table of {', '.join(model.model_fields)}."))
+        raw = {}
+    else:
+        _unknown_keys(raw, model, path, problems)
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        key = f"{path}.{name}"
+        if raw.get(name) is None:
+            if field.is_required():
+                problems.append((key, "Missing."))
+                values[name] = None
+        elif name == "histogram":
+            values[name] = _fields(Histogram, raw[name], key, problems)
+        else:
+            values[name] = _value(model, name, raw, path, problems)
+    return model.model_construct(**values)
+
+
+def _value(
+    model: type[BaseModel], name: str, raw: Mapping[str, Any], path: str, problems: Problems
+) -> Any:
+    field = model.model_fields[name]
+    annotation: Any = field.annotation
+    for note in field.metadata:
+        annotation = Annotated[annotation, note]
+    adapter = TypeAdapter(annotation, config={"strict": True})
+    value = raw[name]
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        where = f"{path}.{name}" if path else name
+        problems += [(_dotted(where, item["loc"]), _message(item)) for item in error.errors()]
+        if isinstance(value, Mapping):  # one bad entry doesn't make the others bad
+            bad = {item["loc"][0]: None for item in error.errors() if item["loc"]}
+            good = {key: entry for key, entry in value.items() if key not in bad}
+            return {**adapter.validate_python(good), **bad}
+    return None if field.is_required() else field.get_default(call_default_factory=True)
+
+
+def _dotted(path: str, location: tuple[int | str, ...]) -> str:
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif not any(mark in part for mark in "[]()"):  # those are pydantic's own names of types
+            path += f".{part}"
+    return path
+
+
+def _message(item: Any) -> str:
+    """Return pydantic's message in the house's wording."""
+    if item["type"] == "value_error":
+        return str(item["ctx"]["error"])
+    value = item["input"]
+    got = (
+        f" Got {value!r}." if isinstance(value, (str, int, float)) and len(repr(value)) < 40 else ""
+    )
+    if item["type"] == "literal_error" and isinstance(value, str):
+        allowed = item["ctx"]["expected"]
+        choices = [choice.strip(" '") for choice in allowed.replace(" or ", ",").split(",")]
+        hint = _validate.nearest(value, choices)
+        return f"Expected {allowed}.{got}{' ' if hint else ''}{hint}{_why(value)}"
+    return f"{item['msg']}.{got}"
+
+
+def _why(value: str) -> str:
+    if "replace" in value or "change" in value or "bounded" in value:
+        return (
+            " The sensitivities here are proved for a person added or removed; changing a person "
+            "is removing one and adding another, at twice the loss."
+        )
+    return ""
+
+
+def _unknown_keys(
+    raw: Mapping[str, Any], model: type[BaseModel], path: str, problems: Problems
+) -> None:
+    known = tuple(model.model_fields)
+    for name in raw:
+        if name not in known:
+            hint = _validate.nearest(str(name), known) or f"Known: {', '.join(known)}."
+            problems.append((f"{path}.{name}" if path else str(name), f"Unknown key. {hint}"))
+
+
+def to_dict(spec: Spec) -> dict[str, Any]:
+    """Return the normalised spec as plain values; fractions become exact ints or texts."""
+    return _plain(spec)
+
+
+def dumps(spec: Spec) -> str:
+    """Return TOML that reads back as an equal spec."""
+    return tomli_w.dumps(to_dict(spec))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return {
+            name: _plain(inner) for name, inner in fields.items() if inner not in (None, (), {})
+        }
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, Fraction):
+        small_integer = value.denominator == 1 and abs(value) < 2**53
+        return int(value) if small_integer else decimal_text(value)
+    return value

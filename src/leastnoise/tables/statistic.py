@@ -1,0 +1,48 @@
+"""The statistics that a query block may ask for, and their spelling."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import final
+
+from leastnoise import _validate
+
+KINDS = ("count", "count_units", "sum", "mean")
+_CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Statistic:
+    """`count` (rows), `count_units` (distinct persons), `sum(column)` or `mean(column)`."""
+
+    kind: str
+    column: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name of its column in a result: count, count_units, sum_<column>, mean_<column>."""
+        return f"{self.kind}_{self.column}" if self.column else self.kind
+
+
+def parse(text: str) -> Statistic:
+    """Return the statistic that `text` spells; raises ValueError saying how to spell it.
+
+    >>> parse("mean(mdvis)")
+    Statistic(kind='mean', column='mdvis')
+    """
+    match = _CALL.fullmatch(text)
+    kind, column = (match[1], match[2]) if match else (text, None)
+    if kind not in KINDS:
+        hint = _validate.nearest(kind, KINDS)
+        raise ValueError(
+            "Expected count, count_units, sum(column) or mean(column), "
+            f"got {text[:40]!r}.{' ' if hint else ''}{hint}"
+        )
+    needs_column = kind in {"sum", "mean"}
+    if needs_column and not column:
+        raise ValueError(f"Expected {kind}(column), got {text[:40]!r}. Name the column.")
+    if not needs_column and column is not None:
+        raise ValueError(f"Expected {kind} without a column, got {text[:40]!r}.")
+    return Statistic(kind=kind, column=column or "")
