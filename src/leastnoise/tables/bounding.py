@@ -9,18 +9,19 @@ passes √N no more. Then integer totals by cell. No step depends on the order o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
-
-from leastnoise.tables.layout import Component, Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from leastnoise.tables.engine import Engine
+    from leastnoise.tables.layout import Component, Layout
     from leastnoise.tables.spec import Spec
 
 _UNIT, _CELL, _SHRINK = "unit", "cell", "shrink"
@@ -85,7 +86,7 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
 
 
 def _finite(spec: Spec, column: str) -> nw.Expr:
-    """Return the column as float64, with NULL, NaN and infinities replaced by `missing`, or NULL."""
+    """Return the column as float64, what is not finite replaced by `missing`, or NULL."""
     declared = spec.columns.get(column)
     missing = declared.missing if declared else None
     value = nw.col(column).cast(nw.Float64)

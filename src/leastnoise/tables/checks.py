@@ -60,12 +60,15 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
     if not privacy.unit or privacy.by_row:
         return
     yield from _declared(spec, privacy.unit, "privacy.unit")
-    if spec.data.types.get(privacy.unit) == "float":
-        yield (
-            "privacy.unit",
-            f"Expected an int, text or bool column, got the float column {privacy.unit!r}: "
-            + "floats that print alike differ, and would split a person in two.",
-        )
+    yield from unit_type(spec.data.types.get(privacy.unit), privacy.unit)
+
+
+def unit_type(declared: str | None, column: str) -> Iterator[Problem]:
+    """Yield a problem if a column of this type can't identify persons."""
+    if declared == "float":
+        why = "floats that print alike differ, and would split a person in two."
+        message = f"Expected an int, text or bool column, got the float column {column!r}: {why}"
+        yield "privacy.unit", message
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:
@@ -158,27 +161,26 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     for column, keys in query.group_by.items():
         key = f"{path}.group_by.{column}"
         yield from _declared(spec, column, key)
-        declared = spec.data.types.get(column)
-        if declared == "float":
-            yield key, "Expected an int, text or bool column. Use a histogram for a float column."
-        elif declared is not None:
-            yield from _key_types(keys or (), declared, key)
+        yield from key_types(spec.data.types.get(column), keys or (), key)
         if not keys:
             yield key, "Expected at least one key."
-            continue
         # True == 1 in Python, so the type goes beside the value.
-        counts = Counter((type(value), value) for value in keys)
+        counts = Counter((type(value), value) for value in keys or ())
         for (_, value), times in counts.items():
             if times > 1:
                 yield key, f"The key {value!r} is given {times} times."
-        if len({type(value) for value in keys}) > 1:
+        if len({type(value) for value in keys or ()}) > 1:
             yield key, "Expected keys of one type."
 
 
-def _key_types(keys: Sequence[Key], declared: str, path: str) -> Iterator[Problem]:
-    for index, value in enumerate(keys):
-        if type(value) is not _KEY_TYPES[declared]:
-            yield f"{path}[{index}]", f"Expected {declared}, as the column is, got {value!r}."
+def key_types(declared: str | None, keys: Sequence[Key], path: str) -> Iterator[Problem]:
+    """Yield a problem for each key that isn't of the column's type."""
+    if declared == "float":
+        yield path, "Expected an int, text or bool column. Use a histogram for a float column."
+    elif declared is not None:
+        for index, value in enumerate(keys):
+            if type(value) is not _KEY_TYPES[declared]:
+                yield f"{path}[{index}]", f"Expected {declared}, as the column is, got {value!r}."
 
 
 def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
@@ -225,11 +227,8 @@ def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
     found = spec.columns.get(column)
     if found is None or found.bounds is None:
         hint = "" if found else _validate.nearest(column, tuple(spec.columns))
-        yield (
-            key,
-            f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."
-            + f"{' ' if hint else ''}{hint}",
-        )
+        needs = f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."
+        yield key, f"{needs}{' ' if hint else ''}{hint}"
 
 
 _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (

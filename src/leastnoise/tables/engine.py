@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from leastnoise.tables.spec import Key
+    import narwhals as nw
+
+    from leastnoise.tables.spec import Key
 
 
 class Engine(ABC):

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import csv
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.engine import Engine
-from leastnoise.tables.spec import ColumnType, Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from leastnoise.tables.spec import ColumnType, Key
 
 _SQL_TYPES: dict[str, str] = {
     "int": "BIGINT",
@@ -154,7 +157,7 @@ class DuckDB(Engine):
         ]
         # A block that only counts rows uses no column.
         listed = ", ".join(casts) or "0 AS nothing"
-        query = f"SELECT {listed} FROM {reader}"  # noqa: S608: names are quoted, the path is bound
+        query = f"SELECT {listed} FROM {reader}"  # noqa: S608  # names are quoted, the path is bound
         return self._connection.sql(query, params=[_one_file(path)])
 
     @property

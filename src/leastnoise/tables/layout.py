@@ -72,7 +72,7 @@ class Layout:
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
     the keys, the last key fastest, then the bins. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then the
-    count's. `clip_squared` is C²; with `by_row` nothing is clipped, as a row is within C by construction.
+    count's. `clip_squared` is C²; with `by_row` nothing is clipped, as a row is within C anyway.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Layout:
 
 
 def of_block(spec: Spec, query: Query) -> Layout:
-    """Return the layout of `query`; raises TooFineError if exact sums would need fewer than 8 bits."""
+    """Return the layout of `query`; raises TooFineError if exact sums can't have 8 bits."""
     by_row = spec.privacy.by_row
     statistics = (
         (Statistic(kind="count"),)
@@ -151,9 +151,7 @@ def of_block(spec: Spec, query: Query) -> Layout:
     if by_row:
         return shape
     squared = _clip_squared(spec, shape)
-    return Layout(
-        **{**vars(shape), "clip_squared": squared, "bits": _bits(squared, shape.dimension)}
-    )
+    return replace(shape, clip_squared=squared, bits=_bits(squared, shape.dimension))
 
 
 def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ...]:

@@ -65,7 +65,7 @@ def parse(raw: Mapping[str, Any]) -> Spec:
     _unknown_keys(raw, Spec, "", problems)
     problems += [(key, "Missing.") for key in _REQUIRED if key not in raw]
     parts: dict[str, Any] = {
-        "version": _value(Spec, "version", raw, "", problems) if "version" in raw else 1,
+        "version": _value(Spec, "version", raw, problems, path="") if "version" in raw else 1,
         "data": _fields(Data, raw.get("data", {}), "data", problems),
         "privacy": _fields(Privacy, raw.get("privacy", {}), "privacy", problems),
         "contribution": _optional(Contribution, raw, "contribution", problems),
@@ -137,12 +137,12 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
         elif name == "histogram":
             values[name] = _fields(Histogram, raw[name], key, problems)
         else:
-            values[name] = _value(model, name, raw, path, problems)
+            values[name] = _value(model, name, raw, problems, path=path)
     return model.model_construct(**values)
 
 
 def _value(
-    model: type[BaseModel], name: str, raw: Mapping[str, Any], path: str, problems: Problems
+    model: type[BaseModel], name: str, raw: Mapping[str, Any], problems: Problems, *, path: str
 ) -> Any:
     field = model.model_fields[name]
     annotation: Any = field.annotation

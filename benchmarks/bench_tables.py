@@ -1,0 +1,133 @@
+"""A release's exact sums over 10^7 rows, beside the same bounded sums written in DuckDB SQL.
+
+    python benchmarks/bench_tables.py
+
+Each runs in its own process, so that the peak memory is its own. Both read the same Parquet file
+(about 2·10^6 persons, 3 plans), clamp, sum by person and plan, clip each person's norm in integers
+and add up by plan; both must give the same integers. The SQL is run as one query, and with its
+per-person sums in a temporary table as leastnoise does it; the faster one is the peer.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 5
+SPEC = """
+version = 1
+[data]
+source = "visits.parquet"
+[privacy]
+unit = "person"
+epsilon = 1
+delta = "1e-6"
+[contribution]
+max_rows = 5
+[columns.visits]
+bounds = [0, 30]
+[[query]]
+name = "by_plan"
+statistics = ["count", "sum(visits)"]
+group_by = { plan = [1, 2, 3] }
+"""
+BITS = 22  # what the layout of SPEC has: d = 6, C² = 50
+
+
+def make(folder: Path) -> None:
+    """Write the rows; a hash stands in for randomness, so that every run sees the same."""
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"""COPY (SELECT (hash(i) % {PERSONS})::BIGINT AS person,
+                             (hash(i + 77) % 3 + 1)::INTEGER AS plan,
+                             (hash(i * 31) % 4000)::DOUBLE / 100 AS visits
+                      FROM range({ROWS}) t(i))
+                TO '{folder}/visits.parquet' (FORMAT parquet)"""
+        )
+
+
+def ours(folder: Path) -> list[int]:
+    from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+    from leastnoise.tables.layout import of_block
+
+    spec = spec_file.loads(SPEC)
+    layout = of_block(spec, spec.query[0])
+    assert layout.bits == BITS
+    found = source.find(spec, folder)
+    with engine_duckdb.opened(found.path, columns=found.columns) as engine:
+        return bounding.query_vector(engine, spec, layout).tolist()
+
+
+def by_sql(folder: Path, *, in_two: bool) -> list[int]:
+    one = 2**BITS
+    limit = 50 * one * one
+    per_person = f"""
+        SELECT person, plan, count(*) * {one} AS i0, sum(floor(
+            least(greatest(CASE WHEN isfinite(visits) THEN visits ELSE 0 END, 0), 30)
+            * {one / 30!r} + 0.5)::BIGINT)::BIGINT AS i1
+        FROM '{folder}/visits.parquet'
+        WHERE plan IN (1, 2, 3) AND person IS NOT NULL GROUP BY person, plan"""
+    totals = f"""
+        norms AS (SELECT person, sum(i0::DOUBLE * i0 + i1::DOUBLE * i1) AS q
+                  FROM per_person GROUP BY person),
+        over AS (SELECT person, sqrt({limit}::DOUBLE) * {1 - 2.0**-40!r} / sqrt(q) AS s
+                 FROM norms WHERE q > {limit})
+        SELECT sum(CASE WHEN s IS NULL THEN i0 ELSE trunc(i0 * s)::BIGINT END),
+               sum(CASE WHEN s IS NULL THEN i1 ELSE trunc(i1 * s)::BIGINT END)
+        FROM per_person LEFT JOIN over USING (person) GROUP BY plan ORDER BY plan"""
+    with duckdb.connect() as connection:
+        if in_two:
+            connection.execute(f"CREATE TEMP TABLE per_person AS {per_person}")
+            rows = connection.execute(f"WITH {totals}").fetchall()
+        else:
+            rows = connection.execute(f"WITH per_person AS ({per_person}), {totals}").fetchall()
+    return [int(value) for row in rows for value in row]
+
+
+WAYS = {
+    "leastnoise": ours,
+    "SQL, one query": lambda folder: by_sql(folder, in_two=False),
+    "SQL, temporary table": lambda folder: by_sql(folder, in_two=True),
+}
+
+
+def child(way: str, folder: Path) -> None:
+    """Print the best time of a few rounds, the peak memory, and the integers."""
+    seconds, integers = [], []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        integers = WAYS[way](folder)
+        seconds.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(min(seconds), sorted(seconds)[len(seconds) // 2], peak, *integers)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder)
+        results = {}
+        for way in WAYS:
+            command = [sys.executable, __file__, way, name]
+            text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            results[way] = text.split()
+    assert len({tuple(found[3:]) for found in results.values()}) == 1, "the integers differ"
+    print(f"{ROWS:,} rows, {PERSONS:,} persons, {ROUNDS} rounds")
+    print(f"{'':<22}{'best s':>10}{'median s':>10}{'peak MiB':>10}")
+    for way, found in results.items():
+        print(f"{way:<22}" + "".join(f"{float(value):>10.2f}" for value in found[:3]))
+    peer = min(float(found[1]) for way, found in results.items() if way != "leastnoise")
+    print(f"leastnoise / fastest SQL (medians): {float(results['leastnoise'][1]) / peer:.2f}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        child(sys.argv[1], Path(sys.argv[2]))
+    else:
+        main()

@@ -1,0 +1,225 @@
+"""What a release will do and how well, decided from the spec alone: no row is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.analysis.marginal import absolute_quantile
+from leastnoise.certify.plan import PlanCertificate
+from leastnoise.errors import Refused
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.selection.search import compare
+from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from fractions import Fraction
+
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.base import Noise
+    from leastnoise.release.mechanism import Mechanism
+    from leastnoise.tables.spec import Query, Spec
+
+CLIP_NOTE = (
+    "Errors are of the noise alone: what clamping to bounds and clipping a person's rows take "
+    "away (bias) is not in them."
+)
+MEAN_NOTE = (
+    "A mean's error depends on the unknown count: its numerator and its denominator are shown."
+)
+HEADER = (
+    *("query", "cells", "d", "noise", "scale", "epsilon", "delta"),
+    *("statistic", "std", "95 % ±", "plain Gaussian std"),
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NoiseError:
+    """The law of one published coordinate's error, in the query's own units; rounding counted.
+
+    `std` is its standard deviation, `half95` and `half975` the half-widths of the intervals that
+    hold it with probability 95 % and 97.5 %.
+    """
+
+    std: float
+    half95: float
+    half975: float
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> NoiseError:
+        """Return the error of each coordinate of `mechanism`."""
+        # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error).
+        grid = float(mechanism.grid)
+        return cls(
+            std=math.sqrt(mechanism.noise.variance + grid * grid / 12),
+            half95=absolute_quantile(mechanism.noise, 0.95) + grid / 2,
+            half975=absolute_quantile(mechanism.noise, 0.975) + grid / 2,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExpectedError:
+    """The error of one number in a cell, in the statistic's own units."""
+
+    statistic: str
+    std: float
+    half_width_95: float
+    plain_gaussian_std: float | None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BlockPlan:
+    """One query block: its layout, its part of the budget, its noise and what to expect of it."""
+
+    layout: Layout
+    budget: Budget
+    mechanism: Mechanism
+    plain_gaussian: Noise | None
+
+    @property
+    def name(self) -> str:
+        """The name of the block and of its table."""
+        return self.layout.name
+
+    @property
+    def errors(self) -> tuple[ExpectedError, ...]:
+        """The expected errors, the same in every cell: two for a mean, one for the others."""
+        noise = NoiseError.of(self.mechanism)
+        plain = math.sqrt(self.plain_gaussian.variance) if self.plain_gaussian else None
+        found: list[ExpectedError] = []
+        for asked, uses in zip(self.layout.statistics, self.layout.uses, strict=True):
+            parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
+            for part, index in zip(parts, uses, strict=True):
+                unit = float(self.layout.components[index].radius)
+                found.append(
+                    ExpectedError(
+                        statistic=asked.label + part,
+                        std=unit * noise.std,
+                        half_width_95=unit * noise.half95,
+                        plain_gaussian_std=None if plain is None else unit * plain,
+                    )
+                )
+        return tuple(found)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the block as JSON values."""
+        layout, noise = self.layout, self.mechanism.noise
+        return {
+            "name": self.name,
+            "cells": layout.cells,
+            "dimension": layout.dimension,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "sensitivities": [
+                {"kind": one.kind, "bound": decimal_text(one.bound)} for one in layout.sensitivities
+            ],
+            "clip_squared": None if layout.by_row else decimal_text(layout.clip_squared),
+            "bits": layout.bits,
+            "noise": noise.name,
+            "scale": decimal_text(noise.scale),
+            "grid": decimal_text(self.mechanism.grid),
+            "errors": [vars(error) for error in self.errors],
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A whole release before it happens; everything in it is public."""
+
+    budget: Budget
+    unit: str
+    blocks: tuple[BlockPlan, ...]
+
+    @property
+    def certificate(self) -> PlanCertificate:
+        """The proof of the whole release: each block's, and the sum of their budgets."""
+        blocks = tuple((block.name, block.mechanism.certificate) for block in self.blocks)
+        return PlanCertificate.prove(budget=self.budget, blocks=blocks)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the numbers don't say."""
+        kinds = {asked.kind for block in self.blocks for asked in block.layout.statistics}
+        return (CLIP_NOTE, MEAN_NOTE) if "mean" in kinds else (CLIP_NOTE,)
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The plan as texts, a line a number of a cell; the columns are `HEADER`."""
+        return tuple(
+            (
+                block.name,
+                str(block.layout.cells),
+                str(block.layout.dimension),
+                block.mechanism.noise.name,
+                f"{float(block.mechanism.noise.scale):.6g}",
+                f"{float(block.budget.epsilon):.4g}",
+                f"{float(block.budget.delta):.4g}",
+                error.statistic,
+                f"{error.std:.4g}",
+                f"{error.half_width_95:.4g}",
+                "none" if error.plain_gaussian_std is None else f"{error.plain_gaussian_std:.4g}",
+            )
+            for block in self.blocks
+            for error in block.errors
+        )
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the plan as JSON values; privacy numbers are exact texts."""
+        return {
+            "version": 1,
+            "unit": self.unit,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
+            "blocks": [block.to_record() for block in self.blocks],
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """Return the plan as JSON text."""
+        return json.dumps(self.to_record(), indent=2)
+
+
+def block_budget(spec: Spec, query: Query) -> Budget:
+    """Return the part of the budget that `query` spends: ε·w/Σw and δ·w/Σw."""
+    return spec.budget.share(spec.share(query))
+
+
+def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan:
+    """Return the plan of `spec`: for each block the proved noise with the least mean square error.
+
+    `progress` is told the stages. Raises Refused if no noise can serve a block.
+    """
+    blocks: list[BlockPlan] = []
+    for query in spec.query:
+        if progress:
+            progress(f"Finding and proving the least noise for {query.name}")
+        blocks.append(_block(of_block(spec, query), block_budget(spec, query)))
+    return Plan(budget=spec.budget, unit=spec.privacy.unit, blocks=tuple(blocks))
+
+
+def _block(layout: Layout, budget: Budget) -> BlockPlan:
+    epsilon: Fraction = budget.epsilon
+    found = compare(
+        epsilon=epsilon,
+        delta=budget.delta,
+        sensitivity=layout.sensitivities,
+        dimension=layout.dimension,
+    )
+    if not found.mechanisms:
+        reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
+        raise Refused(f"No noise can serve the query {layout.name!r}. {reasons}.")
+    gaussian = [one.noise for one in found.mechanisms if one.noise.name == "gaussian"]
+    return BlockPlan(
+        layout=layout,
+        budget=budget,
+        mechanism=found.mechanisms[0],
+        plain_gaussian=gaussian[0] if gaussian else None,
+    )

@@ -1,0 +1,136 @@
+"""A release: from a spec to published tables, in one direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, final
+
+from leastnoise.release.rounding import ScaledIntegers
+from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
+from leastnoise.tables.plan import BlockPlan, NoiseError, Plan
+from leastnoise.tables.plan import plan as make_plan
+from leastnoise.tables.results import Table, table_of
+
+if TYPE_CHECKING:
+    from leastnoise.certify.plan import PlanCertificate
+    from leastnoise.tables.spec import Spec
+
+Progress = Callable[[str], object]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReleasedTables:
+    """Tables that are safe to publish, by name, and the certificate that says why.
+
+    `path` is the directory that holds them, if the spec has an output.
+    """
+
+    tables: dict[str, Table]
+    certificate: PlanCertificate
+    plan: Plan
+    path: Path | None
+
+
+@final
+class Release:
+    """One release of a table's statistics, as a spec describes it.
+
+    The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
+    start at `folder`: the current directory, or with `from_toml` the folder of the spec file.
+    Raises SpecError listing every problem at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: Mapping[str, Any],
+        privacy: Mapping[str, Any],
+        query: Sequence[Mapping[str, Any]],
+        contribution: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
+        output: Mapping[str, Any] | None = None,
+        version: int = 1,
+        folder: str | Path = "",
+    ) -> None:
+        raw = {
+            "version": version,
+            "data": data,
+            "privacy": privacy,
+            "contribution": contribution,
+            "columns": columns or {},
+            "query": list(query),
+            "output": output,
+        }
+        self._spec = spec_file.parse(raw)
+        self._folder = Path(folder)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Return the release in the TOML file `path`; raises SourceError, or SpecError."""
+        path = Path(path)
+        return cls(**spec_file.to_dict(spec_file.read(path)), folder=path.parent)
+
+    @property
+    def spec(self) -> Spec:
+        """The spec, normalised and exact."""
+        return self._spec
+
+    def to_toml(self) -> str:
+        """Return TOML that reads back as an equal spec."""
+        return spec_file.dumps(self._spec)
+
+    def plan(self, *, progress: Progress | None = None) -> Plan:
+        """Return what `run` would do, and how well, without reading a row.
+
+        The source's header or metadata is read, to check the columns. Raises SourceError or
+        SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
+        """
+        source.find(self._spec, self._folder)
+        return make_plan(self._spec, progress=progress)
+
+    def run(self, *, progress: Progress | None = None) -> ReleasedTables:
+        """Read the source, add the noise, and write the output directory if the spec has one.
+
+        `progress` is told the stages, never a number of rows. Every call draws fresh noise: it is
+        another release, which spends the whole budget again. Raises what `plan` does, and
+        InvalidInput if the output exists; then nothing was read or drawn.
+        """
+        tell = progress or _silent
+        wanted = self._spec.output
+        if wanted is None:
+            return self._release(tell, path=None)
+        path = self._folder / wanted.path
+        with output.new_directory(path) as folder:
+            released = self._release(tell, path=path)
+            tell("Writing the tables and their certificate")
+            for table in released.tables.values():
+                output.write_table(table, folder, wanted.format)
+            (folder / output.PLAN).write_text(released.plan.to_json(), encoding="utf-8")
+            certificate = released.certificate.to_json()
+            (folder / output.CERTIFICATE).write_text(certificate, encoding="utf-8")
+            (folder / output.SPEC).write_text(self.to_toml(), encoding="utf-8")
+        return released
+
+    def _release(self, tell: Progress, *, path: Path | None) -> ReleasedTables:
+        tell("Checking the source")
+        found = source.find(self._spec, self._folder)
+        plan = make_plan(self._spec, progress=tell)
+        certificate = plan.certificate
+        tables = {block.name: self._table(block, found, tell) for block in plan.blocks}
+        return ReleasedTables(tables=tables, certificate=certificate, plan=plan, path=path)
+
+    def _table(self, block: BlockPlan, found: source.Source, tell: Progress) -> Table:
+        tell(f"Reading and bounding for {block.name}")
+        with engine_duckdb.opened(found.path, columns=found.columns) as engine:
+            exact = bounding.query_vector(engine, self._spec, block.layout)
+        tell(f"Drawing the noise of {block.name}")
+        integers = ScaledIntegers(numerators=exact, bits=block.layout.bits)
+        noisy = block.mechanism.release(integers).values
+        return table_of(block.layout, noisy, NoiseError.of(block.mechanism))
+
+
+def _silent(stage: str) -> None:
+    del stage

@@ -1,0 +1,115 @@
+"""From a noisy vector to a table: keys, statistics, and the error that the noise causes."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise.tables.columns import result_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.layout import Layout
+    from leastnoise.tables.plan import NoiseError
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A named table: column names, and a list of values for each, of equal lengths."""
+
+    name: str
+    columns: dict[str, list[Any]]
+
+    @property
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows, in order."""
+        return zip(*self.columns.values(), strict=True)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(next(iter(self.columns.values())))
+
+
+def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> Table:
+    """Return the result of a block from its noisy vector, shape (dimension,).
+
+    Post-processing of the vector and of public numbers. `_low` and `_high` hold the statistic
+    without noise (clamped and clipped as the plan says) with probability 95 %, each by itself.
+    """
+    cells = vector.reshape(layout.cells, len(layout.components))
+    values = _keys(layout)
+    for uses in layout.uses:
+        parts = [cells[:, index] for index in uses]
+        component = layout.components[uses[0]]
+        if len(parts) == 1:
+            found = _total(parts[0], noise, unit=float(component.radius))
+        else:
+            found = _mean(
+                parts[0],
+                parts[1],
+                noise,
+                middle=float(component.centre),
+                half=float(component.radius),
+            )
+        values += [column.tolist() for column in found]
+    return Table(name=layout.name, columns=dict(zip(result_columns(layout), values, strict=True)))
+
+
+def _keys(layout: Layout) -> list[list[Any]]:
+    """Return the key columns, and the two of the bins, cell by cell."""
+    axes: list[tuple[Any, ...]] = [key.values for key in layout.keys]
+    if layout.bins:
+        edges = [float(edge) for edge in layout.bins.edges]
+        axes.append(tuple(itertools.pairwise(edges)))
+    columns = [list(column) for column in zip(*itertools.product(*axes), strict=True)]
+    if layout.bins:
+        bins = columns.pop()
+        columns += [[left for left, _ in bins], [right for _, right in bins]]
+    return columns
+
+
+def _total(
+    value: NDArray[np.float64], noise: NoiseError, *, unit: float
+) -> tuple[NDArray[np.float64], ...]:
+    """Return value, std, low and high of a count or a sum."""
+    half = unit * noise.half95
+    total = unit * value
+    return total, np.full_like(total, unit * noise.std), total - half, total + half
+
+
+def _mean(
+    numerator: NDArray[np.float64],
+    count: NDArray[np.float64],
+    noise: NoiseError,
+    *,
+    middle: float,
+    half: float,
+) -> tuple[NDArray[np.float64], ...]:
+    """Return value, std, low and high of middle + half·S/n, all inside the bounds.
+
+    notation: S = numerator, n = count, both noisy. Where n <= 0 the answer is the middle, by a rule
+    that doesn't look further. std: delta method, half·σ·√(1 + (S/n)²)/n, and at most `half`, since
+    the value can't leave [middle − half, middle + half]. low, high: S and n each lie in an interval
+    of 97.5 %, so both do with 95 % (Bonferroni), and S/n is between the corners of that box if it
+    keeps n > 0; otherwise anything within the bounds is possible.
+    """
+    positive = count > 0
+    divisor = np.where(positive, count, 1.0)
+    ratio = np.where(positive, np.clip(numerator / divisor, -1.0, 1.0), 0.0)
+    deviation = noise.std * np.sqrt(1 + ratio * ratio) / divisor
+    std = half * np.where(positive, np.minimum(deviation, 1.0), 1.0)
+    t = noise.half975
+    sure = count - t > 0
+    least, most = np.where(sure, count - t, 1.0), count + t
+    below, above = numerator - t, numerator + t
+    low = np.where(sure, np.minimum(below / least, below / np.where(sure, most, 1.0)), -1.0)
+    high = np.where(sure, np.maximum(above / least, above / np.where(sure, most, 1.0)), 1.0)
+    ends = [middle + half * np.clip(end, -1.0, 1.0) for end in (low, high)]
+    return middle + half * ratio, std, *ends

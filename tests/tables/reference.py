@@ -1,0 +1,125 @@
+"""What the pipeline should compute, by another route: pandas and exact Python integers, row by row.
+
+Shares no code with the package beyond the spec's plain dictionary.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+
+
+def fixed(
+    value: Any, column: dict[str, Any], *, centre: Fraction, radius: Fraction, bits: int
+) -> int:
+    """The fixed-point integer of one value."""
+    low, high = column["bounds"]
+    x = number(value, column.get("missing", 0))
+    x = min(max(x, float(low)), float(high))
+    scaled = (x - float(centre)) * float(Fraction(2**bits) / radius)
+    return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5)))
+
+
+def number(value: Any, missing: Any) -> Any:
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        return missing
+    return x if math.isfinite(x) else missing
+
+
+def scalars(
+    statistics: list[str], columns: dict[str, Any], *, by_row: bool
+) -> list[tuple[str, Any, Fraction, Fraction]]:
+    """The components: (kind, column, centre, radius), distinct, in order of first use."""
+    found: list[tuple[str, Any, Fraction, Fraction]] = []
+    for text in statistics:
+        kind, _, rest = text.partition("(")
+        if kind == "count_units":
+            new = [("count" if by_row else "units", None, Fraction(0), Fraction(1))]
+        elif kind == "count":
+            new = [("count", None, Fraction(0), Fraction(1))]
+        else:
+            name = rest.rstrip(")")
+            low, high = map(Fraction, columns[name]["bounds"])
+            if kind == "sum":
+                new = [("value", name, Fraction(0), max(abs(low), abs(high)))]
+            else:
+                new = [("value", name, (low + high) / 2, (high - low) / 2)]
+                new.append(("count", None, Fraction(0), Fraction(1)))
+        found += [one for one in new if one not in found]
+    return found
+
+
+def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any]) -> Any:
+    """The cell of a row: its keys and bin, or None."""
+    keys = []
+    for name, public in query.get("group_by", {}).items():
+        value = row[name]
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        matches = [key for key in public if type(key) is type(value) and key == value]
+        if not matches:
+            return None
+        keys.append(matches[0])
+    if "histogram" in query:
+        name, edges = query["histogram"]["column"], query["histogram"]["edges"]
+        x = number(row[name], columns.get(name, {}).get("missing"))
+        inside = [
+            i
+            for i, (a, b) in enumerate(itertools.pairwise(edges))
+            if x is not None and (a <= x < b or (i == len(edges) - 2 and x == b))
+        ]
+        if not inside:
+            return None
+        keys.append(inside[0])
+    return tuple(keys)
+
+
+def vector(
+    frame: pd.DataFrame, spec: dict[str, Any], query: dict[str, Any], *, bits: int, limit: int
+) -> list[int]:
+    """The integers before noise. `limit` is the largest squared norm of one unit."""
+    columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
+    by_row = unit == "row"
+    parts = scalars(query.get("statistics", ["count"]), columns, by_row=by_row)
+    axes = [list(keys) for keys in query.get("group_by", {}).values()]
+    if "histogram" in query:
+        axes.append(list(range(len(query["histogram"]["edges"]) - 1)))
+    cells = list(itertools.product(*axes))
+    totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
+    per_unit: dict[Any, dict[Any, int]] = {}
+    for index, row in enumerate(frame.astype(object).where(frame.notna(), None).to_dict("records")):
+        person = index if by_row else row[unit]
+        cell = cell_of(row, query, columns)
+        if person is None or cell is None:
+            continue
+        mine = per_unit.setdefault(person, {})
+        for i, (kind, name, centre, radius) in enumerate(parts):
+            if kind == "units":
+                mine[cell, i] = 2**bits
+            else:
+                add = 2**bits
+                if kind == "value":
+                    add = fixed(row[name], columns[name], centre=centre, radius=radius, bits=bits)
+                mine[cell, i] = mine.get((cell, i), 0) + add
+    for mine in per_unit.values():
+        for key, value in clip(mine, by_row=by_row, limit=limit).items():
+            totals[key] += value
+    return [totals[cell, i] for cell in cells for i in range(len(parts))]
+
+
+def clip(mine: dict[Any, int], *, by_row: bool, limit: int) -> dict[Any, int]:
+    if by_row:
+        return mine
+    most = math.isqrt(limit)
+    mine = {key: max(-most, min(most, value)) for key, value in mine.items()}
+    q = sum(value * value for value in mine.values())
+    if q <= limit:
+        return mine
+    factor = (math.sqrt(limit) * (1 - 2.0**-40)) / math.sqrt(q)
+    return {key: math.trunc(value * factor) for key, value in mine.items()}

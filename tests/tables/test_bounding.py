@@ -1,0 +1,239 @@
+"""The exact sums: against pandas, in any order, on any number of threads, and for any person."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables.layout import Layout, of_block
+from tests.tables.reference import vector
+
+COLUMNS = {"x": {"bounds": [-2, 10], "missing": 1}, "y": {"bounds": [0, 30]}, "k": {"missing": 7}}
+QUERIES: list[dict[str, Any]] = [
+    {"name": "one", "statistics": ["count"]},
+    {"name": "units", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 9]}},
+    {"name": "sums", "statistics": ["sum(x)", "sum(y)"]},
+    {"name": "means", "statistics": ["count", "mean(x)", "mean(y)"], "group_by": {"plan": [3, 1]}},
+    {
+        "name": "cells",
+        "statistics": ["count", "count_units", "sum(x)", "mean(x)"],
+        "group_by": {"plan": [1, 2, 3], "town": ["a", "b'; DROP TABLE x"], "old": [True, False]},
+    },
+    {"name": "bins", "histogram": {"column": "y", "edges": [0, 1, 5, 5.5, 30]}},
+    {
+        "name": "grouped",
+        "histogram": {"column": "k", "edges": [0, 2, 7, 9]},
+        "group_by": {"town": ["b'; DROP TABLE x", "a"]},
+    },
+]
+
+
+def spec_of(**changes: Any) -> dict[str, Any]:
+    base = {
+        "version": 1,
+        "data": {"source": "rows.parquet"},
+        "privacy": {"unit": "person", "epsilon": 1, "delta": "1e-6"},
+        "contribution": {"max_rows": 3},
+        "columns": COLUMNS,
+        "query": QUERIES,
+    }
+    return {**base, **changes}
+
+
+def by_row() -> dict[str, Any]:
+    spec = spec_of(privacy={"unit": "row", "epsilon": 1, "delta": "1e-6"})
+    del spec["contribution"]
+    return spec
+
+
+def sometimes_null(values: Any, rng: np.random.Generator) -> Any:
+    return pd.array(np.where(rng.random(len(values)) < 0.1, None, values), dtype="Int64")
+
+
+def rows(count: int, seed: int) -> pd.DataFrame:
+    """Rows of every kind: persons with many rows, NULL, NaN, inf, out of bounds, unknown keys."""
+    rng = np.random.default_rng(seed)
+    odd = [math.nan, math.inf, -math.inf, 1e300, -1e300, -0.0]
+    x = np.where(rng.random(count) < 0.1, rng.choice(odd, count), rng.normal(3, 6, count))
+    return pd.DataFrame(
+        {
+            "person": sometimes_null(rng.zipf(1.5, count) % 50, rng),
+            "plan": pd.array(
+                np.where(rng.random(count) < 0.1, None, rng.integers(1, 5, count)), "Int64"
+            ),
+            "town": rng.choice(np.array(["a", "b'; DROP TABLE x", "c", None], dtype=object), count),
+            "old": rng.choice(np.array([True, False, None], dtype=object), count),
+            "x": x,
+            "y": rng.choice(np.array([0, 1, 5, 5.5, 29.99, 30, 31, -1, 2.5]), count),
+            "k": pd.array(
+                np.where(rng.random(count) < 0.2, None, rng.integers(-1, 11, count)), "Int64"
+            ),
+        }
+    )
+
+
+def exact(
+    folder: Path, raw: dict[str, Any], index: int, *, threads: int | None = None
+) -> tuple[Layout, np.ndarray]:
+    """The vector of a block before noise: the internal hook, used by tests alone."""
+    spec = spec_file.parse(raw)
+    layout = of_block(spec, spec.query[index])
+    found = source.find(spec, folder)
+    with engine_duckdb.opened(found.path, columns=found.columns, threads=threads) as engine:
+        return layout, bounding.query_vector(engine, spec, layout)
+
+
+@pytest.mark.parametrize("index", range(len(QUERIES)))
+@pytest.mark.parametrize("raw", [spec_of(), spec_of(contribution={"l2": "1.7"}), by_row()])
+def test_integers_are_those_of_an_independent_computation(
+    tmp_path: Path, raw: dict[str, Any], index: int
+) -> None:
+    frame = rows(400, seed=index)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    layout, found = exact(tmp_path, raw, index)
+    expected = vector(frame, raw, raw["query"][index], bits=layout.bits, limit=layout.clip_integer)
+    assert found.tolist() == expected
+    assert any(expected)
+
+
+def test_clipping_is_active_in_the_comparison(tmp_path: Path) -> None:
+    # Otherwise the test above would say nothing about the clip.
+    rows(400, seed=3).to_parquet(tmp_path / "rows.parquet")
+    narrow, clipped = exact(tmp_path, spec_of(contribution={"l2": "1.7"}), 3)
+    wide, free = exact(tmp_path, spec_of(contribution={"l2": 400}), 3)
+    assert clipped[1] / 2**narrow.bits < 0.8 * free[1] / 2**wide.bits
+
+
+def test_any_order_and_any_number_of_threads_give_the_same_integers(tmp_path: Path) -> None:
+    frame = rows(300_000, seed=1)
+    frame["person"] = frame["person"] * 1000 + np.arange(len(frame)) % 977
+    results = set()
+    for threads, seed in ((1, 0), (2, 0), (8, 0), (2, 1), (8, 2)):
+        shuffled = frame.sample(frac=1, random_state=seed) if seed else frame
+        shuffled.to_parquet(tmp_path / "rows.parquet", row_group_size=20_000)
+        blocks = [exact(tmp_path, spec_of(), index, threads=threads)[1] for index in (3, 4, 5)]
+        results.add(tuple(np.concatenate(blocks).tolist()))
+    assert len(results) == 1
+
+
+def test_an_empty_table_is_answered_like_any_other(tmp_path: Path) -> None:
+    rows(5, seed=0)[:0].to_parquet(tmp_path / "rows.parquet")
+    # pandas writes columns of objects without rows as null; the types are declared then
+    kinds = {"person": "int", "plan": "int", "town": "text", "old": "bool"}
+    kinds |= {"x": "float", "y": "float", "k": "int"}
+    raw = spec_of(data={"source": "rows.parquet", "types": kinds})
+    for index in range(len(QUERIES)):
+        layout, found = exact(tmp_path, raw, index)
+        assert found.tolist() == [0] * layout.dimension
+
+
+def test_unit_of_text(tmp_path: Path) -> None:
+    frame = rows(300, seed=2)
+    frame["person"] = "p" + frame["person"].astype("string")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    layout, found = exact(tmp_path, spec_of(), 3)
+    expected = vector(frame, spec_of(), QUERIES[3], bits=layout.bits, limit=layout.clip_integer)
+    assert found.tolist() == expected
+
+
+ANY_NUMBER = st.one_of(
+    st.sampled_from([math.nan, math.inf, -math.inf, 1e308, -1e308, 0.0, -2.0, 10.0, 30.0, 5e-324]),
+    st.floats(-40, 40, width=32),
+    st.none(),
+)
+ANY_ROW = st.fixed_dictionaries(
+    {
+        "plan": st.one_of(st.none(), st.integers(1, 10)),
+        "town": st.sampled_from(["a", "b'; DROP TABLE x", "zzz", "", None]),
+        "old": st.sampled_from([True, False, None]),
+        "x": ANY_NUMBER,
+        "y": ANY_NUMBER,
+        "k": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)),
+    }
+)
+SCHEMA = {"person": "Int64", "plan": "Int64", "town": "string", "old": "boolean"}
+SCHEMA |= {"x": "Float64", "y": "Float64", "k": "Int64"}
+
+
+def _typed(records: list[dict[str, Any]]) -> pd.DataFrame:
+    columns = {
+        name: pd.array([row[name] for row in records], dtype=kind)  # pyright: ignore
+        for name, kind in SCHEMA.items()
+    }
+    return pd.DataFrame(columns)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    person=st.lists(ANY_ROW, min_size=1, max_size=12),
+    repeats=st.sampled_from([1, 1, 40]),
+    index=st.integers(0, len(QUERIES) - 1),
+    contribution=st.sampled_from([{"max_rows": 1}, {"max_rows": 3}, {"l2": "0.5"}, {"l2": "7"}]),
+)
+def test_no_person_moves_the_query_by_more_than_the_certified_sensitivity(
+    tmp_path_factory: pytest.TempPathFactory,
+    *,
+    person: list[dict[str, Any]],
+    repeats: int,
+    index: int,
+    contribution: dict[str, Any],
+) -> None:
+    folder = tmp_path_factory.mktemp("person")
+    others = [{"person": i % 3, **row} for i, row in enumerate(person[:5])]
+    mine = [{"person": 99, **row} for row in person * repeats]
+    raw = spec_of(contribution=contribution)
+    _typed([*others, *mine]).to_parquet(folder / "rows.parquet")
+    layout, present = exact(folder, raw, index)
+    _typed(others).to_parquet(folder / "rows.parquet")
+    _, absent = exact(folder, raw, index)
+    moved = [int(a) - int(b) for a, b in zip(present, absent, strict=True)]
+    square = sum(value * value for value in moved)
+    (l2,) = layout.sensitivities
+    assert square <= l2.bound**2 * 4**layout.bits  # exact: integers and fractions
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(row=ANY_ROW, index=st.integers(0, len(QUERIES) - 1))
+def test_no_row_moves_the_query_by_more_than_the_certified_sensitivity(
+    tmp_path_factory: pytest.TempPathFactory, row: dict[str, Any], index: int
+) -> None:
+    folder = tmp_path_factory.mktemp("row")
+    other = {"person": 1, **row, "x": 3.0}
+    _typed([other, {"person": None, **row}]).to_parquet(folder / "rows.parquet")
+    layout, present = exact(folder, by_row(), index)
+    _typed([other]).to_parquet(folder / "rows.parquet")
+    moved = [int(v) for v in present - exact(folder, by_row(), index)[1]]
+    norms = {"l1": sum(map(abs, moved)), "l2": math.sqrt(sum(v * v for v in moved))}
+    for sensitivity in layout.sensitivities:
+        assert norms[sensitivity.kind] <= sensitivity.bound * 2**layout.bits
+
+
+def test_a_person_within_max_rows_is_not_clipped(tmp_path: Path) -> None:
+    # max_rows is generous enough for the worst three rows, in one cell or in three.
+    for plans in ([1, 1, 1], [1, 2, 3], [1, 1, 2]):
+        records = [
+            {"person": 5, "plan": p, "town": "a", "old": True, "x": 10.0, "y": 30.0, "k": 1}
+            for p in plans
+        ]
+        _typed(records).to_parquet(tmp_path / "rows.parquet")
+        for index in range(len(QUERIES)):
+            layout, found = exact(tmp_path, spec_of(), index)
+            expected = vector(
+                _typed(records), spec_of(), QUERIES[index], bits=layout.bits, limit=2**200
+            )
+            assert found.tolist() == expected
+
+
+def test_the_hook_is_not_public() -> None:
+    from leastnoise.tables.release import Release  # noqa: PLC0415
+
+    public = {name for name in vars(Release) if not name.startswith("_")}
+    assert public == {"from_toml", "spec", "to_toml", "plan", "run"}
