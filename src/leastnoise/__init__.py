@@ -19,17 +19,32 @@ if TYPE_CHECKING:
     from leastnoise.certify.plan import PlanCertificate as PlanCertificate
     from leastnoise.errors import (
         CertificateRejected as CertificateRejected,
+    )
+    from leastnoise.errors import (
         InvalidArgument as InvalidArgument,
+    )
+    from leastnoise.errors import (
         InvalidInput as InvalidInput,
+    )
+    from leastnoise.errors import (
         LeastnoiseError as LeastnoiseError,
+    )
+    from leastnoise.errors import (
         NotApplicable as NotApplicable,
+    )
+    from leastnoise.errors import (
         NotCertified as NotCertified,
+    )
+    from leastnoise.errors import (
         Refused as Refused,
+    )
+    from leastnoise.errors import (
         SpecError as SpecError,
     )
     from leastnoise.guarantees.budget import Budget as Budget
     from leastnoise.guarantees.interval import Interval as Interval
-    from leastnoise.guarantees.sensitivity import L1 as L1, L2 as L2
+    from leastnoise.guarantees.sensitivity import L1 as L1
+    from leastnoise.guarantees.sensitivity import L2 as L2
     from leastnoise.noise.gaussian import Gaussian as Gaussian
     from leastnoise.noise.laplace import Laplace as Laplace
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
@@ -37,7 +52,11 @@ if TYPE_CHECKING:
     from leastnoise.selection.comparison import Comparison as Comparison
     from leastnoise.selection.search import (
         calibrate as calibrate,
+    )
+    from leastnoise.selection.search import (
         compare as compare,
+    )
+    from leastnoise.selection.search import (
         least_noise as least_noise,
     )
     from leastnoise.tables.run import Release as Release

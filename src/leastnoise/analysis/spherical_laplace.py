@@ -67,8 +67,8 @@ class _AngleLaw:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a quadrature rule for the part of [lower, upper] that counts.
 
-        That is where the log density is within _CUT/2 of its value at `centre`, by a model of second
-        order there: to its left (towards 0) the curvature only grows; to its right it may fall,
+        That is where the log density is within _CUT/2 of its value at `centre`, by a second-order
+        model there: to its left (towards 0) the curvature only grows; to its right it may fall,
         which the wide cut absorbs.
         """
         nu2 = self.dimension - 2
@@ -92,7 +92,7 @@ class _AngleLaw:
 
 
 def _log_sine(theta: _Angles) -> _Angles:
-    """ln sin θ; through cos²θ near π/2, where sin θ rounds to 1."""
+    """Ln sin θ; through cos²θ near π/2, where sin θ rounds to 1."""
     sine, cosine = np.sin(theta), np.cos(theta)
     near_pole = sine < np.abs(cosine)
     far_cosine = np.where(near_pole, 0.0, cosine)
@@ -106,10 +106,11 @@ def bessel_ratio(twice_order: int, z: float) -> float:
     with any value in [0, 1] is enough if the order allows; else it starts exactly at order −½ or 0.
     """
     nu = twice_order / 2
-    contraction = (z / (nu + math.hypot(nu, z))) ** 2
+    half = nu / 2  # it contracts less at lower orders: counted at half the order, and kept above
+    contraction = (z / (half + math.hypot(half, z))) ** 2
     shrinks = 1e-300 < contraction < 1
     steps = math.ceil(-40 / math.log(contraction)) + 2 if shrinks else twice_order
-    if 2 * steps < twice_order:
+    if steps < half:
         order, ratio = nu - steps, 0.5
     elif twice_order % 2:
         order, ratio = -0.5, 1.0

@@ -14,10 +14,12 @@ def bessel_k_ratio(twice_order: int, z: arb) -> arb:
     factor ρ_ν ρ_{ν+1} < (z/(ν + √(ν² + z²)))². Started from all of [0, 1] enough orders below, it
     ends in an enclosure as narrow as the precision; from order −½ or 0 if there aren't enough.
     """
-    nu, rough = twice_order / 2, float(z.mid())
-    contraction = (rough / (nu + math.hypot(nu, rough))) ** 2
-    steps = ctx.prec / -math.log2(contraction) + 2 if 0 < contraction < 1 else math.inf
-    if 2 * steps + 2 < twice_order:
+    rough = float(z.mid())
+    half = twice_order / 4  # it contracts less at lower orders: counted at half the order, and kept
+    contraction = (rough / (half + math.hypot(half, rough))) ** 2
+    shrinks = 1e-300 < contraction < 1
+    steps = ctx.prec / -math.log2(contraction) + 2 if shrinks else math.inf
+    if steps + 1 < half:
         order, ratio = twice_order - 2 * math.ceil(steps), arb(0.5, 0.5)
     elif twice_order % 2:
         order, ratio = -1, arb(1)  # K_{−½} = K_{½}

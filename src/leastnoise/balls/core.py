@@ -48,4 +48,3 @@ def float_above(x: arb) -> float:
     while math.isfinite(candidate) and not x <= arb(candidate):
         candidate = math.nextafter(candidate, math.inf)
     return candidate
-

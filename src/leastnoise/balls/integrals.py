@@ -13,15 +13,16 @@ def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: i
     """Enclose ∫ f over [first, last] for an entire f that is positive there, to about 2^-bits.
 
     The quadrature of Johansson (2018) splits until an absolute goal is met, and wastes its effort
-    on a far tail if that goal is far too low. So the goal starts at 2^-bits (f is scaled to about 1)
+    on a far tail if that goal is far too low. So the goal starts at 2^-bits (f is near 1 somewhere)
     and follows the size that is found. The result encloses the integral whatever the goal was.
     """
-    goal = arb(2) ** -bits
+    goal, total = arb(2) ** -bits, arb.nan()
     for _ in range(_ATTEMPTS):
-        result = acb.integral(lambda x, _: f(x), first, last, rel_tol=arb(2) ** -bits, abs_tol=goal)
-        total = result.real
+        total = acb.integral(
+            lambda x, _: f(x), first, last, rel_tol=arb(2) ** -bits, abs_tol=goal
+        ).real
         if total.rel_accuracy_bits() >= bits - 4:
-            return total
+            break
         size = total.mid() if total > 0 else goal
         goal = arb(min(size, goal) * arb(2) ** -bits).mid()
     return total

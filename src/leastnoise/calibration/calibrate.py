@@ -57,13 +57,20 @@ def calibrate_family(
 def _prove(
     prototype: Noise, least: Fraction, *, budget: Budget, sensitivity: Sensitivity
 ) -> Certificate:
-    for widening in _WIDENINGS:
-        noise = prototype.scaled(Fraction(_float_at_least(least * (1 + widening))))
+    *widenings, last = _WIDENINGS
+    for widening in widenings:
         try:
-            return Certificate.prove(budget=budget, noise=noise, sensitivity=sensitivity)
-        except NotCertified as error:
-            failure = error
-    raise failure
+            return _prove_at(prototype, least * (1 + widening), budget, sensitivity)
+        except NotCertified:
+            continue
+    return _prove_at(prototype, least * (1 + last), budget, sensitivity)
+
+
+def _prove_at(
+    prototype: Noise, scale: Fraction, budget: Budget, sensitivity: Sensitivity
+) -> Certificate:
+    noise = prototype.scaled(Fraction(_float_at_least(scale)))
+    return Certificate.prove(budget=budget, noise=noise, sensitivity=sensitivity)
 
 
 def _float_at_least(number: Fraction) -> float:

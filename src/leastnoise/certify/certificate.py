@@ -92,16 +92,17 @@ class Certificate:
             )
         return cls(
             budget=budget, noise=noise, sensitivity=sensitivity, delta=interval
-        )._marked_proved()
+        ).marked_proved()
 
-    def _marked_proved(self) -> Self:
+    def marked_proved(self) -> Self:
+        """Note that this very object was proved just now; for `prove` and `on_grid` alone."""
         object.__setattr__(self, "proved", True)
         return self
 
     def on_grid(self, grid: Fraction) -> Self:
         """Return the same statement for the sum rounded to `grid`, which costs no privacy."""
         rounded = replace(self, grid=grid)
-        return rounded._marked_proved() if self.proved else rounded
+        return rounded.marked_proved() if self.proved else rounded
 
     def verify(self) -> Interval:
         """Prove the statement again from its fields; return a fresh enclosure of δ.

@@ -54,7 +54,7 @@ class ProvedDelta:
 
     @property
     def interval(self) -> Interval:
-        """The enclosure, rounded outward to floats and cut to [0, 1]; [0, 1] if nothing is known."""
+        """The enclosure, rounded outward to floats; [0, 1] if nothing is known."""
         with precision(PRECISIONS[0]):
             if not self.enclosure.is_finite():
                 return Interval(0.0, 1.0)

@@ -55,7 +55,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
 
 
 def _latitude_of_peak(m: int, z: arb) -> arb:
-    """Return about where e^(z sin x) cos^m x peaks; only a scale, so its accuracy proves nothing."""
+    """Return about where e^(z sin x) cos^m x peaks; a scale only, no part of the proof."""
     return arb((2 * z / (m + (m * m + 4 * z * z).sqrt())).asin().mid())
 
 

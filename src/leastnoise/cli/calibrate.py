@@ -26,7 +26,7 @@ def command(  # noqa: PLR0913  (one parameter an option)
 ) -> None:
     """Find the smallest scale of a noise family that meets a budget, and prove it."""
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.release.output import write_new_file
+    from leastnoise.release.output import write_file
     from leastnoise.selection.losses import Loss
     from leastnoise.selection.search import candidate
 
@@ -38,10 +38,8 @@ def command(  # noqa: PLR0913  (one parameter an option)
         dimension=dimension,
     )
     if certificate is not None:
-        write_new_file(certificate, found.mechanism.certificate.to_json() + "\n")
-    record = records.calibrated_record(
-        found, epsilon=epsilon, delta=delta, sensitivity=sensitivity
-    )
+        write_file(certificate, found.mechanism.certificate.to_json() + "\n")
+    record = records.calibrated_record(found, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     if as_json:
         records.print_json(record)
         return

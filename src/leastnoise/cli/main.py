@@ -17,7 +17,7 @@ REFUSED, MALFORMED, INTERNAL = 1, 2, 70
 
 app = typer.Typer(
     name="leastnoise",
-    help="The least noise that a differential-privacy guarantee allows: found, proved, safely sampled.",
+    help="The least noise that a differential-privacy guarantee allows: found, proved, sampled.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -27,7 +27,7 @@ for _command in (calibrate, compare, profile, release, verify, demo):
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
 
 
-def _print_version(asked: bool) -> None:  # noqa: FBT001  (typer's callback)
+def _print_version(asked: bool) -> None:
     if asked:
         typer.echo(f"leastnoise {__version__}")
         raise typer.Exit
@@ -35,9 +35,11 @@ def _print_version(asked: bool) -> None:  # noqa: FBT001  (typer's callback)
 
 @app.callback()
 def _options(
-    version: Annotated[  # noqa: ARG001  (handled by its callback)
+    version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     pass

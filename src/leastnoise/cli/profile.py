@@ -9,7 +9,7 @@ import typer
 from leastnoise.cli import options, records
 
 
-def command(  # noqa: PLR0913  (one parameter an option)
+def command(
     *,
     noise: options.NoiseName,
     scale: Annotated[str, typer.Option("--scale", help="Scale of the noise, an exact decimal.")],

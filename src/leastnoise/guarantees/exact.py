@@ -39,7 +39,9 @@ def exact(value: Exact, *, name: str) -> Fraction:
     """
     number = _parse(value, name=name)
     if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
-        raise InvalidArgument(name=name, value=_short(value), expected=f"1e-300 <= |{name}| <= 1e300")
+        raise InvalidArgument(
+            name=name, value=_short(value), expected=f"1e-300 <= |{name}| <= 1e300"
+        )
     return number
 
 
@@ -78,8 +80,8 @@ def _short(value: object) -> str:
 def decimal_text(number: Fraction) -> str:
     """Return a short text that `exact` reads back as `number`: a decimal where one ends.
 
-    >>> decimal_text(Fraction(1, 100000)), decimal_text(Fraction(5, 2)), decimal_text(Fraction(1, 3))
-    ('1e-5', '2.5', '1/3')
+    >>> [decimal_text(Fraction(text)) for text in ("0.00001", "5/2", "1/3")]
+    ['1e-5', '2.5', '1/3']
     """
     twos, fives, rest = _valuation(number.denominator)
     if rest != 1:

@@ -39,6 +39,10 @@ class Noise(ABC):
     dimension: int
     scale: Fraction
 
+    @abstractmethod
+    def __init__(self, *, scale: Exact, dimension: int) -> None:
+        """Check and keep the parameters; raises InvalidArgument."""
+
     @classmethod
     @abstractmethod
     def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:

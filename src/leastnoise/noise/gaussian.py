@@ -49,9 +49,7 @@ class Gaussian(Noise):
 
     def scaled(self, factor: Exact) -> Self:
         """See `Noise.scaled`."""
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"), dimension=self.dimension
-        )
+        return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖²/2σ² − d ln(σ√2π); see `Noise.log_density`."""

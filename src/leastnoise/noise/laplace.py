@@ -48,9 +48,7 @@ class Laplace(Noise):
 
     def scaled(self, factor: Exact) -> Self:
         """See `Noise.scaled`."""
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"), dimension=self.dimension
-        )
+        return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖₁/b − d ln(2b); see `Noise.log_density`."""
@@ -66,5 +64,5 @@ class Laplace(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """b."""
+        """B."""
         return float(self.scale)

@@ -49,9 +49,7 @@ class SphericalLaplace(Noise):
 
     def scaled(self, factor: Exact) -> Self:
         """See `Noise.scaled`."""
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"), dimension=self.dimension
-        )
+        return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖/σ − ln(σ^d S Γ(d)), S = 2π^{d/2}/Γ(d/2) the unit sphere; see `Noise.log_density`."""
@@ -77,5 +75,13 @@ def _gamma_ratio(x: float) -> float:
     if x < 30:
         return math.gamma(x + 0.5) / math.gamma(x)
     y = 1 / x  # coefficients of the asymptotic series of Γ(x+½)/(Γ(x)√x); next term 1e-4·y⁸
-    series = (-1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144, 869 / 4194304, 39325 / 33554432)
+    series = (
+        -1 / 8,
+        1 / 128,
+        5 / 1024,
+        -21 / 32768,
+        -399 / 262144,
+        869 / 4194304,
+        39325 / 33554432,
+    )
     return math.sqrt(x) * (1 + sum(c * y ** (k + 1) for k, c in enumerate(series)))

@@ -24,7 +24,7 @@ def _unit_rule(nodes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def gauss_legendre(
     lower: float, upper: float, *, nodes: int = NODES
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return points and weights, each of shape (nodes,), with ∫ f ≈ Σ wᵢ f(xᵢ) on [lower, upper]."""
+    """Return xᵢ and wᵢ, each of shape (nodes,), with ∫ f ≈ Σ wᵢ f(xᵢ) over [lower, upper]."""
     points, weights = _unit_rule(nodes)
     width = upper - lower
     return lower + width * points, width * weights

@@ -29,65 +29,68 @@ class IncreasingRoot:
 
     def find(self, f: Callable[[float], float], *, guess: float) -> float:
         """Return the root's safe side; raises Refused if no sign change is met."""
-        below, f_below, above, f_above = self._bracket(f, guess)
-        return self._close(f, below, f_below, above, f_above)
+        return self._close(f, *self._bracket(f, guess))
 
-    def _bracket(
-        self, f: Callable[[float], float], guess: float
-    ) -> tuple[float, float, float, float]:
-        x, fx = guess, f(guess)
-        direction = 1.0 if fx <= 0 else -1.0
+    def _bracket(self, f: Callable[[float], float], guess: float) -> tuple[_Point, _Point]:
+        last = _Point(guess, f(guess))
+        direction = 1.0 if last.safe else -1.0
         step = self.first_step
         for _ in range(_MAX_EVALUATIONS):
-            y = x + direction * step
-            fy = f(y)
-            if (fy <= 0) != (fx <= 0):
-                return (x, fx, y, fy) if fx <= 0 else (y, fy, x, fx)
-            slope = (fy - fx) / (y - x)
-            # a secant step, 10 % too long so that it crosses; never more than 8 times the last
-            reach = 1.1 * abs(fy / slope) if slope > 0 else math.inf
-            step = min(max(reach, self.tolerance), 8 * step, self.largest_step)
-            x, fx = y, fy
+            x = last.x + direction * step
+            point = _Point(x, f(x))
+            if point.safe != last.safe:
+                return last, point
+            slope = (point.f - last.f) / (point.x - last.x)
+            # a secant step, 10 % too long so that it crosses; never shorter than the last (secants
+            # of a steep end fall short) and never more than 32 times as long
+            reach = 1.1 * abs(point.f / slope) if slope > 0 else math.inf
+            step = min(max(reach, step), 32 * step, self.largest_step)
+            last = point
         raise Refused("No scale was found that meets this budget.")
 
-    def _close(
-        self, f: Callable[[float], float], below: float, f_below: float, above: float, f_above: float
-    ) -> float:
+    def _close(self, f: Callable[[float], float], a: _Point, b: _Point) -> float:
         # notation of Brent: b the best end, a the other end of the bracket, c the last b
-        a, fa, b, fb = below, f_below, above, f_above
-        if abs(fa) < abs(fb):
-            a, fa, b, fb = b, fb, a, fa
-        c, fc, last, bisected = a, fa, b - a, True
+        if abs(a.f) < abs(b.f):
+            a, b = b, a
+        c, step, bisected = a, b.x - a.x, True
         for _ in range(_MAX_EVALUATIONS):
-            tolerance = max(self.tolerance, 4 * math.ulp(b))
-            if abs(b - a) <= tolerance:
+            tolerance = max(self.tolerance, 4 * math.ulp(b.x))
+            if abs(b.x - a.x) <= tolerance:
                 break
-            x = _interpolated(a, fa, b, fb, c, fc)
+            x = _interpolated(a, b, c)
             # a step below half the tolerance is lengthened, so that the bracket closes behind it
-            if abs(x - b) < tolerance / 2:
-                x = b + math.copysign(tolerance / 2, a - b)
-            usable = min(b, a) < x < max(b, a)
-            shrinks = abs(x - b) < abs(last) / 2 or bisected
-            bisected = not (usable and shrinks)
+            if abs(x - b.x) < tolerance / 2:
+                x = b.x + math.copysign(tolerance / 2, a.x - b.x)
+            inside = min(b.x, a.x) < x < max(b.x, a.x)
+            bisected = not (inside and (bisected or abs(x - b.x) < abs(step) / 2))
             if bisected:
-                x = (a + b) / 2
-            last, c, fc = x - b, b, fb
-            fx = f(x)
-            if (fx <= 0) == (fb <= 0):
-                b, fb = x, fx
-            else:
-                a, fa, b, fb = b, fb, x, fx
-            if abs(fa) < abs(fb):
-                a, fa, b, fb = b, fb, a, fa
-        return a if fa <= 0 else b
+                x = (a.x + b.x) / 2
+            step, c = x - b.x, b
+            point = _Point(x, f(x))
+            if point.safe != b.safe:
+                a = b
+            b = point
+            if abs(a.f) < abs(b.f):
+                a, b = b, a
+        return a.x if a.safe else b.x
 
 
-def _interpolated(a: float, fa: float, b: float, fb: float, c: float, fc: float) -> float:
+@dataclass(frozen=True)
+class _Point:
+    x: float
+    f: float
+
+    @property
+    def safe(self) -> bool:
+        return self.f <= 0
+
+
+def _interpolated(a: _Point, b: _Point, c: _Point) -> float:
     """Inverse quadratic interpolation through three points, or the secant through two."""
-    if fa not in {fb, fc} and fb != fc:
+    if a.f not in {b.f, c.f} and b.f != c.f:
         return (
-            a * fb * fc / ((fa - fb) * (fa - fc))
-            + b * fa * fc / ((fb - fa) * (fb - fc))
-            + c * fa * fb / ((fc - fa) * (fc - fb))
+            a.x * b.f * c.f / ((a.f - b.f) * (a.f - c.f))
+            + b.x * a.f * c.f / ((b.f - a.f) * (b.f - c.f))
+            + c.x * a.f * b.f / ((c.f - a.f) * (c.f - b.f))
         )
-    return b - fb * (b - a) / (fb - fa) if fb != fa else (a + b) / 2
+    return b.x - b.f * (b.x - a.x) / (b.f - a.f) if b.f != a.f else (a.x + b.x) / 2

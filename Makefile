@@ -1,0 +1,36 @@
+# Every target does its own set-up: a fresh machine needs Python >= 3.11 and make, nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install demo test test-slow lint bench clean
+
+install: .venv/.complete
+
+# The marker is written last, so that an install cut short is done again.
+.venv/.complete: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,test]'
+	@touch $@
+
+demo: install
+	@rm -rf build/demo && mkdir -p build
+	@$(BIN)/leastnoise demo build/demo
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
+
+test: lint
+	$(BIN)/pytest
+
+test-slow: install
+	$(BIN)/pytest -m slow
+
+bench: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.certify.prove import prove_delta
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.noise.registry import FAMILIES, family_named
+from tests.problems import MINIMAL_SCALES, MinimalScale, fractions_of
+
+PROMISED = Fraction(1, 10**9)  # relative excess over the exact minimum
+
+
+def _scale(
+    family: str, epsilon: str, delta: str, dimension: int = 1, *, bound: str = "1"
+) -> Fraction:
+    found = calibrate_family(
+        family_named(family),
+        budget=Budget(epsilon=epsilon, delta=delta),
+        sensitivity=L2(bound),
+        dimension=dimension,
+    )
+    return found.certificate.noise.scale
+
+
+@pytest.mark.parametrize("problem", MINIMAL_SCALES, ids=lambda problem: problem.name)
+def test_reference_scales(problem: MinimalScale) -> None:
+    exact = fractions_of(problem)
+    found = _scale(problem.family, problem.epsilon, problem.delta, problem.dimension)
+    slack = Fraction(problem.relative_error)
+    assert exact["scale"] * (1 - slack) <= found <= exact["scale"] * (1 + PROMISED + slack)
+
+
+def test_the_scale_is_proportional_to_the_sensitivity() -> None:
+    for family, dimension in (("gaussian", 4), ("laplace", 1), ("l2", 4)):
+        one = _scale(family, "0.7", "1e-6", dimension)
+        many = _scale(family, "0.7", "1e-6", dimension, bound="12.5")
+        assert abs(many / one / Fraction("12.5") - 1) < 1e-14
+
+
+@pytest.mark.parametrize("family", ["laplace", "l2"])
+def test_pure_budgets_get_the_inverse_epsilon(family: str) -> None:
+    scale = _scale(family, "3", "0", dimension=1 if family == "laplace" else 9)
+    assert 0 <= scale - Fraction(1, 3) < Fraction(1, 10**15)
+
+
+def test_delta_zero_is_refused_for_a_gaussian() -> None:
+    with pytest.raises(NotApplicable, match="delta=0"):
+        _scale("gaussian", "1", "0")
+
+
+def test_l1_sensitivity_serves_iid_laplace_on_vectors() -> None:
+    found = calibrate_family(
+        family_named("laplace"),
+        budget=Budget(epsilon="1", delta="1e-5"),
+        sensitivity=L1(2),
+        dimension=50,
+    )
+    assert found.certificate.noise.scale == pytest.approx(2 * 0.9999800002999953)
+
+
+@settings(derandomize=True, max_examples=120, deadline=None)
+@given(
+    st.sampled_from(sorted(FAMILIES)),
+    st.sampled_from([2, 3, 6, 33, 400, 10**5]),
+    st.one_of(st.just(0.0), st.floats(-9, 5).map(math.exp)),
+    st.floats(-69, -0.02).map(math.exp),
+)
+def test_private_side_and_within_the_promise(
+    family: str, dimension: int, epsilon: float, delta: float
+) -> None:
+    """At the scale found δ is proved met; a promised step below, it is proved broken."""
+    d = 1 if family == "laplace" else dimension
+    budget = Budget(epsilon=epsilon, delta=delta)
+    noise = calibrate_family(
+        family_named(family), budget=budget, sensitivity=L2(1), dimension=d
+    ).certificate.noise
+    assert prove_delta(noise, L2(1), budget.epsilon).certainly_at_most(budget.delta)
+    smaller = noise.scaled(1 - PROMISED)
+    assert prove_delta(smaller, L2(1), budget.epsilon).certainly_above(budget.delta)

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.certify.certificate import ASSUMPTIONS, Certificate
+from leastnoise.certify.plan import PlanCertificate
+from leastnoise.errors import CertificateRejected, InvalidInput, NotCertified
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.registry import family_named
+
+NAMES = ("gaussian", "laplace", "l2")
+Record = dict[str, Any]
+
+
+def _certificate(name: str) -> Certificate:
+    return calibrate_family(
+        family_named(name),
+        budget=Budget(epsilon="1", delta="1e-5"),
+        sensitivity=L2(1),
+        dimension=1 if name == "laplace" else 7,
+    ).certificate
+
+
+def _edited(name: str, edit: Callable[[Record], None]) -> str:
+    record = json.loads(_certificate(name).to_json())
+    edit(record)
+    return json.dumps(record)
+
+
+def _set(*path: str | int, to: object) -> Callable[[Record], None]:
+    def edit(record: Any) -> None:
+        for key in path[:-1]:
+            record = record[key]
+        assert record[path[-1]] != to
+        record[path[-1]] = to
+
+    return edit
+
+
+def _scale_by(factor: float) -> Callable[[Record], None]:
+    def edit(record: Record) -> None:
+        parameters = record["noise"]["parameters"]
+        parameters["scale"] = (float.fromhex(parameters["scale"]) * factor).hex()
+
+    return edit
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_round_trip_and_verify(name: str) -> None:
+    certificate = _certificate(name)
+    read = Certificate.from_json(certificate.to_json())
+    assert read == certificate
+    assert not read.proved
+    assert read.verify() == certificate.delta
+
+
+FALSE_STATEMENTS = {
+    "epsilon down": _set("epsilon", to="0.999999"),
+    "delta down": _set("delta", to="0.99999e-5"),
+    "sensitivity up": _set("sensitivity", "bound", to="1.000001"),
+    "scale down": _scale_by(1 - 1e-6),
+    "scale up, so the interval is wrong": _scale_by(1.5),
+    "interval elsewhere": _set("delta_interval", to=["0x0p+0", "0x1p-60"]),
+    "interval above the truth": _set("delta_interval", to=["0x1p-10", "0x1p-9"]),
+    "interval reversed": _set("delta_interval", to=["0x1p-9", "0x1p-10"]),
+    "compositions up": _set("compositions", to=2),
+    "sampling rate": _set("sampling_rate", to="0.5"),
+    "fewer assumptions": _set("assumptions", to=list(ASSUMPTIONS[:-1])),
+    "grid no power of two": _set("grid", to="0.3"),
+    "grid zero": _set("grid", to="0"),
+}
+MALFORMED = {
+    "unknown field": lambda r: r.update(extra=1),
+    "missing field": lambda r: r.pop("grid"),
+    "unknown nested field": lambda r: r["noise"].update(extra=1),
+    "unknown parameter": lambda r: r["noise"]["parameters"].update(alpha="1"),
+    "unknown version": _set("version", to=2),
+    "version as text": _set("version", to="1"),
+    "version as bool": _set("version", to=True),
+    "unknown kind": _set("kind", to="plan-certificate"),
+    "unknown noise": _set("noise", "name", to="gauss"),
+    "unknown norm": _set("sensitivity", "kind", to="l3"),
+    "dimension as text": _set("dimension", to="7"),
+    "dimension as float": _set("dimension", to=7.5),
+    "dimension as bool": _set("dimension", to=True),
+    "dimension zero": _set("dimension", to=0),
+    "epsilon as number": _set("epsilon", to=1),
+    "epsilon infinite": _set("epsilon", to="inf"),
+    "epsilon negative": _set("epsilon", to="-1"),
+    "delta of one": _set("delta", to="1"),
+    "scale NaN": _set("noise", "parameters", "scale", to="nan"),
+    "scale zero": _set("noise", "parameters", "scale", to="0x0p+0"),
+    "scale infinite": _set("noise", "parameters", "scale", to="0x1p5000"),
+    "noise as text": _set("noise", to="gaussian"),
+    "interval of one end": _set("delta_interval", to=["0x1p-10"]),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("edit", [*FALSE_STATEMENTS, *MALFORMED])
+def test_every_edit_that_makes_it_false_is_rejected(name: str, edit: str) -> None:
+    text = _edited(name, {**FALSE_STATEMENTS, **MALFORMED}[edit])
+    with pytest.raises(CertificateRejected):
+        Certificate.from_json(text).verify()
+
+
+def test_dimension_up_is_rejected_where_delta_depends_on_it() -> None:
+    with pytest.raises(CertificateRejected, match="delta"):
+        Certificate.from_json(_edited("l2", _set("dimension", to=8))).verify()
+
+
+def test_true_edits_are_accepted() -> None:
+    """A weaker statement is still true: more epsilon would move delta, more delta does not."""
+    Certificate.from_json(_edited("l2", _set("delta", to="2e-5"))).verify()
+    Certificate.from_json(_edited("l2", _set("grid", to=None))).verify()
+
+
+def test_duplicate_fields_are_rejected() -> None:
+    text = _certificate("l2").to_json().replace('"delta":', '"delta": "0.5", "delta":', 1)
+    with pytest.raises(CertificateRejected, match="Duplicate field: delta"):
+        Certificate.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "{", "not json", "[" * 100_000, "\x00"])
+def test_what_is_not_json_is_invalid_input(text: str) -> None:
+    with pytest.raises(InvalidInput, match="not JSON"):
+        Certificate.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["1", "[]", "null", '"x"', "NaN"])
+def test_what_is_no_object_is_rejected(text: str) -> None:
+    with pytest.raises(CertificateRejected, match="object"):
+        Certificate.from_json(text)
+
+
+def test_an_unprovable_claim_gets_no_certificate() -> None:
+    with pytest.raises(NotCertified, match="Not proved") as caught:
+        Certificate.prove(
+            budget=Budget(epsilon="1", delta="1e-5"),
+            noise=family_named("l2")(scale="0.93", dimension=7),
+            sensitivity=L2(1),
+        )
+    assert caught.value.interval is not None
+    assert caught.value.interval.lower > 1e-5
+
+
+def _plan(delta: str = "2e-5") -> PlanCertificate:
+    return PlanCertificate.prove(
+        budget=Budget(epsilon="2", delta=delta),
+        blocks=(("a", _certificate("l2")), ("b", _certificate("gaussian"))),
+    )
+
+
+def test_plan_round_trip_and_total() -> None:
+    plan = _plan()
+    total = PlanCertificate.from_json(plan.to_json()).verify()
+    parts = [block.delta for _, block in plan.blocks]
+    assert Fraction(total.lower) <= sum(Fraction(part.upper) for part in parts)
+    assert Fraction(total.upper) >= sum(Fraction(part.lower) for part in parts)
+    assert total.certainly_at_most(Fraction("2e-5"))
+
+
+def test_plan_over_budget_is_refused() -> None:
+    with pytest.raises(NotCertified, match="spend delta=2e-5"):
+        _plan(delta="1.99e-5")
+
+
+PLAN_EDITS = {
+    "less budget": _set("epsilon", to="1.99"),
+    "a false block": _set("blocks", 0, "certificate", "sensitivity", "bound", to="1.1"),
+    "two of a name": _set("blocks", 1, "name", to="a"),
+    "no block": _set("blocks", to=[]),
+    "another rule": _set("rule", to="parallel composition"),
+    "unknown version": _set("version", to=2),
+    "unknown field": lambda r: r.update(extra=1),
+    "a block with more": lambda r: r["blocks"][0].update(extra=1),
+    "bad budget": _set("delta", to="2"),
+}
+
+
+@pytest.mark.parametrize("edit", PLAN_EDITS)
+def test_plan_edits_are_rejected(edit: str) -> None:
+    record = json.loads(_plan().to_json())
+    PLAN_EDITS[edit](record)
+    with pytest.raises(CertificateRejected):
+        PlanCertificate.from_json(json.dumps(record)).verify()

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import decimal_text, exact
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("1e-5", Fraction(1, 100_000)),
+        ("0.1", Fraction(1, 10)),
+        (0.1, Fraction(1, 10)),  # the decimal that prints, not the binary value
+        (np.float64(0.1), Fraction(1, 10)),
+        (np.int64(3), Fraction(3)),
+        (Decimal("2.50"), Fraction(5, 2)),
+        (7, Fraction(7)),
+        ("1/3", Fraction(1, 3)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (" .5 ", Fraction(1, 2)),
+    ],
+)
+def test_reads_what_is_written(value: str | float, meant: Fraction) -> None:
+    assert exact(value, name="x") == meant
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "abc", "nan", "inf", float("nan"), float("inf"), "1e999", "1e-999", "1e9999999999", "1/0",
+     True, None, [1], "0x10", "1_000", "9" * 900, "1,5", Fraction(10) ** 301],
+)  # fmt: skip
+def test_refuses_and_names_the_argument(value: object) -> None:
+    with pytest.raises(InvalidArgument, match="epsilon"):
+        exact(value, name="epsilon")  # pyright: ignore[reportArgumentType]
+
+
+@settings(derandomize=True)
+@given(st.fractions(max_denominator=10**9))
+def test_text_round_trip(number: Fraction) -> None:
+    assert Fraction(exact(decimal_text(number), name="x")) == number
+
+
+@settings(derandomize=True)
+@given(st.integers(-(10**12), 10**12), st.integers(-40, 40))
+def test_text_of_decimals_is_a_decimal(digits: int, exponent: int) -> None:
+    number = digits * Fraction(10) ** exponent
+    text = decimal_text(number)
+    assert "/" not in text
+    assert exact(text, name="x") == number

@@ -1,0 +1,19 @@
+"""The table of problems is itself tested: against a second route that shares nothing with it."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import pytest
+
+from tests.problems import DELTAS, Delta
+from tests.routes import delta_by_radial_integral
+
+
+@pytest.mark.parametrize("problem", DELTAS, ids=lambda problem: problem.name)
+def test_deltas_agree_with_a_radial_integral(problem: Delta) -> None:
+    if problem.dimension > 100:
+        pytest.skip("the plain radial integral needs more digits than are affordable at this size")
+    value = delta_by_radial_integral(
+        problem.family, problem.dimension, mp.mpf(problem.scale), mp.mpf(problem.epsilon)
+    )
+    assert abs(value / mp.mpf(problem.delta) - 1) < 1e-12
