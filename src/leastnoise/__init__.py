@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from leastnoise.selection.search import (
         least_noise as least_noise,
     )
-    from leastnoise.tables.run import Release as Release
+    from leastnoise.tables.release import Release as Release
 
 __version__ = "0.1.0"
 
@@ -81,7 +81,7 @@ _HOME = {
     "NotCertified": "errors",
     "PlanCertificate": "certify.plan",
     "Refused": "errors",
-    "Release": "tables.run",
+    "Release": "tables.release",
     "SpecError": "errors",
     "SphericalLaplace": "noise.spherical_laplace",
     "calibrate": "selection.search",

@@ -88,7 +88,12 @@ class PlanCertificate:
     @classmethod
     def from_json(cls, text: str) -> PlanCertificate:
         """Read what `to_json` wrote; raises like `Certificate.from_json`."""
-        fields = exact_fields(parse_object(text), _FIELDS, where="plan certificate")
+        return cls.from_record(parse_object(text))
+
+    @classmethod
+    def from_record(cls, record: object) -> PlanCertificate:
+        """Read the JSON values that `to_json` writes as text; see `from_json`."""
+        fields = exact_fields(record, _FIELDS, where="plan certificate")
         check_header(fields, kind="plan-certificate")
         if fields["rule"] != RULE:
             raise CertificateRejected("Unknown composition rule.")
@@ -98,6 +103,14 @@ class PlanCertificate:
         except ValueError as error:
             raise CertificateRejected(str(error)) from error
         return cls(budget=budget, blocks=tuple(_block_of(block) for block in blocks))
+
+
+def read_certificate(text: str) -> Certificate | PlanCertificate:
+    """Read either kind of certificate from JSON; raises like `Certificate.from_json`."""
+    record = parse_object(text)
+    if record.get("kind") == "plan-certificate":
+        return PlanCertificate.from_record(record)
+    return Certificate.from_record(record)
 
 
 def _block_of(record: object) -> tuple[str, Certificate]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from leastnoise.selection.comparison import Candidate
+    from leastnoise.tables.plan import Plan
+    from leastnoise.tables.results import Table
+
+_MOST_ROWS = 50
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -32,6 +37,38 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     Console().print(table)
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows the stage a long command is at, on stderr; never a row count."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("Starting") as status:
+        yield lambda stage: status.update(f"{stage} …")
+
+
+def print_plan(plan: Plan) -> None:
+    """Print what a release will hold and how large its errors will be."""
+    from leastnoise.tables.plan import HEADER
+
+    print_table("", HEADER, plan.rows, note="\n".join(plan.notes))
+
+
+def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:
+    """Print a released table; `truth`, a row a row, is for public data alone."""
+    columns = list(table.columns)
+    rows = [[_short(value) for value in row] for row in table.rows]
+    if truth:
+        columns += ["truth"]
+        rows = [[*row, ", ".join(true)] for row, true in zip(rows, truth, strict=True)]
+    hidden = len(rows) - _MOST_ROWS
+    note = f"… and {hidden:,} more rows in the file" if hidden > 0 else ""
+    print_table(table.name, columns, rows[:_MOST_ROWS], note=note)
+
+
+def _short(value: object) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def _is_number(text: str) -> bool:

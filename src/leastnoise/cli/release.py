@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leastnoise.cli import options
+from leastnoise.cli import options, records
 
 
 def command(
@@ -19,4 +19,26 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     """Publish a table's statistics under one budget, with their certificate."""
-    raise NotImplementedError
+    from leastnoise.errors import SpecError
+    from leastnoise.tables.release import Release
+
+    release = Release.from_toml(spec)
+    if plan:
+        with records.stages() as tell:
+            planned = release.plan(progress=tell)
+        if as_json:
+            records.print_json(planned.to_record())
+        else:
+            records.print_plan(planned)
+        return
+    if release.spec.output is None:
+        raise SpecError([("output", "Say where the release goes: [output] path = …")])
+    with records.stages() as tell:
+        released = release.run(progress=tell)
+    if as_json:
+        record = {"path": str(released.path), "tables": list(released.tables)}
+        records.print_json(record | {"plan": released.plan.to_record()})
+        return
+    for table in released.tables.values():
+        records.print_released(table)
+    typer.echo(f"Written to {released.path}. Check it with: leastnoise verify {released.path}")

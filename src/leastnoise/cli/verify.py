@@ -42,6 +42,17 @@ def command(
 
 
 def _verify(path: Path) -> Interval:
-    from leastnoise.tables.verify import verify_path
+    from leastnoise.certify.plan import read_certificate
+    from leastnoise.errors import SourceError
 
-    return verify_path(path)
+    if path.is_dir():
+        from leastnoise.tables.verify import verify_directory
+
+        return verify_directory(path).delta
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise SourceError(f"There is no file or directory {path}.") from None
+    except (OSError, UnicodeDecodeError):
+        raise SourceError(f"{path} can't be read as a text file.") from None
+    return read_certificate(text).verify()

@@ -1,0 +1,22 @@
+"""`make bench`: every benchmark, as Markdown tables."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+from benchmarks import bench_sampling, bench_search, bench_startup, bench_tables
+
+
+def main() -> None:
+    print(
+        f"Python {platform.python_version()}, {platform.machine()}, "
+        f"{os.cpu_count()} cores; medians of several runs."
+    )
+    for bench in (bench_search, bench_startup, bench_sampling, bench_tables):
+        bench.main()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

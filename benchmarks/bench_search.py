@@ -1,0 +1,96 @@
+"""Finding and proving scales, beside what users would pick instead."""
+
+from __future__ import annotations
+
+import warnings
+
+from benchmarks.timing import median_seconds, print_rows, show
+from leastnoise.calibration.search import unit_scale
+from leastnoise.certify.certificate import Certificate
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.registry import family_named
+from leastnoise.selection.search import calibrate
+
+BUDGET = Budget(epsilon="1", delta="1e-5")
+EXACT_SIGMA = 3.730631634815941832250  # of the Gaussian, by 400-bit ball arithmetic
+
+
+def own_rows() -> list[tuple[str, ...]]:
+    rows = []
+    targets = {("gaussian", 7): "0.3 ms / 20 ms", ("l2", 7): "1 ms", ("l2", 1000): "3 ms / 1 s"}
+    targets[("l2", 10**6)] = "50 ms"
+    for (name, dimension), target in targets.items():
+        family = family_named(name)
+        search = median_seconds(
+            lambda family=family, d=dimension: unit_scale(family.shape, dimension=d, budget=BUDGET)
+        )
+        noise = calibrate(
+            name, epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=dimension
+        ).noise
+        proof = median_seconds(
+            lambda noise=noise: Certificate.prove(budget=BUDGET, noise=noise, sensitivity=L2(1))
+        )
+        rows.append((f"{name}, d = {dimension:,}", show(search), show(proof), target))
+    return rows
+
+
+def peer_rows() -> list[tuple[str, ...]]:
+    """σ of a Gaussian at (1, 1e-5), sensitivity 1, from each library's own search."""
+    warnings.simplefilter("ignore")
+    import diffprivlib.mechanisms as diffprivlib
+    import opendp.prelude as dp
+    from dp_accounting.pld import common, privacy_loss_mechanism
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=7), dp.l2_distance(T=float)
+
+    def opendp_at(scale: float) -> object:
+        concentrated = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=scale))
+        return dp.c.make_fix_delta(concentrated, 1e-5)
+
+    def from_dp_accounting() -> float:
+        asked = common.DifferentialPrivacyParameters(1.0, 1e-5)
+        loss = privacy_loss_mechanism.GaussianPrivacyLoss.from_privacy_guarantee(asked, 1.0)
+        return loss.standard_deviation
+
+    def from_leastnoise() -> float:
+        noise = calibrate("gaussian", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
+        return float(noise.noise.scale)
+
+    searches = {
+        "leastnoise (proof included)": from_leastnoise,
+        "dp-accounting": from_dp_accounting,
+        "diffprivlib": lambda: (
+            diffprivlib.GaussianAnalytic(epsilon=1.0, delta=1e-5, sensitivity=1.0)._scale  # noqa: SLF001
+        ),
+        "opendp (through zCDP)": lambda: dp.binary_search_param(
+            opendp_at, d_in=1.0, d_out=(1.0, 1e-5), T=float
+        ),
+    }
+    rows = []
+    for name, search in searches.items():
+        sigma = search()
+        excess = sigma / EXACT_SIGMA - 1
+        verdict = "below the minimum: not private" if excess < 0 else "private"
+        rows.append(
+            (name, f"{sigma:.13g}", f"{excess:+.1e}", verdict, show(median_seconds(search, runs=7)))
+        )
+    return rows
+
+
+def main() -> None:
+    print_rows(
+        "Scale search and proof at (1, 1e-5), in process",
+        ("noise", "search", "proof", "targets"),
+        own_rows(),
+    )
+    print_rows(
+        "σ of a Gaussian at (1, 1e-5), from each library's own search",
+        ("library", "σ", "relative to the exact minimum", "", "time"),
+        peer_rows(),
+    )
+
+
+if __name__ == "__main__":
+    main()

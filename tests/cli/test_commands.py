@@ -1,0 +1,196 @@
+"""The commands as a shell sees them: stdout, stderr and exit code of the real program."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.problems import MINIMAL_SCALES, MinimalScale
+
+PROGRAM = Path(sys.executable).parent / "leastnoise"
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(PROGRAM), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+        env=os.environ | {"COLUMNS": "120"},
+    )
+
+
+def answer(*arguments: str) -> dict[str, Any]:
+    done = run(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        problem
+        for problem in MINIMAL_SCALES
+        if (problem.epsilon, problem.delta) in {("1", "1e-5"), ("1e-3", "1e-12"), ("20", "1e-15")}
+        or problem.epsilon == "0"
+    ],
+    ids=lambda problem: problem.name,
+)
+def test_calibrate_prints_the_reference_scales(problem: MinimalScale) -> None:
+    found = answer(
+        "calibrate", "--noise", problem.family, "--epsilon", problem.epsilon,
+        "--delta", problem.delta, "--dimension", str(problem.dimension),
+    )  # fmt: skip
+    assert found["certified"] is True
+    assert found["scale"] == pytest.approx(float(problem.scale), rel=1e-9)
+    assert (found["epsilon"], found["delta"]) == (problem.epsilon, problem.delta)
+    assert found["delta_interval"][1] <= float(problem.delta)
+
+
+def test_the_record_has_the_fields_that_were_agreed() -> None:
+    found = answer("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5",
+                   "--dimension", "7", "--sensitivity", "2.50")  # fmt: skip
+    assert set(found) == {
+        "noise", "dimension", "sensitivity", "epsilon", "delta", "compositions", "scale", "mse",
+        "mae", "delta_interval", "certified", "seconds",
+    }  # fmt: skip
+    assert found["noise"] == {"name": "l2", "parameters": {}}
+    assert found["sensitivity"] == {"kind": "l2", "bound": "2.50"}
+    assert set(found["seconds"]) == {"search", "proof"}
+
+
+def test_compare_ranks_l2_before_the_gaussian() -> None:
+    found = answer("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7")
+    ranked = [(one["noise"]["name"], round(one["mse"], 3)) for one in found["candidates"]]
+    assert ranked == [("l2", 48.814), ("gaussian", 97.423)]
+    assert found["lower_bound"] is None
+    assert [one["name"] for one in found["skipped"]] == ["laplace"]
+
+
+def test_compare_with_nothing_that_serves_still_answers() -> None:
+    found = answer("compare", "--epsilon", "0", "--delta", "0.1", "--dimension", "1")
+    assert {one["name"] for one in found["skipped"]} == {"l2"}
+
+
+def test_one_dimension_of_l2_is_laplace() -> None:
+    found = answer("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5")
+    assert found["noise"]["name"] == "laplace"
+    assert found["scale"] == pytest.approx(0.99998000029999533, rel=1e-9)
+
+
+def test_profile_is_a_list_of_intervals() -> None:
+    found = answer("profile", "--noise", "l2", "--scale", "0.99", "--dimension", "7",
+                   "--epsilon", "1", "--epsilon", "1.02")  # fmt: skip
+    first, second = found["points"]
+    assert first["epsilon"] == "1"
+    low, high = first["delta_interval"]
+    assert low <= 5.044387690030895335923e-9 <= high
+    assert second["delta_interval"] == [0.0, 0.0]
+
+
+def test_tables_for_people() -> None:
+    for arguments in (
+        ("calibrate", "--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5"),
+        ("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7"),
+        ("profile", "--noise", "gaussian", "--scale", "3", "--epsilon", "1"),
+    ):
+        done = run(*arguments)
+        assert done.returncode == 0
+        assert "gaussian" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--epsilon", "-1"), "0 <= epsilon"),
+        (("--epsilon", "nan"), "epsilon"),
+        (("--epsilon", "inf"), "epsilon"),
+        (("--epsilon", "1", "--delta", "1.5"), "Did you mean a percentage?"),
+        (("--epsilon", "1", "--delta", "1"), "Did you mean a percentage?"),
+        (("--epsilon", "1", "--dimension", "0"), "dimension"),
+        (("--epsilon", "1", "--sensitivity", "-1"), "sensitivity > 0"),
+        (("--epsilon", "1", "--sensitivity", "nan"), "sensitivity"),
+        (("--epsilon", "1", "--norm", "l3"), "norm"),
+        (("--epsilon", "1", "--loss", "rmse"), "Did you mean mse?"),
+        (("--epsilon", "one"), "decimal"),
+        ((), "--epsilon"),
+        (("--epsilon", "1", "--dimension", "many"), "dimension"),
+        (("--epsilon", "1", "--dimensions", "2"), "--dimension"),
+    ],
+)
+@pytest.mark.parametrize("command", ["calibrate", "compare"])
+def test_bad_arguments_exit_2_with_a_clear_word(
+    command: str, arguments: tuple[str, ...], words: str
+) -> None:
+    name = ("--noise", "gaussian") if command == "calibrate" else ()
+    done = run(command, *name, *arguments, "--json")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_noise_names_the_nearest() -> None:
+    done = run("calibrate", "--noise", "gausian", "--epsilon", "1")
+    assert done.returncode == 2
+    assert "Did you mean gaussian?" in done.stderr
+
+
+def test_the_impossible_is_refused_with_exit_1() -> None:
+    done = run("calibrate", "--noise", "gaussian", "--epsilon", "1", "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "delta=0" in done.stderr
+
+
+def test_help_and_version() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    for command in ("calibrate", "compare", "profile", "release", "verify", "demo"):
+        assert command in done.stdout
+        assert run(command, "--help").returncode == 0
+    assert run("--version").stdout.startswith("leastnoise 0")
+    assert run("calibrat").returncode == 2
+
+
+def test_certificates_verify_and_tampered_ones_do_not(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    made = run("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5",
+               "--dimension", "7", "--certificate", str(path))  # fmt: skip
+    assert made.returncode == 0
+    good = run("verify", str(path), "--json")
+    assert good.returncode == 0
+    assert json.loads(good.stdout)["verified"] is True
+
+    path.write_text(path.read_text().replace('"epsilon": "1"', '"epsilon": "0.9"'))
+    bad = run("verify", str(path), "--json")
+    assert bad.returncode == 1
+    record = json.loads(bad.stdout)
+    assert (record["verified"], record["delta_interval"]) == (False, None)
+    assert "0.9" in record["reason"]
+    assert "not verified" in run("verify", str(path)).stderr
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe\x00", b"hello"])
+def test_verify_of_what_is_no_certificate_exits_2(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "c.json"
+    if content is not None:
+        path.write_bytes(content)
+    done = run("verify", str(path), "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_certificate_into_a_missing_folder_exits_2(tmp_path: Path) -> None:
+    done = run("calibrate", "--noise", "laplace", "--epsilon", "1",
+               "--certificate", str(tmp_path / "no" / "c.json"))  # fmt: skip
+    assert done.returncode == 2
+    assert "Can't write" in done.stderr
+    assert list(tmp_path.iterdir()) == []
