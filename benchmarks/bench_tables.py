@@ -10,6 +10,7 @@ per-person sums in a temporary table as leastnoise does it; the faster one is th
 
 from __future__ import annotations
 
+import math
 import resource
 import subprocess
 import sys
@@ -18,6 +19,9 @@ import time
 from pathlib import Path
 
 import duckdb
+
+from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables.layout import of_block
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 5
 SPEC = """
@@ -53,9 +57,6 @@ def make(folder: Path) -> None:
 
 
 def ours(folder: Path) -> list[int]:
-    from leastnoise.tables import bounding, engine_duckdb, source, spec_file
-    from leastnoise.tables.layout import of_block
-
     spec = spec_file.loads(SPEC)
     layout = of_block(spec, spec.query[0])
     assert layout.bits == BITS
@@ -67,16 +68,17 @@ def ours(folder: Path) -> list[int]:
 def by_sql(folder: Path, *, in_two: bool) -> list[int]:
     one = 2**BITS
     limit = 50 * one * one
+    most = math.isqrt(limit)
     per_person = f"""
-        SELECT person, plan, count(*) * {one} AS i0, sum(floor(
+        SELECT person, plan, least(count(*) * {one}, {most}) AS i0, least(sum(floor(
             least(greatest(CASE WHEN isfinite(visits) THEN visits ELSE 0 END, 0), 30)
-            * {one / 30!r} + 0.5)::BIGINT)::BIGINT AS i1
+            * {one / 30!r}::DOUBLE + 0.5)::BIGINT), {most})::BIGINT AS i1
         FROM '{folder}/visits.parquet'
         WHERE plan IN (1, 2, 3) AND person IS NOT NULL GROUP BY person, plan"""
     totals = f"""
         norms AS (SELECT person, sum(i0::DOUBLE * i0 + i1::DOUBLE * i1) AS q
                   FROM per_person GROUP BY person),
-        over AS (SELECT person, sqrt({limit}::DOUBLE) * {1 - 2.0**-40!r} / sqrt(q) AS s
+        over AS (SELECT person, sqrt({limit}::DOUBLE) * {1 - 2.0**-40!r}::DOUBLE / sqrt(q) AS s
                  FROM norms WHERE q > {limit})
         SELECT sum(CASE WHEN s IS NULL THEN i0 ELSE trunc(i0 * s)::BIGINT END),
                sum(CASE WHEN s IS NULL THEN i1 ELSE trunc(i1 * s)::BIGINT END)
@@ -122,8 +124,10 @@ def main() -> None:
     print(f"{'':<22}{'best s':>10}{'median s':>10}{'peak MiB':>10}")
     for way, found in results.items():
         print(f"{way:<22}" + "".join(f"{float(value):>10.2f}" for value in found[:3]))
-    peer = min(float(found[1]) for way, found in results.items() if way != "leastnoise")
-    print(f"leastnoise / fastest SQL (medians): {float(results['leastnoise'][1]) / peer:.2f}")
+    # The best of each: a machine that also does other work only ever adds time.
+    peer = min(float(found[0]) for way, found in results.items() if way != "leastnoise")
+    print(f"leastnoise / fastest SQL: {float(results['leastnoise'][0]) / peer:.2f}")
+
 
 
 if __name__ == "__main__":

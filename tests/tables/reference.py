@@ -37,6 +37,7 @@ def scalars(
 ) -> list[tuple[str, Any, Fraction, Fraction]]:
     """The components: (kind, column, centre, radius), distinct, in order of first use."""
     found: list[tuple[str, Any, Fraction, Fraction]] = []
+    new: list[tuple[str, Any, Fraction, Fraction]]
     for text in statistics:
         kind, _, rest = text.partition("(")
         if kind == "count_units":

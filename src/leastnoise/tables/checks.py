@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ Problem = tuple[str, str]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
 _KEY_TYPES: dict[str, type] = {"int": int, "text": str, "bool": bool}
+# Less of a budget is a slip of the pen, and may pass the range of floats.
+SMALLEST_SHARE = Fraction(1, 10**6)
 SUFFIXES = (".csv", ".parquet")
 
 
@@ -65,9 +68,12 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
 
 def unit_type(declared: str | None, column: str) -> Iterator[Problem]:
     """Yield a problem if a column of this type can't identify persons."""
-    if declared == "float":
-        why = "floats that print alike differ, and would split a person in two."
-        message = f"Expected an int, text or bool column, got the float column {column!r}: {why}"
+    if declared in {"float", "bool"}:
+        why = {
+            "float": "floats that print alike differ, and would split a person in two.",
+            "bool": "a bool tells two persons apart, and makes one of all the others.",
+        }[declared]
+        message = f"Expected an int or text column, got the {declared} column {column!r}: {why}"
         yield "privacy.unit", message
 
 
@@ -101,8 +107,11 @@ def _columns(spec: Spec) -> Iterator[Problem]:
 def _names(spec: Spec) -> Iterator[Problem]:
     if not spec.query:
         yield "query", "Missing: write at least one [[query]] block."
+    total = sum(query.weight for query in spec.query)
     seen: set[str] = set()
     for index, query in enumerate(spec.query):
+        if query.weight < total * SMALLEST_SHARE:
+            yield f"query[{index}].weight", "Expected at least a millionth of all the weights."
         path, name = f"query[{index}].name", query.name
         if not name:
             continue

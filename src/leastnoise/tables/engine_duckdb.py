@@ -45,6 +45,7 @@ _READ_CSV = (
 )
 _READ_PARQUET = "read_parquet(?, hive_partitioning = false)"
 _MEMORY = "1200MB"
+_WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap as 1.0
 
 
 @contextmanager
@@ -67,6 +68,8 @@ def opened(
         connection = duckdb.connect(config=config)
         try:
             yield DuckDB(connection, path, columns)
+        except duckdb.OutOfMemoryException:
+            raise SourceError(f"{path.name} needs more memory or temporary disk space.") from None
         except duckdb.Error:
             # DuckDB's messages quote the values that they complain about.
             raise SourceError(f"{path.name} can't be read: it may be damaged.") from None
@@ -130,6 +133,19 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _cast(column: str, held: ColumnType | None, wanted: ColumnType) -> str:
+    """Return SQL for `column`, which holds `held`, as `wanted`; NULL where it can't be.
+
+    A cast alone would round 3.7 to 4, and make one person of two.
+    """
+    cast = f"TRY_CAST({column} AS {_SQL_TYPES[wanted]})"
+    if wanted != "int" or held in {"int", "bool"}:
+        return cast
+    if held == "float":
+        return f"CASE WHEN {column} = trunc({column}) THEN {cast} END"
+    return f"CASE WHEN regexp_full_match({column}::VARCHAR, '{_WHOLE}') THEN {cast} END"
+
+
 @final
 class DuckDB(Engine):
     """See `Engine`; made by `opened`."""
@@ -143,16 +159,19 @@ class DuckDB(Engine):
 
     def _typed(self, path: Path, columns: Mapping[str, ColumnType]) -> duckdb.DuckDBPyRelation:
         """Return the file's rows with each column cast to its type; what doesn't cast is NULL."""
+        held: Mapping[str, ColumnType | None]
         if _is_csv(path):
             # Positions, and not names, so that no header can clash with anything.
             names = {name: f"c{index}" for index, name in enumerate(_csv_names(path))}
             listed = ", ".join(f"'{inner}': 'VARCHAR'" for inner in names.values())
             reader = _READ_CSV.replace("{columns}", f"{{{listed}}}")
+            held = dict.fromkeys(names, "text")
         else:
             names = {name: name for name in columns}
             reader = _READ_PARQUET
+            held = _parquet_types(path)
         casts = [
-            f"TRY_CAST({_quoted(names[name])} AS {_SQL_TYPES[kind]}) AS {_quoted(name)}"
+            f"{_cast(_quoted(names[name]), held[name], kind)} AS {_quoted(name)}"
             for name, kind in columns.items()
         ]
         # A block that only counts rows uses no column.

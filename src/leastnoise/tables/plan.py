@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
+    from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.release.mechanism import Mechanism
@@ -109,23 +110,28 @@ class BlockPlan:
 
     def to_record(self) -> dict[str, Any]:
         """Return the block as JSON values."""
-        layout, noise = self.layout, self.mechanism.noise
-        return {
-            "name": self.name,
-            "cells": layout.cells,
-            "dimension": layout.dimension,
-            "epsilon": decimal_text(self.budget.epsilon),
-            "delta": decimal_text(self.budget.delta),
-            "sensitivities": [
-                {"kind": one.kind, "bound": decimal_text(one.bound)} for one in layout.sensitivities
-            ],
-            "clip_squared": None if layout.by_row else decimal_text(layout.clip_squared),
-            "bits": layout.bits,
-            "noise": noise.name,
-            "scale": decimal_text(noise.scale),
-            "grid": decimal_text(self.mechanism.grid),
-            "errors": [vars(error) for error in self.errors],
-        }
+        proved = statement(self.layout, self.budget, self.mechanism.certificate)
+        return proved | {"errors": [vars(error) for error in self.errors]}
+
+
+def statement(layout: Layout, budget: Budget, certificate: Certificate) -> dict[str, Any]:
+    """Return what a plan says of a block and a certificate can confirm, as JSON values."""
+    grid = certificate.grid
+    return {
+        "name": layout.name,
+        "cells": layout.cells,
+        "dimension": layout.dimension,
+        "epsilon": decimal_text(budget.epsilon),
+        "delta": decimal_text(budget.delta),
+        "sensitivities": [
+            {"kind": one.kind, "bound": decimal_text(one.bound)} for one in layout.sensitivities
+        ],
+        "clip_squared": None if layout.by_row else decimal_text(layout.clip_squared),
+        "bits": layout.bits,
+        "noise": certificate.noise.name,
+        "scale": decimal_text(certificate.noise.scale),
+        "grid": None if grid is None else decimal_text(grid),
+    }
 
 
 @final

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=BaseModel)
 Problems = list[tuple[str, str]]
 
+_ENTRIES = ("types", "group_by")
 _REQUIRED = ("version", "data", "privacy", "query")
 
 
@@ -155,7 +156,9 @@ def _value(
     except ValidationError as error:
         where = f"{path}.{name}" if path else name
         problems += [(_dotted(where, item["loc"]), _message(item)) for item in error.errors()]
-        if isinstance(value, Mapping):  # one bad entry doesn't make the others bad
+        if name in _ENTRIES and isinstance(
+            value, Mapping
+        ):  # one bad entry doesn't make the others bad
             bad = {item["loc"][0]: None for item in error.errors() if item["loc"]}
             good = {key: entry for key, entry in value.items() if key not in bad}
             return {**adapter.validate_python(good), **bad}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -10,10 +11,11 @@ import duckdb
 
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables import output, spec_file
 from leastnoise.tables.columns import result_columns
-from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.plan import block_budget
+from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
+from leastnoise.tables.plan import block_budget, statement
 
 if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
@@ -52,6 +54,7 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
         raise CertificateRejected("The certificate's blocks are not the spec's queries.")
     for (_, block), layout, query in zip(certificate.blocks, layouts, spec.query, strict=True):
         _check_block(block, layout, block_budget(spec, query))
+    _check_plan(folder, spec, certificate, layouts)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
     for layout in layouts:
@@ -91,6 +94,27 @@ def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
         raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
     if block.budget != share:
         raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
+
+
+def _check_plan(
+    folder: Path, spec: Spec, certificate: PlanCertificate, layouts: list[Layout]
+) -> None:
+    """Compare plan.json, where people read scales and budgets, with what is proved."""
+    try:
+        record = json.loads((folder / output.PLAN).read_bytes())
+        told = [{**block, "errors": None} for block in record["blocks"]]
+        total = (record["epsilon"], record["delta"], record["unit"], record["caps"])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise CertificateRejected(f"{output.PLAN} is missing or unreadable.") from None
+    budget = spec.budget
+    caps = {"rows": MAX_ROWS, "units": MAX_UNITS}
+    proved = [
+        statement(layout, block.budget, block) | {"errors": None}
+        for layout, (_, block) in zip(layouts, certificate.blocks, strict=True)
+    ]
+    wanted = (decimal_text(budget.epsilon), decimal_text(budget.delta), spec.privacy.unit, caps)
+    if told != proved or total != wanted:
+        raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
 
 
 def _check_table(path: Path, layout: Layout) -> None:

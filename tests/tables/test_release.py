@@ -1,0 +1,279 @@
+"""From a spec to files and back: what is published, when it is refused, and that it verifies."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leastnoise.errors import CertificateRejected, InvalidInput, SourceError, SpecError
+from leastnoise.tables.release import Release
+from leastnoise.tables.verify import verify_directory
+
+QUERIES = [
+    {
+        "name": "by_plan",
+        "weight": 2,
+        "statistics": ["count", "count_units", "mean(x)"],
+        "group_by": {"plan": [1, 2, 9]},
+    },
+    {"name": "bins", "histogram": {"column": "x", "edges": [0, 2, 5, 10]}},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"who": np.arange(20_000) // 4, "plan": rng.integers(1, 4, 20_000)})
+    frame["x"] = rng.integers(0, 11, 20_000).astype(float)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    return tmp_path
+
+
+def release(folder: Path, **changes: Any) -> Release:
+    sections: dict[str, Any] = {
+        "data": {"source": "rows.parquet"},
+        "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
+        "contribution": {"max_rows": 4},
+        "columns": {"x": {"bounds": [0, 10]}},
+        "query": QUERIES,
+        "output": {"path": "out", "format": "csv"},
+    }
+    return Release(**{**sections, **changes}, folder=folder)
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_what_is_written_is_what_is_returned_and_verifies(folder: Path, kind: str) -> None:
+    stages: list[str] = []
+    made = release(folder, output={"path": "a/out", "format": kind}).run(progress=stages.append)
+    out = folder / "a" / "out"
+    assert made.path == out
+    names = {f"by_plan.{kind}", f"bins.{kind}", "plan.json", "certificate.json", "spec.toml"}
+    assert {file.name for file in out.iterdir()} == names
+    assert [file.name for file in (folder / "a").iterdir()] == ["out"]
+    readers: dict[str, Any] = {"csv": pd.read_csv, "json": pd.read_json}
+    for name, table in made.tables.items():
+        read = readers.get(kind, pd.read_parquet)(out / f"{name}.{kind}")
+        pd.testing.assert_frame_equal(read, pd.DataFrame(table.columns), check_dtype=False)
+    verified = verify_directory(out)
+    assert verified.certificate == made.certificate
+    assert verified.delta.upper <= 1e-6
+    assert not any("20" in stage or "5000" in stage for stage in stages)  # never a row count
+    assert json.loads((out / "plan.json").read_text())["caps"] == {"rows": 2**40, "units": 2**34}
+
+
+def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None:
+    frame = pd.read_parquet(folder / "rows.parquet")
+    made = release(folder, output=None).run()
+    assert made.path is None
+    columns = made.tables["by_plan"].columns
+    # max_rows is what the persons have, so nothing is clipped; 8 deviations don't come by chance
+    for cell, plan in enumerate((1, 2, 9)):
+        values = frame.loc[frame["plan"] == plan, "x"].to_numpy(dtype=float)
+        answer = {name: column[cell] for name, column in columns.items()}
+        assert 0 < abs(answer["count"] - len(values)) < 8 * answer["count_std"]
+        if plan != 9:
+            assert abs(answer["mean_x"] - values.mean()) < 8 * answer["mean_x_std"]
+    planned = {error.statistic: error for error in made.plan.blocks[0].errors}
+    assert planned["count"].std == columns["count_std"][0]
+    assert planned["mean_x (numerator)"].std == pytest.approx(5 * planned["count"].std)
+
+
+def test_two_runs_draw_fresh_noise(folder: Path) -> None:
+    made = release(folder, output=None)
+    assert made.run().tables["bins"] != made.run().tables["bins"]
+
+
+def test_the_plan_reads_no_row(folder: Path) -> None:
+    plan = release(folder).plan()
+    pd.read_parquet(folder / "rows.parquet")[:0].to_parquet(folder / "rows.parquet")
+    assert release(folder).plan() == plan
+    first, second = plan.blocks
+    assert (first.layout.dimension, second.layout.dimension) == (9, 3)
+    assert first.budget.epsilon + second.budget.epsilon == 1
+    assert first.budget.epsilon == 2 * second.budget.epsilon
+    assert first.mechanism.noise.name == "l2"
+    worse = first.errors[0].plain_gaussian_std
+    assert worse is not None
+    assert worse > first.errors[0].std
+    assert len(plan.rows) == 5
+    assert not (folder / "out").exists()
+
+
+def test_an_empty_table_has_the_same_rows_as_a_full_one(folder: Path) -> None:
+    full = release(folder, output=None).run().tables["by_plan"]
+    pd.read_parquet(folder / "rows.parquet")[:0].to_parquet(folder / "rows.parquet")
+    empty = release(folder, output=None).run().tables["by_plan"]
+    assert list(empty.columns) == list(full.columns)
+    assert empty.columns["plan"] == full.columns["plan"]
+    assert max(map(abs, empty.columns["count"])) < 1000
+
+
+def test_pure_budgets_and_units_of_a_row(folder: Path) -> None:
+    pure = release(folder, privacy={"unit": "who", "epsilon": "0.5"}, output=None).run()
+    assert pure.plan.blocks[0].plain_gaussian is None
+    assert pure.plan.rows[0][-1] == "none"
+    privacy = {"unit": "row", "epsilon": "0.5", "delta": "1e-9"}
+    by_row = release(folder, privacy=privacy, contribution=None)
+    by_row.run()
+    assert {name for name, _ in verify_directory(folder / "out").certificate.blocks} == {
+        "bins",
+        "by_plan",
+    }
+
+
+@pytest.mark.parametrize("there", ["directory", "file", "link"])
+def test_an_existing_output_is_refused_before_anything_is_read(folder: Path, there: str) -> None:
+    out = folder / "out"
+    if there == "directory":
+        out.mkdir()
+    elif there == "file":
+        out.touch()
+    else:
+        out.symlink_to(folder / "nowhere")
+    (folder / "rows.parquet").unlink()  # a read would be another error
+    stages: list[str] = []
+    with pytest.raises(InvalidInput, match="exists"):
+        release(folder).run(progress=stages.append)
+    assert stages == []
+
+
+def test_a_refused_release_leaves_nothing(folder: Path) -> None:
+    with pytest.raises(SourceError):
+        release(
+            folder, data={"source": "none.csv", "types": {"who": "int", "plan": "int", "x": "int"}}
+        ).run()
+    with pytest.raises(SpecError, match=r"Did you mean plan\?"):
+        release(
+            folder, query=[{"name": "q", "statistics": ["count"], "group_by": {"plam": [1]}}]
+        ).run()
+    (folder / "file").touch()
+    with pytest.raises(InvalidInput, match="can't be made"):
+        release(folder, output={"path": "file/out"}).run()
+    assert {file.name for file in folder.iterdir()} == {"rows.parquet", "file"}
+
+
+KILLED = """
+import os, sys, time
+from pathlib import Path
+from leastnoise.tables import output
+from leastnoise.tables.release import Release
+stop, folder = int(sys.argv[1]), Path(sys.argv[2])
+steps = 0
+def wait():
+    global steps
+    steps += 1
+    if steps == stop:
+        print("here", flush=True)
+        time.sleep(60)
+real_table, real_sync, real_text = output.write_table, output._sync, Path.write_text
+def table(*args):
+    real_table(*args); wait()
+def sync(path):
+    wait(); real_sync(path)
+def text(self, data, **more):
+    real_text(self, data[: len(data) // 2], **more); wait(); return real_text(self, data, **more)
+output.write_table, output._sync, Path.write_text = table, sync, text
+Release.from_toml(folder / "release.toml").run()
+"""
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3, 5, 6, 11, 12])
+def test_a_kill_in_mid_write_leaves_no_half_output(folder: Path, stop: int) -> None:
+    # 2 tables, 3 texts cut in half, then 5 files and 2 directories synced around the rename.
+    (folder / "release.toml").write_text(release(folder).to_toml())
+    child = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(stop), str(folder)], stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"here\n"
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    if (folder / "out").exists():
+        assert stop == 12  # after the rename, all of it is there
+        verify_directory(folder / "out")
+    else:
+        assert stop < 12
+        made = Release.from_toml(folder / "release.toml").run()  # what is left over is in no way
+        assert made.path is not None
+        verify_directory(made.path)
+
+
+def test_a_file_that_can_not_be_written_publishes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, *args: Any, **more: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InvalidInput, match="No space left"):
+        release(folder).run()
+    assert {file.name for file in folder.iterdir()} == {"rows.parquet"}
+
+
+EDITS = {
+    "epsilon down": ("certificate.json", '"epsilon": "1"', '"epsilon": "0.9"'),
+    "spec's epsilon down": ("spec.toml", "epsilon = 1", 'epsilon = "0.9"'),
+    "spec's delta down": ("spec.toml", "1e-6", "1e-7"),
+    "more rows a person": ("spec.toml", "max_rows = 4", "max_rows = 5"),
+    "another weight": ("spec.toml", "weight = 2", "weight = 3"),
+    "one more key": ("spec.toml", "    9,", "    9,\n    10,"),
+    "another statistic": ("spec.toml", '    "count",\n', ""),
+    "another unit": ("spec.toml", "[contribution]\nmax_rows = 4", ""),
+    "another name": ("spec.toml", '"bins"', '"bin"'),
+    "a column renamed": ("bins.csv", "count_std", "count_sd"),
+    "a row missing": ("bins.csv", "2.0,5.0", ""),
+    "the plan's scale": ("plan.json", '"scale": "', '"scale": "0.'),
+    "the plan's budget": ("plan.json", '"epsilon": "1"', '"epsilon": "0.5"'),
+    "no plan": ("plan.json", "", None),
+    "no table": ("by_plan.csv", "", None),
+    "not a spec": ("spec.toml", "version = 1", "version = 7"),
+    "unknown field": ("certificate.json", '"rule"', '"fine": 1, "rule"'),
+    "a block's dimension": ("certificate.json", '"dimension": 9', '"dimension": 10'),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_every_false_edit_is_rejected(folder: Path, edit: str) -> None:
+    release(folder).run()
+    verify_directory(folder / "out")
+    name, old, new = EDITS[edit]
+    file = folder / "out" / name
+    text = file.read_text()
+    assert old in text
+    if new is None:
+        file.unlink()
+    elif edit == "a row missing":
+        file.write_text("".join(line for line in text.splitlines(True) if not line.startswith(old)))
+    else:
+        file.write_text(text.replace(old, new))
+    with pytest.raises(CertificateRejected):
+        verify_directory(folder / "out")
+
+
+def test_directories_that_are_no_releases(folder: Path) -> None:
+    with pytest.raises(SourceError, match="found none"):
+        verify_directory(folder / "none")
+    with pytest.raises(SourceError, match="found none at"):
+        verify_directory(folder)
+    release(folder).run()
+    (folder / "out" / "certificate.json").unlink()
+    with pytest.raises(SourceError, match=r"no certificate.json"):
+        verify_directory(folder / "out")
+
+
+def test_verification_needs_nothing_but_the_directory(folder: Path) -> None:
+    release(folder).run()
+    (folder / "rows.parquet").unlink()
+    shutil.move(folder / "out", folder / "elsewhere")
+    assert verify_directory(folder / "elsewhere").spec == release(folder).spec

@@ -1,0 +1,81 @@
+"""From a noisy vector to numbers: units, the mean's rules, and intervals that hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leastnoise.tables import spec_file
+from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.plan import NoiseError
+from leastnoise.tables.results import table_of
+
+NOISE = NoiseError(std=1.0, half95=1.96, half975=2.2414)
+
+
+def layout(**query: Any) -> Layout:
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
+        "columns": {"x": {"bounds": [10, 30]}},
+        "query": [{"name": "q", **query}],
+    }
+    spec = spec_file.parse(raw)
+    return of_block(spec, spec.query[0])
+
+
+def test_counts_and_sums_are_in_their_own_units() -> None:
+    found = table_of(
+        layout(statistics=["count", "sum(x)"], group_by={"k": ["u", "v"], "b": [True, False]}),
+        np.array([5.0, 4, 6, 5, 7, 6, 8, 7]),
+        NOISE,
+    )
+    assert list(found.columns) == [
+        *("k", "b", "count", "count_std", "count_low", "count_high"),
+        *("sum_x", "sum_x_std", "sum_x_low", "sum_x_high"),
+    ]
+    rows = list(found.rows)
+    assert len(rows) == len(found) == 4
+    assert rows[1] == ("u", False, 6, 1, 6 - 1.96, 6 + 1.96, 150, 30, 150 - 58.8, 150 + 58.8)
+    assert [row[:2] for row in rows] == [("u", True), ("u", False), ("v", True), ("v", False)]
+
+
+def test_histograms_show_their_edges() -> None:
+    block = layout(histogram={"column": "x", "edges": [0, "0.5", 3]}, group_by={"k": [4, 2]})
+    found = table_of(block, np.arange(4.0), NOISE)
+    assert found.columns["k"] == [4, 4, 2, 2]
+    assert found.columns["x_from"] == [0, 0.5, 0, 0.5]
+    assert found.columns["x_to"] == [0.5, 3, 0.5, 3]
+    assert found.columns["count"] == [0, 1, 2, 3]
+
+
+def test_a_mean_stays_in_bounds_and_has_an_answer_without_a_count() -> None:
+    block = layout(statistics=["mean(x)"], group_by={"k": [1, 2, 3, 4]})
+    vector = np.array([50.0, 100, 9, 3, 1, 0, -5, -1e9])  # (numerator, count) by cell
+    columns = table_of(block, vector, NOISE).columns
+    assert columns["mean_x"] == [25, 30, 20, 20]
+    assert columns["mean_x_std"][0] == pytest.approx(10 * math.sqrt(1.25) / 100)
+    assert columns["mean_x_std"][2:] == [10, 10]
+    assert columns["mean_x_low"][2:] == [10, 10]
+    assert columns["mean_x_high"][2:] == [30, 30]
+
+
+@pytest.mark.parametrize(("count", "mean"), [(500, 12.0), (40, 29.9), (12, 20.0), (0, 20.0)])
+def test_intervals_of_a_mean_hold_at_95_percent(count: int, mean: float) -> None:
+    draws = 4000
+    block = layout(statistics=["mean(x)"], group_by={"k": list(range(draws))})
+    exact = np.tile([(mean - 20) / 10 * count, count], draws)
+    noisy = exact + np.random.default_rng(5).normal(size=2 * draws)
+    columns = table_of(block, noisy, NOISE).columns
+    inside = [
+        low <= mean <= high
+        for low, high in zip(columns["mean_x_low"], columns["mean_x_high"], strict=True)
+    ]
+    assert np.mean(inside) >= 0.95
+    if count == 500:  # and where the delta method applies, its deviation is the one seen
+        assert np.std(columns["mean_x"]) == pytest.approx(columns["mean_x_std"][0], rel=0.05)
+        assert np.mean(inside) < 0.9999

@@ -1,0 +1,162 @@
+"""Files: bad ones are refused before anything is spent; bad data in good ones never is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from leastnoise.errors import InvalidInput, SourceError, SpecError
+from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables.layout import of_block
+
+TYPES = {"who": "int", "plan": "text", "x": "float", "n": "int", "ok": "bool"}
+
+
+def raw_spec(name: str = "rows.csv", **changes: Any) -> dict[str, Any]:
+    base: dict[str, Any] = {
+        "version": 1,
+        "data": {"source": name, "types": TYPES},
+        "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
+        "contribution": {"max_rows": 10},
+        "columns": {"x": {"bounds": [0, 8]}, "n": {"bounds": [0, 8]}, "ok": {"bounds": [0, 1]}},
+        "query": [
+            {
+                "name": "q",
+                "statistics": ["count", "sum(x)", "sum(n)", "sum(ok)"],
+                "group_by": {"plan": ["a", "b"]},
+            }
+        ],
+    }
+    return {**base, **changes}
+
+
+def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
+    spec = spec_file.parse(raw or raw_spec())
+    layout = of_block(spec, spec.query[0])
+    found = source.find(spec, folder)
+    with engine_duckdb.opened(found.path, columns=found.columns) as engine:
+        return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()
+
+
+HEADER = b"who,plan,x,n,ok\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (b"1,a,8,8,true\n2,b,4,8,false\n", [1, 1, 1, 1, 1, 0.5, 1, 0]),
+        (b"", [0] * 8),
+        (b"1,a,abc,abc,abc\n", [1, 0, 0, 0, 0, 0, 0, 0]),  # text in number columns
+        (b"1,a,,,\n", [1, 0, 0, 0, 0, 0, 0, 0]),
+        (b"1,a,1e999,99999999999999999999999,1\n", [1, 0, 0, 1, 0, 0, 0, 0]),
+        (b"1,a,nan,1e400,t\n1,a,-inf,-5,f\n", [2, 0, 0, 1, 0, 0, 0, 0]),
+        (b"1,a\n2\n3,b,8,8,true,extra,more\n\n", [1, 0, 0, 0, 1, 1, 1, 1]),  # ragged lines
+        (b"1.5,a,8,8,true\n1e3,a,8,8,true\n0x1,a,8,8,true\n", [0] * 8),  # not a whole number
+        (b"1.0,a,8,7.9,true\n 2 ,b,8,8.0,true\n", [1, 1, 0, 1, 1, 1, 1, 1]),
+        (b",a,8,8,true\nx,a,8,8,true\n1e999,a,8,8,true\n", [0] * 8),  # no unit
+        (b"1,zzz,8,8,true\n1,,8,8,true\n1,A,8,8,true\n", [0] * 8),  # unknown keys
+        (b"1,a\xff\xfe,8,8,true\n2,b,8,8,true\n", [0, 0, 0, 0, 1, 1, 1, 1]),  # not UTF-8
+        (b"1,a\x00,8,8,true\n2,b,8,8,true\n", [0, 0, 0, 0, 1, 1, 1, 1]),
+        (b'1,"a",8,"8",true\r\n2,"b","8",8,true', [1, 1, 1, 1, 1, 1, 1, 1]),
+        (b'1,a,8,8,true\n2,"b,8,8,true\n3,b,8,8,true\n', [1, 1, 1, 1, 0, 0, 0, 0]),  # open quote
+        (b"1,a,8,8,true\n2," + b"y" * 3_000_000 + b",8,8,true\n", [1, 1, 1, 1, 0, 0, 0, 0]),
+        (b'1,"a\nb",8,8,true\n2,b,8,8,true\n', [0, 0, 0, 0, 1, 1, 1, 1]),
+    ],
+)
+def test_no_data_in_a_csv_is_an_error(tmp_path: Path, lines: bytes, expected: list[float]) -> None:
+    (tmp_path / "rows.csv").write_bytes(HEADER + lines)
+    assert counts(tmp_path) == expected
+
+
+def test_a_large_csv_is_read_in_full_with_lines_in_quotes(tmp_path: Path) -> None:
+    # Larger than the scanner's buffers, with a line break in quotes on every other line.
+    lines = [f'{i},a,8,8,true\n{i},"b\n",8,8,true\n'.encode() for i in range(200_000)]
+    (tmp_path / "rows.csv").write_bytes(HEADER + b"".join(lines))
+    assert counts(tmp_path) == [200_000] * 4 + [0] * 4
+
+
+def test_columns_may_have_any_name_and_come_in_any_order(tmp_path: Path) -> None:
+    odd = "x\"; DROP TABLE y; --'"
+    raw = raw_spec(
+        data={"source": "rows.csv", "types": {"unit": "int", odd: "float", "cell": "int"}},
+        privacy={"unit": "unit", "epsilon": 1, "delta": "1e-6"},
+        columns={odd: {"bounds": [0, 8]}},
+        query=[{"name": "q", "statistics": [f"sum({odd})"], "group_by": {"cell": [1, 2]}}],
+    )
+    quoted = odd.replace('"', '""')
+    (tmp_path / "rows.csv").write_text(f'cell,"{quoted}",all,unit\n2,4,0,1\n1,8,0,1\n')
+    assert counts(tmp_path, raw) == [1, 0.5]
+
+
+@pytest.mark.parametrize("name", ["it's.csv", 'a "b".csv', "[ab]*?.csv", "x=1.csv", "ünï.csv"])
+def test_a_path_is_a_file_and_never_a_pattern_or_sql(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "plan=b"  # not a partition either
+    folder.mkdir()
+    (folder / name).write_bytes(HEADER + b"1,a,8,8,true\n")
+    (folder / "ax.csv").write_bytes(HEADER + b"5,b,8,8,true\n")
+    assert counts(folder, raw_spec(name)) == [1, 1, 1, 1, 0, 0, 0, 0]
+    frame = pd.read_csv(folder / name)
+    frame.to_parquet(folder / name.replace(".csv", ".parquet"))
+    parquet = raw_spec(name.replace(".csv", ".parquet"))
+    assert counts(folder, parquet) == [1, 1, 1, 1, 0, 0, 0, 0]
+
+
+def test_parquet_brings_its_own_types(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"who": [1, 2], "plan": ["a", "b"], "x": [8.0, 4], "n": [8, 8]})
+    frame["ok"] = [True, False]
+    frame.to_parquet(tmp_path / "rows.parquet")
+    raw = raw_spec("rows.parquet", data={"source": "rows.parquet"})
+    assert counts(tmp_path, raw) == [1, 1, 1, 1, 1, 0.5, 1, 0]
+    frame.rename(columns={"plan": "pln"}).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(SpecError, match=r"group_by.plan: .* no column 'plan'. Did you mean pln\?"):
+        counts(tmp_path, raw)
+    frame["x"] = "text"
+    frame["who"] = 1.5
+    frame["plan"] = 1
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(SpecError) as caught:
+        counts(tmp_path, raw)
+    keys = {key for key, _ in caught.value.problems}
+    wanted = {"privacy.unit", "query[0].statistics[1]"}
+    assert keys == wanted | {"query[0].group_by.plan[0]", "query[0].group_by.plan[1]"}
+
+
+def test_numbers_that_are_not_whole_are_nobody(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"who": [1.0, 1.4, 2, float("nan"), 1e300], "plan": "a", "x": 8.0})
+    frame.assign(n=8, ok=True).to_parquet(tmp_path / "rows.parquet")
+    assert counts(tmp_path, raw_spec("rows.parquet"))[:4] == [2, 2, 2, 2]
+
+
+def test_files_that_can_not_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="found none"):
+        counts(tmp_path)
+    (tmp_path / "rows.csv").write_bytes(b"")
+    with pytest.raises(SourceError, match="no header"):
+        counts(tmp_path)
+    (tmp_path / "rows.csv").write_bytes(b"who,plan,x,n,n\n")
+    with pytest.raises(SourceError, match="more than once"):
+        counts(tmp_path)
+    (tmp_path / "rows.csv").write_bytes(b"woh,plan,x,n,ok\n")
+    with pytest.raises(SpecError, match=r"Did you mean woh\?"):
+        counts(tmp_path)
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1 secret secret")
+    with pytest.raises(SourceError, match="not a readable Parquet"):
+        counts(tmp_path, raw_spec("rows.parquet"))
+
+
+def test_a_damaged_parquet_is_not_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    frame = pd.DataFrame({"who": range(5000), "plan": ["a", "secret"] * 2500, "x": 1.0})
+    frame = frame.assign(n=1, ok=True)
+    frame.to_parquet(path, compression="zstd")
+    damaged = bytearray(path.read_bytes())
+    footer = len(damaged) - 8 - int.from_bytes(damaged[-8:-4], "little")
+    damaged[4:footer] = b"\x01" * (footer - 4)  # the metadata stay whole
+    path.write_bytes(damaged)
+    with pytest.raises(InvalidInput) as caught:
+        counts(tmp_path, raw_spec("rows.parquet"))
+    assert caught.value.__cause__ is None
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,221 @@
+"""Specs: round trips, the Python twin, and every problem listed at once with its key."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leastnoise.errors import InvalidInput, SourceError, SpecError
+from leastnoise.tables import spec_file
+from leastnoise.tables.release import Release
+
+GOOD = """
+version = 1
+[data]
+source = "visits.csv"
+types = { zper = "int", plan = "int", mdvis = "float", note = "text" }
+[privacy]
+unit = "zper"
+neighbours = "add-remove"
+epsilon = "1"
+delta = 1e-6
+[contribution]
+max_rows = 5
+[columns.mdvis]
+bounds = [0, 0.1]
+missing = 0
+[[query]]
+name = "use_by_plan"
+weight = 2
+statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]
+group_by = { plan = [1, 2, 3] }
+[[query]]
+name = "visits"
+histogram = { column = "mdvis", edges = [0, 1, 5.5, 30] }
+[output]
+path = "out"
+format = "csv"
+"""
+
+
+def problems(raw: Any) -> dict[str, str]:
+    with pytest.raises(SpecError) as caught:
+        spec_file.loads(raw) if isinstance(raw, str) else spec_file.parse(raw)
+    return dict(reversed(caught.value.problems))
+
+
+def changed(old: str, new: str) -> dict[str, str]:
+    assert old in GOOD
+    return problems(GOOD.replace(old, new))
+
+
+def test_numbers_are_the_decimals_that_print() -> None:
+    spec = spec_file.loads(GOOD)
+    assert spec.privacy.delta == Fraction(1, 10**6)
+    assert spec.columns["mdvis"].bounds == (0, Fraction(1, 10))
+    assert spec.share(spec.query[0]) == Fraction(2, 3)
+
+
+def test_what_is_written_reads_back_equal() -> None:
+    spec = spec_file.loads(GOOD)
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    assert spec_file.dumps(spec_file.loads(spec_file.dumps(spec))) == spec_file.dumps(spec)
+
+
+def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(GOOD)
+    from_file = Release.from_toml(tmp_path / "spec.toml")
+    twin = Release(
+        data={
+            "source": "visits.csv",
+            "types": {"zper": "int", "plan": "int", "mdvis": "float", "note": "text"},
+        },
+        privacy={"unit": "zper", "neighbours": "add-remove", "epsilon": 1, "delta": "1e-6"},
+        contribution={"max_rows": 5},
+        columns={"mdvis": {"bounds": (0, "0.1"), "missing": 0}},
+        query=[
+            {
+                "name": "use_by_plan",
+                "weight": 2.0,
+                "statistics": ["count", "mean(mdvis)", " sum( mdvis ) "],
+                "group_by": {"plan": [1, 2, 3]},
+            },
+            {"name": "visits", "histogram": {"column": "mdvis", "edges": ["0", 1, "5.5", 30]}},
+        ],
+        output={"path": "out", "format": "csv"},
+    )
+    assert twin.spec == from_file.spec
+    assert twin.to_toml() == from_file.to_toml()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "says"),
+    [
+        ("epsilon =", "epsilonn =", "privacy.epsilonn", "Did you mean epsilon?"),
+        ("[privacy]", "[privicy]", "privicy", "Did you mean privacy?"),
+        ("edges =", "edgs =", "query[1].histogram.edgs", "Did you mean edges?"),
+        ('epsilon = "1"', "epsilon = -1", "privacy.epsilon", "0 <= epsilon"),
+        ('epsilon = "1"', "epsilon = nan", "privacy.epsilon", "finite"),
+        ('epsilon = "1"', "epsilon = inf", "privacy.epsilon", "finite"),
+        ('epsilon = "1"', 'epsilon = "one"', "privacy.epsilon", "decimal"),
+        ("delta = 1e-6", "delta = 5", "privacy.delta", "Did you mean a percentage?"),
+        ("add-remove", "replace-one", "privacy.neighbours", "added or removed"),
+        ('unit = "zper"', 'unit = "mdvis"', "privacy.unit", "float column"),
+        ('zper = "int"', 'zper = "bool"', "privacy.unit", "bool column"),
+        ('unit = "zper"', 'unit = "zpre"', "privacy.unit", "Did you mean zper?"),
+        ('unit = "zper"', 'unit = "row"', "contribution", "Not used"),
+        ("max_rows = 5", "max_rows = 0", "contribution.max_rows", "greater than"),
+        ("max_rows = 5", "max_rows = 5\nl2 = 3", "contribution", "exactly one"),
+        ("max_rows = 5", "l2 = 0", "contribution.l2", "> 0"),
+        ("max_rows = 5", "max_rows = true", "contribution.max_rows", "integer"),
+        ("max_rows = 5", "max_rows = 1000000", "query[0]", "Split the query"),
+        ("[contribution]\nmax_rows = 5", "", "contribution", "Missing"),
+        ("bounds = [0, 0.1]", "bounds = [1, 0]", "columns.mdvis.bounds", "Reversed"),
+        ("bounds = [0, 0.1]", "bounds = [1, 1]", "columns.mdvis.bounds", "low < high"),
+        ("bounds = [0, 0.1]", "bounds = [0, inf]", "columns.mdvis.bounds[1]", "finite"),
+        ("bounds = [0, 0.1]", "bounds = [0]", "columns.mdvis.bounds[1]", "required"),
+        ("bounds = [0, 0.1]\n", "", "query[0].statistics[1]", "needs bounds"),
+        ('"count", ', '"count", "count", ', "query[0].statistics[1]", "twice"),
+        ('"count", ', '"cuont", ', "query[0].statistics[0]", "Did you mean count?"),
+        ('"count", ', '"count(x)", ', "query[0].statistics[0]", "without a column"),
+        ('"count", ', '"sum", ', "query[0].statistics[0]", "sum(column)"),
+        ('"count", ', '"sum(note)", ', "query[0].statistics[0]", "text column"),
+        ('"count", ', '"sum(mdvsi)", ', "query[0].statistics[0]", "Did you mean mdvis?"),
+        ("plan = [1, 2, 3]", "plan = [1, 2, 1]", "query[0].group_by.plan", "given 2 times"),
+        ("plan = [1, 2, 3]", "plan = []", "query[0].group_by.plan", "at least one"),
+        ("plan = [1, 2, 3]", 'plan = ["a"]', "query[0].group_by.plan[0]", "Expected int"),
+        ("plan = [1, 2, 3]", "plan = [1.5]", "query[0].group_by.plan[0]", "Floats"),
+        ("plan = [1, 2, 3]", "plan = [true]", "query[0].group_by.plan[0]", "Expected int"),
+        ("plan = [1, 2, 3]", "mdvis = [1]", "query[0].group_by.mdvis", "histogram"),
+        ("[0, 1, 5.5, 30]", "[0, 5, 1, 30]", "query[1].histogram.edges", "increasing"),
+        ("[0, 1, 5.5, 30]", "[0, 1, 1, 30]", "query[1].histogram.edges", "twice"),
+        ("[0, 1, 5.5, 30]", "[0]", "query[1].histogram.edges", "two or more"),
+        ('column = "mdvis"', 'column = "note"', "query[1].histogram.column", "text column"),
+        ('name = "visits"', 'name = "use_by_PLAN"', "query[1].name", "twice"),
+        ('name = "visits"', 'name = "../visits"', "query[1].name", "names a file"),
+        ('name = "visits"', 'name = "plan"', "query[1].name", "file of the release"),
+        ('name = "visits"', 'name = "v"\nstatistics = ["count"]', "query[1].statistics", "another"),
+        ("weight = 2", "weight = 1e-7", "query[0].weight", "millionth"),
+        ("weight = 2", "weight = 0", "query[0].weight", "> 0"),
+        ("visits.csv", "visits.xlsx", "data.source", ".csv or .parquet"),
+        ('"float", note', '"flaot", note', "data.types.mdvis", "Did you mean float?"),
+        ("version = 1", "version = 2", "version", "1"),
+        ('format = "csv"', 'format = "xls"', "output.format", "parquet"),
+        ('path = "out"\n', "", "output.path", "Missing"),
+        ("plan = [1, 2, 3]", "plan = [1, 2", "TOML", "line"),
+        ('"int", mdvis', '"int", count = "int", mdvis', "", ""),
+    ],
+)
+def test_each_problem_has_its_key_and_says_what_to_do(
+    old: str, new: str, key: str, says: str
+) -> None:
+    if not key:
+        assert spec_file.loads(GOOD.replace(old, new))
+        return
+    found = changed(old, new)
+    assert key in found, found
+    assert says in found[key], found[key]
+
+
+def test_a_single_cause_is_told_once() -> None:
+    assert len(changed("epsilon =", "epsilonn =")) == 2  # unknown, and missing
+    assert len(changed('"count", ', '"sum(note)", ')) == 1
+    assert len(changed("delta = 1e-6", "delta = 5")) == 1
+    assert problems("") == dict.fromkeys(("version", "data", "privacy", "query"), "Missing.")
+
+
+def test_result_columns_that_clash() -> None:
+    found = problems(GOOD.replace("plan", "count_std"))
+    assert "count_std" in found["query[0]"]
+
+
+def test_all_problems_are_listed_at_once() -> None:
+    raw = GOOD.replace('epsilon = "1"', "epsilon = -1").replace("delta = 1e-6", "delta = 2")
+    raw = raw.replace("max_rows = 5", "max_row = 5").replace("bounds = [0, 0.1]", "bounds = [3, 1]")
+    raw = raw.replace('"count", ', '"cuont", ').replace("plan = [1, 2, 3]", "plan = [1, 1]")
+    raw = raw.replace("[0, 1, 5.5, 30]", "[3, 1]").replace('format = "csv"', 'fromat = "csv"')
+    keys = {"privacy.epsilon", "privacy.delta", "contribution.max_row", "columns.mdvis.bounds"}
+    keys |= {"query[0].statistics[0]", "query[0].group_by.plan", "query[1].histogram.edges"}
+    assert set(problems(raw)) == {*keys, "output.fromat"}
+
+
+def test_files_that_are_no_specs(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="found none"):
+        Release.from_toml(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(SourceError, match="UTF-8"):
+        Release.from_toml(tmp_path / "bytes.toml")
+    with pytest.raises(SourceError, match="can't be read"):
+        Release.from_toml(tmp_path)
+
+
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+SECTIONS = ("version", "data", "privacy", "contribution", "columns", "query", "output")
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(section=st.sampled_from(SECTIONS), value=ANYTHING, inner=st.integers(0, 9))
+def test_no_value_makes_anything_but_a_spec_error(section: str, value: Any, inner: int) -> None:
+    raw = spec_file.to_dict(spec_file.loads(GOOD))
+    place = raw[section][0] if section == "query" else raw[section]
+    if isinstance(place, dict) and inner:
+        place[sorted(place)[inner % len(place)]] = value
+    else:
+        raw[section] = value
+    try:
+        spec = spec_file.parse(raw)
+    except InvalidInput as error:
+        assert isinstance(error, SpecError)  # noqa: PT017
+    else:
+        assert spec_file.loads(spec_file.dumps(spec)) == spec
