@@ -1,0 +1,8 @@
+"""From a proved certificate and exact values to numbers that are safe to publish.
+
+| API | symbol | meaning |
+|---|---|---|
+| `Mechanism` | v ↦ g·round((v + X)/g) | a certificate, ready to publish with |
+| `grid` | g | spacing of the released values: a power of two that depends on public numbers only |
+| `ScaledIntegers` | v = T·2^(−bits) | a query's exact value |
+"""

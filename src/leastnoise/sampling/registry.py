@@ -1,0 +1,32 @@
+"""Every family's exact sampler. A new family is one file and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.sampling import gaussian, laplace, spherical_laplace
+from leastnoise.sampling.base import Sampler
+from leastnoise.sampling.entropy import Entropy
+
+SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
+    Gaussian: gaussian.sampler,
+    Laplace: laplace.sampler,
+    SphericalLaplace: spherical_laplace.sampler,
+}
+
+
+def sampler_of(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of `noise`, in units of `grid`.
+
+    Raises NotApplicable for a family that has no exact sampler.
+    """
+    make = SAMPLERS.get(type(noise))
+    if make is None:
+        raise NotApplicable(family=noise.name, why="no exact sampler is known for it")
+    return make(noise, grid, entropy)
