@@ -24,7 +24,10 @@ def command(  # noqa: PLR0913  (one parameter an option)
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find the smallest scale of a noise family that meets a budget, and prove it."""
+    """Find and prove the smallest scale of a noise.
+
+    The scale is never below the exact minimum, and at most 1e-9 (relative) above it.
+    """
     from leastnoise.guarantees.budget import Budget
     from leastnoise.release.output import write_file
     from leastnoise.selection.losses import Loss

@@ -15,7 +15,10 @@ def command(
     loss: options.Loss = "mse",
     as_json: options.AsJson = False,
 ) -> None:
-    """Calibrate and prove every noise family for a query, and rank them by expected error."""
+    """Rank every noise family for a query.
+
+    Each is calibrated and proved; those that can't serve are listed with the reason.
+    """
     from leastnoise.selection.search import compare
 
     found = compare(

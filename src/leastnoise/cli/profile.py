@@ -19,7 +19,7 @@ def command(
     norm: options.Norm = "l2",
     as_json: options.AsJson = False,
 ) -> None:
-    """Enclose δ(ε) of a noise of known scale at one or more ε."""
+    """Enclose δ(ε) of a noise of known scale."""
     from leastnoise.selection.search import privacy_profile
 
     intervals = privacy_profile(

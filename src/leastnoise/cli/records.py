@@ -49,26 +49,60 @@ def stages() -> Iterator[Callable[[str], None]]:
 
 
 def print_plan(plan: Plan) -> None:
-    """Print what a release will hold and how large its errors will be."""
-    from leastnoise.tables.plan import HEADER
-
-    print_table("", HEADER, plan.rows, note="\n".join(plan.notes))
+    """Print what a release will hold and how large its errors will be, a table a query."""
+    for block in plan.blocks:
+        noise, budget = block.mechanism.noise, block.budget
+        rows = [
+            (
+                error.statistic,
+                f"{error.std:.4g}",
+                f"{error.half_width_95:.4g}",
+                "impossible"
+                if error.plain_gaussian_std is None
+                else f"{error.plain_gaussian_std:.4g}",
+            )
+            for error in block.errors
+        ]
+        print_table(
+            f"{block.name}: {block.layout.cells:,} cells, dimension {noise.dimension:,}, "
+            f"ε = {float(budget.epsilon):.4g}, δ = {float(budget.delta):.4g}, "
+            f"{noise.name} noise of scale {float(noise.scale):.6g}",
+            ("in each cell", "std", "95 % ±", "with plain Gaussian noise"),
+            rows,
+        )
+    for note in plan.notes:
+        sys.stdout.write(f"{note}\n")
+    sys.stdout.write("\n")
 
 
 def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:
-    """Print a released table; `truth`, a row a row, is for public data alone."""
-    columns = list(table.columns)
-    rows = [[_short(value) for value in row] for row in table.rows]
-    if truth:
-        columns += ["truth"]
-        rows = [[*row, ", ".join(true)] for row, true in zip(rows, truth, strict=True)]
+    """Print a released table, each statistic beside its 95 % interval.
+
+    `truth`, a row a row and a value a statistic, is for public data alone.
+    """
+    columns = {name: list(map(_short, values)) for name, values in table.columns.items()}
+    shown: list[tuple[str, list[str]]] = []
+    statistics = 0
+    for name, values in columns.items():
+        if f"{name}_low" in columns:
+            shown.append((name, values))
+            ends = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
+            shown.append(("95 %", [f"{low} to {high}" for low, high in ends]))
+            if truth:
+                shown.append(("truth", [row[statistics] for row in truth]))
+            statistics += 1
+        elif not name.endswith(("_std", "_low", "_high")):
+            shown.append((name, values))
+    rows = list(zip(*(values for _, values in shown), strict=True))
     hidden = len(rows) - _MOST_ROWS
     note = f"… and {hidden:,} more rows in the file" if hidden > 0 else ""
-    print_table(table.name, columns, rows[:_MOST_ROWS], note=note)
+    print_table(table.name, [title for title, _ in shown], rows[:_MOST_ROWS], note=note)
 
 
 def _short(value: object) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _is_number(text: str) -> bool:

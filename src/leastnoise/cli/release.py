@@ -18,7 +18,10 @@ def command(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Publish a table's statistics under one budget, with their certificate."""
+    """Publish a table's statistics, as a spec says.
+
+    The output directory appears whole or not at all, with plan, certificate and spec.
+    """
     from leastnoise.errors import SpecError
     from leastnoise.tables.release import Release
 

@@ -18,7 +18,10 @@ def command(
     path: Annotated[Path, typer.Argument(help="A certificate, or the directory of a release.")],
     as_json: options.AsJson = False,
 ) -> None:
-    """Prove a certificate, or every block of a release, again from nothing but its own fields."""
+    """Prove a certificate or a release again.
+
+    From nothing but its own fields. Exit code 1 if any part of it is false.
+    """
     from leastnoise.errors import CertificateRejected
 
     try:
