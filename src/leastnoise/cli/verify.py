@@ -37,7 +37,7 @@ def command(
             }
         )
     elif interval is not None:
-        typer.echo(f"Verified: {path} (delta in [{interval.lower!r}, {interval.upper!r}])")
+        typer.echo(f"Verified {path}: delta is in [{interval.lower!r}, {interval.upper!r}]")
     else:
         typer.echo(f"leastnoise: not verified: {reason}", err=True)
     if interval is None:

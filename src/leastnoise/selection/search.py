@@ -135,7 +135,8 @@ def _candidate(
 
 
 def _offered(sensitivity: Sensitivities) -> tuple[Sensitivity, ...]:
-    offered = (sensitivity,) if isinstance(sensitivity, Sensitivity) else tuple(sensitivity)
+    several = isinstance(sensitivity, Sequence)
+    offered = tuple(sensitivity) if several else (sensitivity,)
     if not offered or not all(isinstance(one, Sensitivity) for one in offered):
         raise InvalidArgument(
             name="sensitivity",
