@@ -9,10 +9,12 @@ from tests.problems import DELTAS, Delta
 from tests.routes import delta_by_radial_integral
 
 
-@pytest.mark.parametrize("problem", DELTAS, ids=lambda problem: problem.name)
+# beyond 100 dimensions the plain radial integral needs more digits than are affordable
+SMALL = [problem for problem in DELTAS if problem.dimension <= 100]
+
+
+@pytest.mark.parametrize("problem", SMALL, ids=lambda problem: problem.name)
 def test_deltas_agree_with_a_radial_integral(problem: Delta) -> None:
-    if problem.dimension > 100:
-        pytest.skip("the plain radial integral needs more digits than are affordable at this size")
     value = delta_by_radial_integral(
         problem.family, problem.dimension, mp.mpf(problem.scale), mp.mpf(problem.epsilon)
     )

@@ -89,8 +89,6 @@ _HOME = {
     "least_noise": "selection.search",
 }
 
-__all__ = sorted([*_HOME, "__version__"])  # noqa: PLE0605
-
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
@@ -99,4 +97,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*_HOME, "__version__"])

@@ -16,7 +16,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from tests.problems import DELTAS, MINIMAL_SCALES, Delta, MinimalScale, fractions_of
 
-# Of ln δ, so relative in δ. Worst met on 3,000 random laws like those below: 6.4e-13 (l2, where δ is
+# Of ln δ, so relative in δ. Worst met on 3,000 random laws like these: 6.4e-13 (l2, where δ is
 # within 1e-4 of 1) and 2.8e-15 (Gaussian).
 TOLERANCE = 2e-12
 

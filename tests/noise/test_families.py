@@ -10,6 +10,7 @@ import pytest
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
 from leastnoise.noise.registry import FAMILIES, family_named
+from tests.routes import integrate
 
 
 def _laws() -> list[Noise]:
@@ -33,13 +34,13 @@ def _along_the_radius(law: Noise, moment: int) -> mp.mpf:
 
     if law.name == "laplace":
         at_zero = density([0.0] * d)
-        one = mp.quad(lambda t: density([float(t)] + [0.0] * (d - 1)) / at_zero, [0, 2, 60])
-        part = mp.quad(
+        one = integrate(lambda t: density([float(t)] + [0.0] * (d - 1)) / at_zero, [0, 2, 60])
+        part = integrate(
             lambda t: t**moment * density([float(t)] + [0.0] * (d - 1)) / at_zero, [0, 2, 60]
         )
         return at_zero * (2 * one) ** d * (part / one if moment else 1)
     sphere = 2 * mp.pi ** (mp.mpf(d) / 2) / mp.gamma(mp.mpf(d) / 2)
-    return sphere * mp.quad(
+    return sphere * integrate(
         lambda r: r ** (d - 1 + moment) * density([float(r)] + [0.0] * (d - 1)), [0, 2, 8, 60]
     )
 

@@ -8,8 +8,6 @@ from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
-from leastnoise.release.grid import check_grid, default_grid
-from leastnoise.release.rounding import ScaledIntegers, add_noise
 from numpy.typing import NDArray
 
 from leastnoise.calibration.epsilon import enclose_epsilon
@@ -19,6 +17,8 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
+from leastnoise.release.grid import check_grid, default_grid
+from leastnoise.release.rounding import ScaledIntegers, add_noise
 
 
 @final
