@@ -40,8 +40,10 @@ def check_grid(grid: Fraction, noise: Noise) -> None:
             expected="grid to be a power of two, like 1/1024 or 4",
             hint=f"Near the default is {_short(default_grid(noise))}; leave grid out to use it.",
         )
-    if grid**2 < _variance(noise) / 4**FINEST_BITS:
-        finest = 2 * _power_of_two(_floor_log2(_variance(noise)) // 2 - FINEST_BITS)
+    least_square = _variance(noise) / 4**FINEST_BITS
+    if grid**2 < least_square:
+        finest = _power_of_two(_floor_log2(least_square) // 2)
+        finest = finest if finest**2 >= least_square else 2 * finest
         raise InvalidArgument(
             name="grid",
             value=_short(grid),

@@ -1,0 +1,73 @@
+"""Exact noise on 10^6 coordinates, beside numpy's floats and OpenDP's exact Gaussian.
+
+python -m benchmarks.bench_sampling
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+
+from benchmarks.timing import median_seconds, print_rows
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.release.grid import default_grid
+from leastnoise.release.rounding import ScaledIntegers, add_noise
+
+DIMENSION = 10**6
+PEER_DIMENSION = 10**4  # the peer takes as long for these
+SCALE = "3.3"
+TARGETS = {"gaussian": "80 ns", "laplace": "", "l2": "450 ns"}
+
+
+def _per_coordinate(seconds: float, dimension: int) -> str:
+    return f"{seconds * 1e9 / dimension:,.1f} ns"
+
+
+def _ours() -> list[tuple[str, ...]]:
+    floats = np.linspace(-50, 50, DIMENSION)
+    integers = ScaledIntegers(numerators=np.arange(DIMENSION, dtype=np.int64), bits=20)
+    rows = []
+    for family in (Gaussian, Laplace, SphericalLaplace):
+        noise: Noise = family(scale=SCALE, dimension=DIMENSION)
+        grid = default_grid(noise)
+        for kind, values in (("floats", floats), ("integers", integers)):
+            seconds = median_seconds(lambda v=values, n=noise, g=grid: add_noise(n, g, v), runs=7)
+            name = f"leastnoise, {noise.name}, {kind}"
+            rows.append((name, _per_coordinate(seconds, DIMENSION), TARGETS[noise.name]))
+    one = Gaussian(scale=SCALE)
+    seconds = median_seconds(lambda: add_noise(one, default_grid(one), 0.5), runs=101)
+    rows.append(("leastnoise, gaussian, one number", _per_coordinate(seconds, 1), ""))
+    return rows
+
+
+def _numpy() -> tuple[str, ...]:
+    generator = np.random.default_rng()
+    values = np.linspace(-50, 50, DIMENSION)
+    seconds = median_seconds(lambda: values + generator.normal(0, 3.3, DIMENSION), runs=7)
+    return "numpy, gaussian (floats: not private)", _per_coordinate(seconds, DIMENSION), ""
+
+
+def _opendp() -> tuple[str, ...]:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+    mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=float(SCALE))
+    values = np.linspace(-50, 50, PEER_DIMENSION).tolist()
+    seconds = median_seconds(lambda: mechanism(values), runs=3)
+    return "OpenDP, exact gaussian", _per_coordinate(seconds, PEER_DIMENSION), ""
+
+
+def main() -> None:
+    rows = [*_ours(), _numpy()]
+    if find_spec("opendp"):
+        rows.append(_opendp())
+    print_rows("Noise, a coordinate", ("sampler", "time", "target"), rows)
+
+
+if __name__ == "__main__":
+    main()

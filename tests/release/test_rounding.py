@@ -1,0 +1,392 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.errors import InvalidArgument, NotApplicable, RandomnessError
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.release.grid import default_grid
+from leastnoise.release.rounding import (
+    LARGEST_RESULT,
+    LARGEST_STEPS,
+    ScaledIntegers,
+    add_noise,
+    round_sums,
+)
+from leastnoise.sampling.base import Block, Sampler
+from leastnoise.sampling.entropy import InsecureSeededEntropy
+from leastnoise.sampling.registry import sampler_of
+
+TWO = Fraction(2)
+SCALE = Fraction(10, 3)  # not dyadic: the float of scale/g is never exact
+NOISES = {
+    "gaussian": lambda d: Gaussian(scale=SCALE, dimension=d),
+    "laplace": lambda d: Laplace(scale=SCALE, dimension=d),
+    "l2": lambda d: SphericalLaplace(scale=SCALE, dimension=d),
+}
+
+
+class Fixed(Sampler):
+    """A noise of known numbers, given with an honest error."""
+
+    def __init__(self, *numbers: Fraction, error: float = 2.0**-40) -> None:
+        self.numbers = numbers
+        self.error = error
+        self.asked = 0
+
+    def draw(self, count: int) -> Block:
+        here = self.numbers[:count]
+        self.numbers = self.numbers[count:]
+
+        def enclose(index: int, bits: int) -> arb:
+            self.asked += 1
+            return ball(here[index])
+
+        estimates = np.array([float(number) for number in here])
+        return Block(
+            estimates=estimates,
+            beyond=np.zeros(count, dtype=bool),
+            error=self.error,
+            reach=float(np.abs(estimates).max(initial=0.0)),
+            enclose=enclose,
+        )
+
+
+class OnlyBalls(Sampler):
+    """The same draw, with every float estimate disowned."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+
+    def draw(self, count: int) -> Block:
+        block = self.sampler.draw(count)
+        return replace(block, beyond=np.ones(count, dtype=bool), estimates=np.zeros(count))
+
+
+class Counting(Sampler):
+    """The same draw; notes the coordinates that needed balls."""
+
+    def __init__(self, sampler: Sampler) -> None:
+        self.sampler = sampler
+        self.asked: set[tuple[int, int]] = set()
+        self.blocks = 0
+
+    def draw(self, count: int) -> Block:
+        block = self.sampler.draw(count)
+        number = self.blocks
+        self.blocks += 1
+
+        def enclose(index: int, bits: int) -> arb:
+            self.asked.add((number, index))
+            return block.enclose(index, bits)
+
+        return replace(block, enclose=enclose)
+
+
+def zeros(count: int) -> np.ndarray:
+    return np.zeros(count)
+
+
+# --- the filter and the balls are one function of the bits ---------------------------------------
+
+
+@pytest.mark.parametrize("name", NOISES)
+@pytest.mark.parametrize(("bits", "count"), [(20, 18_000), (30, 4000), (38, 4000)])
+def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: int) -> None:
+    """At 20 bits nearly all is decided in floats; at 38 about half; two blocks at 20."""
+    noise: Noise = NOISES[name](count)
+    exponent = math.floor(math.log2(math.sqrt(noise.variance))) - bits
+    values = InsecureSeededEntropy(1).words(count) / 2.0**57
+    results = []
+    counting = None
+    for wrap in (Counting, OnlyBalls):
+        source = InsecureSeededEntropy(3)
+        sampler = wrap(sampler_of(noise, grid=TWO**exponent, entropy=source))
+        counting = sampler if isinstance(sampler, Counting) else counting
+        results.append(round_sums(sampler, exponent, values))
+    assert np.array_equal(results[0], results[1])
+    assert counting is not None
+    share = len(counting.asked) / count
+    assert (0.2 < share < 0.9) if bits == 38 else share < 0.02
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_an_error_claim_that_is_too_small_is_caught(name: str) -> None:
+    """The test above can fail: a filter that trusts its floats blindly gets some wrong."""
+
+    class Overconfident(Sampler):
+        def __init__(self, sampler: Sampler) -> None:
+            self.sampler = sampler
+
+        def draw(self, count: int) -> Block:
+            return replace(self.sampler.draw(count), error=0.0, reach=0.0)
+
+    count, exponent = 3000, -46
+    noise: Noise = NOISES[name](count)
+    results = [
+        round_sums(
+            wrap(sampler_of(noise, grid=TWO**exponent, entropy=InsecureSeededEntropy(3))),
+            exponent,
+            zeros(count),
+        )
+        for wrap in (Overconfident, OnlyBalls)
+    ]
+    assert not np.array_equal(results[0], results[1])
+
+
+def test_words_in_the_tail_go_to_balls() -> None:
+    """Seeded words do meet the tail: 2^-17 of them are below 2^46."""
+    count = 1 << 18
+    source = InsecureSeededEntropy(8)
+    sampler = Counting(sampler_of(Gaussian(scale=1), grid=TWO**-8, entropy=source))
+    steps = round_sums(sampler, -8, zeros(count))
+    assert len(sampler.asked) >= 1
+    assert np.abs(steps / 256).max() > 4.2
+
+
+# --- exact arithmetic around the noise -----------------------------------------------------------
+
+
+def test_rounding_is_of_the_exact_sum() -> None:
+    third = Fraction(1, 3)
+    sums = round_sums(Fixed(third, third, -third, Fraction(0)), 0, np.array([0.1, 0.2, -0.2, 7.0]))
+    assert sums.tolist() == [0, 1, -1, 7]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_difference_below_every_float_decides(sign: int) -> None:
+    """F = 1/2 exactly and noise of 2^-900: only its sign tells."""
+    noise = Fixed(sign * TWO**-900)
+    assert round_sums(noise, 0, np.array([0.5])).tolist() == [1 if sign > 0 else 0]
+    assert noise.asked > 0
+
+
+def test_an_exact_tie_publishes_nothing() -> None:
+    """Noise that is 0 to every precision: probability 0, but it must not be guessed."""
+
+    class Never(Sampler):
+        def draw(self, count: int) -> Block:
+            block = Fixed(Fraction(0)).draw(count)
+            return replace(block, enclose=lambda index, bits: arb(0, arb(2) ** -bits))
+
+    with pytest.raises(RandomnessError):
+        round_sums(Never(), 0, np.array([0.5]))
+
+
+@pytest.mark.parametrize("exponent", [-1050, -1023, -60, -1, 0, 1, 60, 1023, 1050])
+def test_floats_are_split_exactly(exponent: int) -> None:
+    """Noise 0 (its error forces balls): the result is round(v/g), by rational arithmetic."""
+    source = InsecureSeededEntropy(6)
+    raw = [*source.words(300).view(np.float64).tolist(), 5e-324, -5e-324, 1.7e308, -1.7e308, 0.0]
+    raw += [math.ldexp(k + 0.3, exponent) for k in range(-9, 9) if abs(exponent) < 1000]
+    values = np.array([v for v in raw if math.isfinite(v)])
+    tiny = Fraction(1, 10**5)  # decides ties, which are common when v < g
+    with np.errstate(all="ignore"):
+        found = round_sums(Fixed(*[tiny] * values.size, error=1.0), exponent, values)
+    for value, steps in zip(values.tolist(), found.tolist(), strict=True):
+        exact = max(-LARGEST_STEPS, min(LARGEST_STEPS, Fraction(value) / TWO**exponent))
+        assert steps == math.floor(exact + tiny + Fraction(1, 2))
+
+
+@pytest.mark.parametrize("shift", [-2000, -63, -62, -61, -1, 0, 1, 2, 20, 61, 62, 63, 64, 2000])
+@pytest.mark.parametrize("error", [2.0**-40, 1.0], ids=["floats", "balls"])
+def test_integers_are_split_exactly(shift: int, error: float) -> None:
+    source = InsecureSeededEntropy(9)
+    drawn = source.words(200).view(np.int64) >> source.words(200).view(np.int64) % 63
+    edges = [0, 1, -1, 2**62, -(2**62), 2**61, 2**61 + 1, 2**62 - 1, 3]
+    numerators = np.concatenate([np.clip(drawn, -(2**62), 2**62), np.array(edges)])
+    tiny = Fraction(1, 2**20)
+    noise = Fixed(*[tiny] * numerators.size, error=error)
+    found = round_sums(noise, shift - 7, ScaledIntegers(numerators=numerators, bits=7))
+    for value, steps in zip(numerators.tolist(), found.tolist(), strict=True):
+        exact = max(-LARGEST_STEPS, min(LARGEST_STEPS, Fraction(value) / TWO**shift))
+        assert steps == math.floor(exact + tiny + Fraction(1, 2))
+
+
+def test_the_two_inputs_agree_where_both_are_exact() -> None:
+    noise = Laplace(scale=SCALE, dimension=500)
+    numerators = np.arange(-250, 250, dtype=np.int64) * 12345
+    results = [
+        add_noise(noise, default_grid(noise), values, entropy=InsecureSeededEntropy(2))
+        for values in (ScaledIntegers(numerators=numerators, bits=9), numerators / 512)
+    ]
+    assert np.array_equal(results[0], results[1])
+
+
+def test_results_are_nearest_doubles_of_the_grid() -> None:
+    noise = Gaussian(scale=1, dimension=2)
+    values = ScaledIntegers(numerators=np.array([2**62, -(2**62)]), bits=2)
+    released = add_noise(noise, TWO**-1, values, entropy=InsecureSeededEntropy(2))
+    assert released.tolist() == [2.0**60, -(2.0**60)]  # ±2^61 halves, noise below their ulp
+
+
+# --- clamping, and data that must not raise ------------------------------------------------------
+
+
+def test_no_value_raises() -> None:
+    strange = [math.nan, math.inf, -math.inf, 1.79e308, -1.79e308, 5e-324, -0.0, 1e19]
+    noise = Gaussian(scale=1, dimension=len(strange))
+    with np.errstate(all="raise"):  # not even where the caller asked for errors
+        released = add_noise(noise, TWO**-20, np.array(strange), entropy=InsecureSeededEntropy(1))
+    assert abs(released[0]) < 6
+    assert np.abs(released[1:5] - np.array([1, -1, 1, -1]) * 2.0**41).max() < 6
+    assert np.abs(released[5:7]).max() < 6
+    assert abs(released[7] - 2.0**41) < 6
+
+
+@pytest.mark.parametrize("scale", ["1e300", "1e-300"])
+def test_extreme_scales(scale: str) -> None:
+    noise = Gaussian(scale=scale, dimension=4)
+    values = np.array([0.0, 1e308, -1e308, math.nan])
+    released = add_noise(noise, default_grid(noise), values, entropy=InsecureSeededEntropy(1))
+    assert not np.isnan(released).any()
+    assert abs(released[0]) < 6 * float(scale)
+    assert released[1] > 0 > released[2]
+
+
+def test_a_grid_far_coarser_than_the_noise() -> None:
+    noise = Gaussian(scale="1e-300", dimension=3)
+    values = np.array([0.5, 0.25, 2.0])
+    drawn = [
+        add_noise(noise, Fraction(1), values, entropy=InsecureSeededEntropy(seed)).tolist()
+        for seed in range(8)
+    ]
+    assert {tuple(one[1:]) for one in drawn} == {(0.0, 2.0)}
+    assert {one[0] for one in drawn} == {0.0, 1.0}
+
+
+def test_a_sum_never_leaves_int64() -> None:
+    huge = TWO**80
+    with np.errstate(all="ignore"):  # as in add_noise
+        found = round_sums(Fixed(huge, -huge, error=1e30), 0, np.array([1e300, 0.0]))
+    assert found.tolist() == [LARGEST_RESULT, -LARGEST_RESULT]
+
+
+class Unordered:
+    """An object that is no number."""
+
+
+def test_objects_never_raise_by_value() -> None:
+    items = [
+        10**400,
+        -(10**400),
+        Decimal("sNaN"),
+        Decimal("2.5"),
+        Fraction(1, 2),
+        None,
+        Unordered(),
+    ]
+    noise = Gaussian(scale=1, dimension=len(items))
+    values = np.array(items, dtype=object)
+    released = add_noise(noise, TWO**-20, values, entropy=InsecureSeededEntropy(1))
+    zero = np.zeros(len(items))
+    shifts = released - add_noise(noise, TWO**-20, zero, entropy=InsecureSeededEntropy(1))
+    assert shifts[0] > 2.0**40 > -(2.0**40) > shifts[1]
+    assert shifts[2:].tolist() == [0, 2.5, 0.5, 0, 0]
+
+
+# --- what is refused, in words that hold no data -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([54321.5, 54321.5]),
+        np.full((3, 1), 54321.5),
+        54321.5,
+        [[54321.5], [54321.5, 54321.5], 54321.5],
+        np.array(["54321.5"] * 3),
+        np.full(3, 54321.5 + 1j),
+        ScaledIntegers(numerators=np.full(4, 54321), bits=0),
+        np.full(3, 54321.5, dtype=np.longdouble),
+        np.array(["1954-03-21"] * 3, dtype="datetime64[D]"),
+    ],
+)
+def test_bad_shapes_and_types_name_no_value(values: Any) -> None:
+    with pytest.raises(InvalidArgument, match="values") as refused:
+        add_noise(Gaussian(scale=1, dimension=3), TWO**-20, values)
+    assert "543" not in str(refused.value)
+    assert "1954" not in str(refused.value)
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("numerators", [np.array([1.5]), np.array([1], dtype=np.int32)])
+def test_numerators_are_int64(numerators: Any) -> None:
+    with pytest.raises(InvalidArgument, match="int64"):
+        ScaledIntegers(numerators=numerators, bits=0)
+
+
+def test_bits_are_bounded() -> None:
+    with pytest.raises(InvalidArgument, match="bits"):
+        ScaledIntegers(numerators=np.array([1]), bits=5000)
+
+
+def test_the_grid_is_checked() -> None:
+    with pytest.raises(InvalidArgument, match="power of two"):
+        add_noise(Gaussian(scale=1), Fraction(1, 3), 0.0)
+
+
+def test_a_family_without_a_sampler_is_refused() -> None:
+    class Unknown(Noise):
+        name = "unknown"
+
+        def __init__(self) -> None: ...
+        def scaled(self, factor: Any) -> Any: ...
+        def log_density(self, x: Any) -> Any: ...
+        @classmethod
+        def why_not(cls, *, dimension: int, delta: Fraction) -> None: ...
+        @property
+        def variance(self) -> float:
+            return 1.0
+
+        @property
+        def mean_abs(self) -> float:
+            return 1.0
+
+    with pytest.raises(NotApplicable, match="unknown"):
+        sampler_of(Unknown(), grid=Fraction(1), entropy=InsecureSeededEntropy(1))
+
+
+# --- the public door -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [3, 3.5, [3.5], np.float32(3.5), np.array([7], dtype=np.uint8)])
+def test_one_number_or_a_vector_of_one(values: Any) -> None:
+    released = add_noise(Gaussian(scale=1), TWO**-20, values)
+    assert released.shape == np.shape(values)
+    assert released.dtype == np.float64
+    assert abs(released - values).max() < 10
+
+
+def test_uint64_beyond_int64_is_cut_off() -> None:
+    released = add_noise(Gaussian(scale=1), Fraction(4), np.array([2**64 - 1], dtype=np.uint64))
+    assert released[0] == 2.0**62
+
+
+def test_fresh_bits_by_default_and_the_input_is_left_alone() -> None:
+    noise = Laplace(scale=1, dimension=50)
+    values = np.linspace(-1, 1, 50)
+    kept = values.copy()
+    first, second = (add_noise(noise, TWO**-20, values) for _ in range(2))
+    assert np.array_equal(values, kept)
+    assert np.mean(first == second) < 0.1
+
+
+@pytest.mark.parametrize("name", NOISES)
+def test_every_output_is_on_the_grid(name: str) -> None:
+    noise: Noise = NOISES[name](200)
+    grid = default_grid(noise)
+    released = add_noise(noise, grid, np.full(200, 0.1))
+    steps = released / float(grid)
+    assert np.array_equal(steps, np.rint(steps))
