@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from benchmarks.timing import median_seconds, print_rows, show
-from leastnoise.calibration.search import unit_scale
+from leastnoise.calibration.search import Request, unit_law
 from leastnoise.certify.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
@@ -23,7 +23,7 @@ def own_rows() -> list[tuple[str, ...]]:
     for (name, dimension), target in targets.items():
         family = family_named(name)
         search = median_seconds(
-            lambda family=family, d=dimension: unit_scale(family.shape, dimension=d, budget=BUDGET)
+            lambda family=family, d=dimension: unit_law(family, Request(budget=BUDGET, dimension=d))
         )
         noise = calibrate(
             name, epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=dimension

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from leastnoise.calibration.search import unit_scale
+from leastnoise.calibration.search import Request, unit_law
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.prove import worst_shift
+from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
+from leastnoise.noise.loss import Loss
 
 # If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
 # stays within the 1e-9 that is promised of the exact minimum.
@@ -32,21 +34,29 @@ class Calibrated:
 
 
 def calibrate_family(
-    family: type[Noise], *, budget: Budget, sensitivity: Sensitivity, dimension: int
+    family: type[Noise],
+    *,
+    budget: Budget,
+    sensitivity: Sensitivity,
+    dimension: int,
+    loss: Loss = Loss.MSE,
+    fixed: Mapping[str, Fraction | int] | None = None,
 ) -> Calibrated:
-    """Return the law of `family` with the smallest scale that is proved to meet `budget`.
+    """Return the law of `family` with the least loss that is proved to meet `budget`.
+
+    `loss` decides the parameters beside the scale, if the family has any; `fixed` sets some.
 
     The scale is never below the exact minimum and at most 1e-9 (relative) above it.
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
     """
     if why := family.why_not(dimension=dimension, delta=budget.delta):
         raise NotApplicable(family=family.name, why=why)
+    shift = radius_in_norm_of(family, sensitivity, dimension=dimension)
     started = time.perf_counter()
-    prototype = family(scale=1, dimension=dimension)
-    shift = worst_shift(prototype, sensitivity)
-    least = shift * unit_scale(family.shape, dimension=dimension, budget=budget)
+    request = Request(budget=budget, dimension=dimension, loss=loss, fixed=fixed or {})
+    least = unit_law(family, request).scaled(shift)
     found = time.perf_counter()
-    certificate = _prove(prototype, least, budget=budget, sensitivity=sensitivity)
+    certificate = _prove(least, budget=budget, sensitivity=sensitivity)
     return Calibrated(
         certificate=certificate,
         search_seconds=found - started,
@@ -54,22 +64,21 @@ def calibrate_family(
     )
 
 
-def _prove(
-    prototype: Noise, least: Fraction, *, budget: Budget, sensitivity: Sensitivity
-) -> Certificate:
+def _prove(least: Noise, *, budget: Budget, sensitivity: Sensitivity) -> Certificate:
     *widenings, last = _WIDENINGS
     for widening in widenings:
         try:
-            return _prove_at(prototype, least * (1 + widening), budget, sensitivity)
+            return _prove_at(least, 1 + widening, budget, sensitivity)
         except NotCertified:
             continue
-    return _prove_at(prototype, least * (1 + last), budget, sensitivity)
+    return _prove_at(least, 1 + last, budget, sensitivity)
 
 
 def _prove_at(
-    prototype: Noise, scale: Fraction, budget: Budget, sensitivity: Sensitivity
+    least: Noise, widening: Fraction, budget: Budget, sensitivity: Sensitivity
 ) -> Certificate:
-    noise = prototype.scaled(Fraction(_float_at_least(scale)))
+    scale = Fraction(_float_at_least(least.scale * widening))
+    noise = least.scaled(scale / least.scale)
     return Certificate.prove(budget=budget, noise=noise, sensitivity=sensitivity)
 
 

@@ -1,84 +1,60 @@
-"""Smallest scales in floats, for a worst shift of 1: one function a shape.
+"""The law of a family that hides a shift of length 1 with the least loss: who searches for whom.
 
-Each returns a scale s >= the exact minimum s*, to the accuracy of the float δ(ε) (about 1e-13
-relative); whether it really is private is for `certify` to say.
+The searches work in floats and end on the private side as far as floats can tell; whether a law
+really is private is for `certify` to say.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import final
 
-from leastnoise.analysis import gaussian, spherical_laplace
+from leastnoise.calibration import classic
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.base import Shape
-from leastnoise.numerics.roots import IncreasingRoot
-
-# Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
-_ROOT = IncreasingRoot(tolerance=4e-13)
-
-# Below this excess over ε (relative to ε) the pure guarantee is within 1e-9 of the minimum.
-_PURE = 5e-10
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.spherical_laplace import SphericalLaplace
 
 
-def unit_scale(shape: Shape, *, dimension: int, budget: Budget) -> Fraction:
-    """Return the smallest scale at which a law of `shape` hides a shift of length 1.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a law of some family is wanted for, with a worst shift of 1.
 
-    Exact if it is the pure one, 1/ε; otherwise a float's value, on the private side of the root.
-    Raises Refused if there is none (a Gaussian at δ = 0 has none).
+    `loss` is what free parameters minimise; `fixed` holds those that the user has set.
     """
-    return _SEARCHES[shape](dimension, budget)
+
+    budget: Budget
+    dimension: int = 1
+    loss: Loss = Loss.MSE
+    fixed: Mapping[str, Fraction | int] = field(default_factory=dict)
 
 
-def _gaussian(dimension: int, budget: Budget) -> Fraction:
-    del dimension
-    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
-
-    def over(log_mu: float) -> float:
-        return gaussian.log_delta(shift_ratio=math.exp(log_mu), epsilon=epsilon) - log_target
-
-    # Guess: the privacy loss exceeds ε by about t standard deviations, where e^(−t²/2) ~ 2δ; for
-    # tiny ε rather δ ~ μ/√(2π).
-    t = math.sqrt(max(0.0, -2 * (log_target + math.log(2))))
-    guess = max(2 * epsilon / (t + math.hypot(t, math.sqrt(2 * epsilon)) + 1e-300), 1e-300)
-    guess = max(guess, 2.5 * math.exp(log_target))
-    return Fraction(math.exp(-_ROOT.find(over, guess=math.log(guess))))
+Search = Callable[[Request], Noise]
 
 
-def _laplace(dimension: int, budget: Budget) -> Fraction:
-    """1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2)."""
-    del dimension
-    if budget.delta == 0:
-        return 1 / budget.epsilon
-    return Fraction(1 / (float(budget.epsilon) - 2 * math.log1p(-float(budget.delta))))
+def unit_law(family: type[Noise], request: Request) -> Noise:
+    """Return the law of `family` for `request`.
+
+    Raises Refused if there is none, InvalidArgument if `request.fixed` names no free parameter.
+    """
+    return SEARCHES[family](request)
 
 
-def _spherical_laplace(dimension: int, budget: Budget) -> Fraction:
-    if budget.delta == 0:
-        return 1 / budget.epsilon
-    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+def _by_scale_alone(family: type[Noise], least_scale: Callable[[int, Budget], Fraction]) -> Search:
+    def search(request: Request) -> Noise:
+        scale = least_scale(request.dimension, request.budget)
+        return family(scale=scale, dimension=request.dimension)
 
-    def over(log_excess: float) -> float:
-        excess = math.exp(log_excess)
-        return (
-            spherical_laplace.log_delta(dimension=dimension, epsilon=epsilon, excess=excess)
-            - log_target
-        )
-
-    # Guess: the variance of the Gaussian that meets the budget, but no less than near the pure one.
-    sigma = float(_gaussian(dimension, budget)) / math.sqrt(dimension + 1)
-    guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
-    excess = math.exp(_ROOT.find(over, guess=math.log(guess)))
-    return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
+    return search
 
 
-_SEARCHES: dict[Shape, Callable[[int, Budget], Fraction]] = {
-    Shape.GAUSSIAN: _gaussian,
-    Shape.LAPLACE_PRODUCT: _laplace,
-    Shape.SPHERICAL_LAPLACE: _spherical_laplace,
+SEARCHES: dict[type[Noise], Search] = {
+    Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
+    Laplace: _by_scale_alone(Laplace, classic.laplace),
+    SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
 }
-
-
-def _log(number: Fraction) -> float:
-    return math.log(number.numerator) - math.log(number.denominator)

@@ -145,7 +145,8 @@ class Certificate:
             "delta": decimal_text(self.budget.delta),
             "noise": {
                 "name": self.noise.name,
-                "parameters": {"scale": number_text(self.noise.scale)},
+                "parameters": {"scale": number_text(self.noise.scale)}
+                | {name: _text_of(value) for name, value in self.noise.parameters.items()},
             },
             "dimension": self.dimension,
             "sensitivity": {
@@ -215,12 +216,22 @@ def _check_fixed(fields: dict[str, Any]) -> None:
 
 def _noise_of(fields: dict[str, Any]) -> Noise:
     noise = exact_fields(fields["noise"], ("name", "parameters"), where="noise")
-    parameters = exact_fields(noise["parameters"], ("scale",), where="noise.parameters")
     family = family_named(typed(noise["name"], str, where="noise.name"))
-    return family(
-        scale=number(parameters["scale"], where="noise.parameters.scale"),
-        dimension=typed(fields["dimension"], int, where="dimension"),
-    )
+    kinds = {"scale": Fraction, **family.parameter_kinds}
+    parameters = exact_fields(noise["parameters"], kinds, where="noise.parameters")
+    values = {
+        name: _value_of(parameters[name], kind, where=f"noise.parameters.{name}")
+        for name, kind in kinds.items()
+    }
+    return family(**values, dimension=typed(fields["dimension"], int, where="dimension"))
+
+
+def _text_of(value: Fraction | int) -> str | int:
+    return value if isinstance(value, int) else number_text(value)
+
+
+def _value_of(value: object, kind: type[Fraction] | type[int], *, where: str) -> Any:
+    return typed(value, int, where=where) if kind is int else number(value, where=where)
 
 
 def _sensitivity_of(record: object) -> Sensitivity:

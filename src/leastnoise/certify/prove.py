@@ -34,9 +34,14 @@ def worst_shift(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     All three laws are unimodal with convex level sets, so that the longest shift is the worst one
     (theory/noise.md §1). Raises NotApplicable if the sensitivity says nothing in that norm.
     """
-    radius = sensitivity.radius(noise.norm, dimension=noise.dimension)
+    return radius_in_norm_of(type(noise), sensitivity, dimension=noise.dimension)
+
+
+def radius_in_norm_of(family: type[Noise], sensitivity: Sensitivity, *, dimension: int) -> Fraction:
+    """Return the radius of `sensitivity` in the norm of `family`; raises like `worst_shift`."""
+    radius = sensitivity.radius(family.norm, dimension=dimension)
     if radius is None:
-        raise NotApplicable(family=noise.name, why=needs_norm(noise.norm))
+        raise NotApplicable(family=family.name, why=needs_norm(family.norm))
     return radius
 
 

@@ -19,6 +19,7 @@ def command(  # noqa: PLR0913  (one parameter an option)
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
     loss: options.Loss = "mse",
+    param: options.Parameters = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
     ] = None,
@@ -30,15 +31,15 @@ def command(  # noqa: PLR0913  (one parameter an option)
     """
     from leastnoise.guarantees.budget import Budget
     from leastnoise.release.output import write_file
-    from leastnoise.selection.losses import Loss
     from leastnoise.selection.search import candidate
 
-    Loss.named(loss)
     found = candidate(
         noise,
         budget=Budget(epsilon=epsilon, delta=delta),
         sensitivity=options.sensitivity_from(norm, sensitivity),
         dimension=dimension,
+        loss=loss,
+        parameters=options.parameters_from(param),
     )
     if certificate is not None:
         write_file(certificate, found.mechanism.certificate.to_json() + "\n")

@@ -21,7 +21,22 @@ Loss = Annotated[
     typer.Option("--loss", help="Error to minimise: mse (E‖X‖₂²) or mae (E‖X‖₁)."),
 ]
 NoiseName = Annotated[str, typer.Option("--noise", help="Noise family: gaussian, laplace or l2.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the family; repeatable."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def parameters_from(texts: list[str] | None) -> dict[str, str]:
+    """Return what the --param options set; raises InvalidArgument for one that sets nothing."""
+    from leastnoise.errors import InvalidArgument
+
+    pairs = [text.partition("=") for text in texts or []]
+    for name, separator, value in pairs:
+        if not (name and separator and value):
+            raise InvalidArgument(name="--param", value=name, expected="NAME=VALUE")
+    return {name: value for name, _, value in pairs}
 
 
 def sensitivity_from(norm: str, bound: str) -> Sensitivity:

@@ -17,6 +17,7 @@ def command(
     dimension: options.Dimension = 1,
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
+    param: options.Parameters = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Enclose δ(ε) of a noise of known scale."""
@@ -28,6 +29,7 @@ def command(
         epsilons=epsilon,
         sensitivity=options.sensitivity_from(norm, sensitivity),
         dimension=dimension,
+        parameters=options.parameters_from(param),
     )
     if as_json:
         points = [

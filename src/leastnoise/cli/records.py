@@ -119,8 +119,12 @@ def calibrated_record(
     """Return what `calibrate --json` prints; the three texts are given back as they came."""
     mechanism = found.mechanism
     certificate = mechanism.certificate
+    parameters = {
+        name: value if isinstance(value, int) else float(value)
+        for name, value in mechanism.noise.parameters.items()
+    }
     return {
-        "noise": {"name": mechanism.noise.name, "parameters": {}},
+        "noise": {"name": mechanism.noise.name, "parameters": parameters},
         "dimension": certificate.dimension,
         "sensitivity": {"kind": certificate.sensitivity.kind, "bound": sensitivity},
         "epsilon": epsilon,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from leastnoise import _validate
@@ -30,12 +32,14 @@ class Noise(ABC):
     """A centred noise law on R^dimension; frozen, compared by value.
 
     `scale` multiplies the noise. It is exact: a str or a float is the decimal that it prints.
-    `norm` names the ball of shifts against which the law is private.
+    `norm` names the ball of shifts against which the law is private. `parameter_kinds` names what
+    the constructor takes beside scale and dimension, and whether each is a Fraction or an int.
     """
 
     name: ClassVar[str]
     shape: ClassVar[Shape]
     norm: ClassVar[Norm]
+    parameter_kinds: ClassVar[Mapping[str, type[Fraction] | type[int]]] = MappingProxyType({})
     dimension: int
     scale: Fraction
 
@@ -65,6 +69,11 @@ class Noise(ABC):
     @abstractmethod
     def mean_abs(self) -> float:
         """E|X_i|, the same for every coordinate i."""
+
+    @property
+    def parameters(self) -> dict[str, Fraction | int]:
+        """The parameters beside scale and dimension, by name, exact."""
+        return {name: getattr(self, name) for name in self.parameter_kinds}
 
     @property
     def mse(self) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from leastnoise.noise.loss import Loss
 from leastnoise.release.mechanism import Mechanism
-from leastnoise.selection.losses import Loss
 
 
 @final

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 from leastnoise import _validate
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.certify.prove import needs_norm, prove_delta
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
-from leastnoise.selection.losses import Loss
 
 Sensitivities = Sensitivity | Sequence[Sensitivity]
 """One sensitivity, or several that all hold for the query."""
@@ -32,11 +33,14 @@ def calibrate(
     delta: Exact = 0,
     sensitivity: Sensitivities,
     dimension: int = 1,
+    loss: str = "mse",
+    parameters: Mapping[str, Exact] | None = None,
 ) -> Mechanism:
     """Return the mechanism of the family `noise` with the smallest scale proved for the budget.
 
-    The scale is at least the exact minimum and at most 1e-9 (relative) above it. In one dimension
-    "l2" gives `laplace`, the same law. Raises InvalidArgument for a malformed argument,
+    A family with more parameters than its scale takes those that minimise `loss`, except for the
+    `parameters` that you set. The scale is at least the exact minimum and at most 1e-9 (relative)
+    above it. In one dimension "l2" gives `laplace`, the same law. Raises InvalidArgument for a malformed argument,
     NotApplicable if the family can't serve, NotCertified if no proof was found.
 
     >>> from leastnoise.guarantees.sensitivity import L2
@@ -45,7 +49,14 @@ def calibrate(
     (0.933639567, True)
     """
     budget = Budget(epsilon=epsilon, delta=delta)
-    return candidate(noise, budget=budget, sensitivity=sensitivity, dimension=dimension).mechanism
+    return candidate(
+        noise,
+        budget=budget,
+        sensitivity=sensitivity,
+        dimension=dimension,
+        loss=loss,
+        parameters=parameters,
+    ).mechanism
 
 
 def compare(
@@ -69,7 +80,9 @@ def compare(
     for name, family in FAMILIES.items():
         try:
             candidates.append(
-                _candidate(family, budget=budget, offered=offered, dimension=dimension)
+                _candidate(
+                    family, budget=budget, offered=offered, dimension=dimension, loss=ranking
+                )
             )
         except NotApplicable as error:
             skipped.append(Skipped(name=name, why=error.why))
@@ -101,11 +114,43 @@ def least_noise(
 
 
 def candidate(
-    noise: str, *, budget: Budget, sensitivity: Sensitivities, dimension: int
+    noise: str,
+    *,
+    budget: Budget,
+    sensitivity: Sensitivities,
+    dimension: int,
+    loss: str = "mse",
+    parameters: Mapping[str, Exact] | None = None,
 ) -> Candidate:
     """Return the calibrated family `noise` with its timings; see `calibrate`."""
     family = _family(noise, dimension=dimension)
-    return _candidate(family, budget=budget, offered=_offered(sensitivity), dimension=dimension)
+    return _candidate(
+        family,
+        budget=budget,
+        offered=_offered(sensitivity),
+        dimension=dimension,
+        loss=Loss.named(loss),
+        fixed=_fixed(family, parameters or {}),
+    )
+
+
+def _fixed(family: type[Noise], parameters: Mapping[str, Exact]) -> dict[str, Fraction | int]:
+    """Return the parameters that the user sets, in the kinds that the family has."""
+    fixed: dict[str, Fraction | int] = {}
+    for name, value in parameters.items():
+        known = tuple(family.parameter_kinds)
+        if name not in known:
+            raise InvalidArgument(
+                name="parameter",
+                value=name,
+                expected=f"a parameter of {family.name} ({', '.join(known) or 'it has none'})",
+                hint=_validate.nearest(name, known),
+            )
+        number = exact(value, name=name)
+        if family.parameter_kinds[name] is int and number.denominator != 1:
+            raise InvalidArgument(name=name, value=str(value)[:40], expected=f"a whole {name}")
+        fixed[name] = int(number) if family.parameter_kinds[name] is int else number
+    return fixed
 
 
 def _family(noise: str, *, dimension: int) -> type[Noise]:
@@ -115,7 +160,13 @@ def _family(noise: str, *, dimension: int) -> type[Noise]:
 
 
 def _candidate(
-    family: type[Noise], *, budget: Budget, offered: tuple[Sensitivity, ...], dimension: int
+    family: type[Noise],
+    *,
+    budget: Budget,
+    offered: tuple[Sensitivity, ...],
+    dimension: int,
+    loss: Loss,
+    fixed: Mapping[str, Fraction | int] | None = None,
 ) -> Candidate:
     known: list[tuple[Fraction, int]] = []
     for index, sensitivity in enumerate(offered):
@@ -125,7 +176,12 @@ def _candidate(
     if not known:
         raise NotApplicable(family=family.name, why=needs_norm(family.norm))
     found = calibrate_family(
-        family, budget=budget, sensitivity=offered[min(known)[1]], dimension=dimension
+        family,
+        budget=budget,
+        sensitivity=offered[min(known)[1]],
+        dimension=dimension,
+        loss=loss,
+        fixed=fixed,
     )
     return Candidate(
         mechanism=Mechanism(found.certificate),
@@ -153,12 +209,21 @@ def privacy_profile(
     epsilons: Sequence[Exact],
     sensitivity: Sensitivity,
     dimension: int = 1,
+    parameters: Mapping[str, Exact] | None = None,
 ) -> tuple[Interval, ...]:
     """Return an interval that contains δ(ε) for each of `epsilons`, at a scale you give.
 
     Raises InvalidArgument for a malformed argument, NotApplicable if the sensitivity isn't known in
     the family's norm.
     """
-    law = _family(noise, dimension=dimension)(scale=scale, dimension=dimension)
+    family = _family(noise, dimension=dimension)
+    shape: dict[str, Any] = _fixed(family, parameters or {})
+    if missing := sorted(set(family.parameter_kinds) - set(shape)):
+        raise InvalidArgument(
+            name="parameter",
+            value="nothing",
+            expected=f"the parameters of {family.name}: {', '.join(missing)}",
+        )
+    law = family(scale=scale, dimension=dimension, **shape)
     budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in epsilons]
     return tuple(prove_delta(law, sensitivity, budget.epsilon).interval for budget in budgets)
