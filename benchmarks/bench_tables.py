@@ -100,34 +100,32 @@ WAYS = {
 
 
 def child(way: str, folder: Path) -> None:
-    """Print the best time of a few rounds, the peak memory, and the integers."""
-    seconds, integers = [], []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        integers = WAYS[way](folder)
-        seconds.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(min(seconds), sorted(seconds)[len(seconds) // 2], peak, *integers)
+    """Print the time of one round, the peak memory, and the integers."""
+    start = time.perf_counter()
+    integers = WAYS[way](folder)
+    seconds = time.perf_counter() - start
+    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, *integers)
 
 
 def main() -> None:
+    results: dict[str, list[list[str]]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        make(folder)
-        results = {}
-        for way in WAYS:
+        make(Path(name))
+        for way in list(WAYS) * ROUNDS:  # in turns, so that other work on the machine hits all
             command = [sys.executable, __file__, way, name]
             text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            results[way] = text.split()
-    assert len({tuple(found[3:]) for found in results.values()}) == 1, "the integers differ"
-    print(f"{ROWS:,} rows, {PERSONS:,} persons, {ROUNDS} rounds")
+            results[way].append(text.split())
+    assert len({tuple(run[2:]) for runs in results.values() for run in runs}) == 1, "they differ"
+    print(f"{ROWS:,} rows, {PERSONS:,} persons, {ROUNDS} rounds each, the same integers")
     print(f"{'':<22}{'best s':>10}{'median s':>10}{'peak MiB':>10}")
-    for way, found in results.items():
-        print(f"{way:<22}" + "".join(f"{float(value):>10.2f}" for value in found[:3]))
-    # The best of each: a machine that also does other work only ever adds time.
-    peer = min(float(found[0]) for way, found in results.items() if way != "leastnoise")
-    print(f"leastnoise / fastest SQL: {float(results['leastnoise'][0]) / peer:.2f}")
-
+    medians = {}
+    for way, runs in results.items():
+        seconds = sorted(float(run[0]) for run in runs)
+        medians[way] = seconds[ROUNDS // 2]
+        peak = max(float(run[1]) for run in runs)
+        print(f"{way:<22}{seconds[0]:>10.2f}{medians[way]:>10.2f}{peak:>10.0f}")
+    peer = min(median for way, median in medians.items() if way != "leastnoise")
+    print(f"leastnoise / fastest SQL (medians): {medians['leastnoise'] / peer:.2f}")
 
 
 if __name__ == "__main__":

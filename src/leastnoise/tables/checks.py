@@ -70,7 +70,8 @@ def unit_type(declared: str | None, column: str) -> Iterator[Problem]:
     """Yield a problem if a column of this type can't identify persons."""
     if declared in {"float", "bool"}:
         why = {
-            "float": "floats that print alike differ, and would split a person in two.",
+            "float": "floats that print alike differ, and would split a person in two. If it "
+            'holds whole numbers, declare it "int" in data.types.',
             "bool": "a bool tells two persons apart, and makes one of all the others.",
         }[declared]
         message = f"Expected an int or text column, got the {declared} column {column!r}: {why}"
@@ -185,7 +186,8 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 def key_types(declared: str | None, keys: Sequence[Key], path: str) -> Iterator[Problem]:
     """Yield a problem for each key that isn't of the column's type."""
     if declared == "float":
-        yield path, "Expected an int, text or bool column. Use a histogram for a float column."
+        hint = 'Use a histogram, or, if it holds whole numbers, declare it "int" in data.types.'
+        yield path, f"Expected an int, text or bool column, got a float one. {hint}"
     elif declared is not None:
         for index, value in enumerate(keys):
             if type(value) is not _KEY_TYPES[declared]:
