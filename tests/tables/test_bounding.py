@@ -213,7 +213,7 @@ def test_no_row_moves_the_query_by_more_than_the_certified_sensitivity(
     layout, present = exact(folder, by_row(), index)
     _typed([other]).to_parquet(folder / "rows.parquet")
     moved = [int(v) for v in present - exact(folder, by_row(), index)[1]]
-    # exact: integers and fractions
+    # Squared, so that integers and fractions are compared and no rounding can decide.
     sizes = {"l1": sum(map(abs, moved)) ** 2, "l2": sum(v * v for v in moved)}
     for sensitivity in layout.sensitivities:
         assert sizes[sensitivity.kind] <= (sensitivity.bound * 2**layout.bits) ** 2
