@@ -26,22 +26,22 @@ def absolute_quantile(noise: Noise, probability: float) -> float:
     """
     if not 0 < probability < 1:
         raise InvalidArgument(name="probability", value=probability, expected="0 < probability < 1")
-    return float(noise.scale) * _QUANTILES[noise.shape](noise.dimension, 1 - probability)
+    return float(noise.scale) * _QUANTILES[noise.shape](noise, 1 - probability)
 
 
-def _gaussian(dimension: int, outside: float) -> float:
-    del dimension
+def _gaussian(noise: Noise, outside: float) -> float:
+    del noise
     return _solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)
 
 
-def _laplace(dimension: int, outside: float) -> float:
-    del dimension
+def _laplace(noise: Noise, outside: float) -> float:
+    del noise
     return -math.log(outside)
 
 
-def _spherical_laplace(dimension: int, outside: float) -> float:
+def _spherical_laplace(noise: Noise, outside: float) -> float:
     """X_i = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2)."""
-    k = (dimension + 1) / 2
+    k = (noise.dimension + 1) / 2
     # g = s²: the density of s ∝ s^(2k−1) e^(−s²) is smooth at 0 and nearly normal for large k
     mode = math.sqrt(k - 0.5)
     s, weight = gauss_legendre(max(0.0, mode - 6.5), mode + 6.5)
@@ -56,7 +56,8 @@ def _spherical_laplace(dimension: int, outside: float) -> float:
     return _solve(tail, outside, guess=2 * mode)
 
 
-_QUANTILES: dict[Shape, Callable[[int, float], float]] = {
+# For each shape: t/scale with P(|X_i| > t) equal to the second argument.
+_QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.LAPLACE_PRODUCT: _laplace,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,

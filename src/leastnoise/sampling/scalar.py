@@ -1,0 +1,71 @@
+"""Laws of single numbers, drawn as lazy reals: every rounding is decided in balls."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.sampling.base import Block, Sampler
+from leastnoise.sampling.entropy import Entropy
+from leastnoise.sampling.lazy import LazyReal, LazyUniform, decide
+
+
+@final
+class LazySampler(Sampler):
+    """Draws factor·Y_i, each Y_i a lazy real of its own; about a millisecond a coordinate."""
+
+    def __init__(self, draw_one: Callable[[], LazyReal], *, factor: Fraction) -> None:
+        self._draw_one = draw_one
+        self._factor = factor
+
+    def draw(self, count: int) -> Block:
+        """See `Sampler.draw`; there are no estimates, so all of them are `beyond`."""
+        values = [self._draw_one() for _ in range(count)]
+        return Block(
+            estimates=np.zeros(count),
+            beyond=np.ones(count, dtype=bool),
+            error=0.0,
+            reach=0.0,
+            enclose=lambda index, bits: ball(self._factor) * values[index].enclose(bits),
+        )
+
+
+def choose(entropy: Entropy, cumulative: Callable[[], Sequence[arb]]) -> int:
+    """Return J with P(J <= j) = cumulative()[j], decided in balls; the last one is 1.
+
+    `cumulative` encloses the probabilities at the current precision; it is asked again, more
+    precisely, until a uniform lies certainly between two of them (theory/release.md §2).
+    """
+    uniform = LazyUniform(entropy)
+
+    def question(bits: int) -> int | None:
+        u, bounds = uniform.enclose(bits), cumulative()
+        index = bisect_left(bounds, True, hi=len(bounds) - 1, key=lambda bound: not bound <= u)
+        above = index == len(bounds) - 1 or bounds[index] > u
+        below = index == 0 or bounds[index - 1] <= u
+        return index if above and below else None
+
+    return decide(question)
+
+
+@final
+class LazyBetween(LazyReal):
+    """Uniform between two rationals, with a fair sign if `symmetric`."""
+
+    def __init__(
+        self, entropy: Entropy, lower: Fraction, upper: Fraction, *, symmetric: bool = False
+    ) -> None:
+        self._negative = symmetric and entropy.bits(1) == 1
+        self._lower, self._width = lower, upper - lower
+        self._uniform = LazyUniform(entropy)
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        value = ball(self._lower) + ball(self._width) * self._uniform.enclose(bits)
+        return -value if self._negative else value
