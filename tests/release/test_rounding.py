@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -381,6 +382,19 @@ def test_fresh_bits_by_default_and_the_input_is_left_alone() -> None:
     first, second = (add_noise(noise, TWO**-20, values) for _ in range(2))
     assert np.array_equal(values, kept)
     assert np.mean(first == second) < 0.1
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    """Balls share one process-wide precision: at 30 bits many threads need it at once."""
+    noise = SphericalLaplace(scale=1, dimension=3000)
+    grid = TWO**-24
+
+    def release(seed: int) -> np.ndarray:
+        return add_noise(noise, grid, zeros(3000), entropy=InsecureSeededEntropy(seed))
+
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(release, range(12)))
+    assert all(np.array_equal(together[seed], release(seed)) for seed in range(12))
 
 
 @pytest.mark.parametrize("name", NOISES)

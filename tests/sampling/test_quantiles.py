@@ -195,6 +195,23 @@ def test_balls_agree_with_mpmath(exponent: int) -> None:
         assert abs(mpmath.mpf(exponential.str(55, radius=False)) + mpmath.log(u)) < 1e-50
 
 
+@pytest.mark.parametrize("u", ["0.875", "0.5", "0.001953125", "0.0000152587890625"])
+def test_derivatives_agree_with_mpmath(u: str) -> None:
+    """The proof rests on these formulas: here they meet derivatives that know nothing of them."""
+    with mpmath.workdps(120), precision(300):
+        functions = {
+            HALF_NORMAL: lambda x: mpmath.sqrt(2) * mpmath.erfinv(1 - x),
+            EXPONENTIAL: lambda x: -mpmath.log(x),
+        }
+        for quantile, function in functions.items():
+            found = quantile.derivatives(arb(u), DEGREE + 1)
+            for order, derivative in enumerate(found, start=1):
+                step = mpmath.mpf(u) * mpmath.mpf(10) ** -12
+                other = mpmath.diff(function, mpmath.mpf(u), order, h=step, direction=0)
+                value = mpmath.mpf(derivative.str(60, radius=False))
+                assert abs(value / other - 1) < 1e-20
+
+
 def test_the_table_can_not_be_changed() -> None:
     with pytest.raises(ValueError, match="read-only"):
         table(HALF_NORMAL)[0, 0] = 1.0

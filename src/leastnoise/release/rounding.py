@@ -205,8 +205,7 @@ def _split_integers(numerators: NDArray[np.int64], shift: int) -> _Split:
         whole = _shifted_up(numerators, -shift)
         rest = np.zeros_like(whole)
     elif shift <= 62:
-        largest = min(LARGEST_RESULT, LARGEST_STEPS << shift)
-        numerators = np.clip(numerators, -largest, largest)
+        # 2^62 numerators are at most 2^61 steps, so nothing is cut off here; the sum stays < 2^63
         whole = (numerators + (1 << (shift - 1))) >> shift
         rest = numerators - (whole << shift)
     else:  # |numerators| <= 2^62: all of it is fraction

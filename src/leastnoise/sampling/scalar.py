@@ -46,7 +46,7 @@ def choose(entropy: Entropy, cumulative: Callable[[], Sequence[arb]]) -> int:
 
     def question(bits: int) -> int | None:
         u, bounds = uniform.enclose(bits), cumulative()
-        index = bisect_left(bounds, True, hi=len(bounds) - 1, key=lambda bound: not bound <= u)
+        index = bisect_left(bounds, 1, hi=len(bounds) - 1, key=lambda bound: int(not bound <= u))
         above = index == len(bounds) - 1 or bounds[index] > u
         below = index == 0 or bounds[index - 1] <= u
         return index if above and below else None
