@@ -215,6 +215,20 @@ def test_integers_are_split_exactly(shift: int, error: float) -> None:
         assert steps == math.floor(exact + tiny + Fraction(1, 2))
 
 
+@pytest.mark.parametrize("shift", [-1, 0, 1, 61, 62, 63, 70])
+def test_numerators_beyond_2_to_the_62_are_cut_off(shift: int) -> None:
+    limits = np.array([np.iinfo(np.int64).max, np.iinfo(np.int64).min])
+    cut = np.array([2**62, -(2**62)])
+    found, expected = (
+        round_sums(
+            Fixed(Fraction(1, 3), Fraction(1, 3)), shift, ScaledIntegers(numerators=n, bits=0)
+        )
+        for n in (limits, cut)
+    )
+    assert np.array_equal(found, expected)
+    assert found[0] >= 0 >= found[1]
+
+
 def test_the_two_inputs_agree_where_both_are_exact() -> None:
     noise = Laplace(scale=SCALE, dimension=500)
     numerators = np.arange(-250, 250, dtype=np.int64) * 12345
