@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 
 from benchmarks.timing import median_seconds, print_rows, show
-from leastnoise.calibration.search import Request, unit_law
+from leastnoise.calibration.request import Request
+from leastnoise.calibration.search import unit_law
 from leastnoise.certify.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

@@ -12,7 +12,7 @@ from leastnoise.certify.prove import prove_delta
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2
-from leastnoise.noise.registry import FAMILIES, family_named
+from leastnoise.noise.registry import family_named
 from tests.problems import MINIMAL_SCALES, MinimalScale, fractions_of
 
 PROMISED = Fraction(1, 10**9)  # relative excess over the exact minimum
@@ -68,7 +68,7 @@ def test_l1_sensitivity_serves_iid_laplace_on_vectors() -> None:
 
 @settings(derandomize=True, max_examples=120, deadline=None)
 @given(
-    st.sampled_from(sorted(FAMILIES)),
+    st.sampled_from(["gaussian", "l2", "laplace"]),
     st.sampled_from([2, 3, 6, 33, 400, 10**5]),
     st.one_of(st.just(0.0), st.floats(-9, 5).map(math.exp)),
     st.floats(-69, -0.02).map(math.exp),

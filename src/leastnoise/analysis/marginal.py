@@ -9,6 +9,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.steps import StepNoise
 from leastnoise.numerics.quadrature import gauss_legendre
 from leastnoise.numerics.roots import IncreasingRoot
 
@@ -56,10 +57,19 @@ def _spherical_laplace(noise: Noise, outside: float) -> float:
     return _solve(tail, outside, guess=2 * mode)
 
 
+def _step(noise: Noise, outside: float) -> float:
+    """Linear between the edges, where the distribution function is known."""
+    if not isinstance(noise, StepNoise):
+        raise TypeError(f"{noise.name} has no steps")
+    below = np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
+    return float(np.interp(1 - outside, below, noise.steps.float_edges))
+
+
 # For each shape: t/scale with P(|X_i| > t) equal to the second argument.
 _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.LAPLACE_PRODUCT: _laplace,
+    Shape.STEP: _step,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,
 }
 

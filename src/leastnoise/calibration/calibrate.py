@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from leastnoise.calibration.search import Request, unit_law
+from leastnoise.calibration.request import Request
+from leastnoise.calibration.search import unit_law
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.prove import radius_in_norm_of
-from leastnoise.errors import NotApplicable, NotCertified
+from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
@@ -54,7 +55,12 @@ def calibrate_family(
     shift = radius_in_norm_of(family, sensitivity, dimension=dimension)
     started = time.perf_counter()
     request = Request(budget=budget, dimension=dimension, loss=loss, fixed=fixed or {})
-    least = unit_law(family, request).scaled(shift)
+    try:
+        least = unit_law(family, request).scaled(shift)
+    except InvalidArgument as error:  # the search is right, but its answer is out of this world
+        if error.name != "scale":
+            raise
+        raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
     found = time.perf_counter()
     certificate = _prove(least, budget=budget, sensitivity=sensitivity)
     return Calibrated(
@@ -77,7 +83,9 @@ def _prove(least: Noise, *, budget: Budget, sensitivity: Sensitivity) -> Certifi
 def _prove_at(
     least: Noise, widening: Fraction, budget: Budget, sensitivity: Sensitivity
 ) -> Certificate:
-    scale = Fraction(_float_at_least(least.scale * widening))
+    scale = least.scale * widening
+    if not least.parameter_kinds:  # a scale that was searched; others are the sensitivity itself
+        scale = Fraction(_float_at_least(scale))
     noise = least.scaled(scale / least.scale)
     return Certificate.prove(budget=budget, noise=noise, sensitivity=sensitivity)
 

@@ -6,33 +6,17 @@ really is private is for `certify` to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from fractions import Fraction
-from typing import final
 
-from leastnoise.calibration import classic
+from leastnoise.calibration import classic, truncated_staircase
+from leastnoise.calibration.request import Request
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
-from leastnoise.noise.loss import Loss
 from leastnoise.noise.spherical_laplace import SphericalLaplace
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What a law of some family is wanted for, with a worst shift of 1.
-
-    `loss` is what free parameters minimise; `fixed` holds those that the user has set.
-    """
-
-    budget: Budget
-    dimension: int = 1
-    loss: Loss = Loss.MSE
-    fixed: Mapping[str, Fraction | int] = field(default_factory=dict)
-
+from leastnoise.noise.truncated_staircase import TruncatedStaircase
 
 Search = Callable[[Request], Noise]
 
@@ -57,4 +41,5 @@ SEARCHES: dict[type[Noise], Search] = {
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     Laplace: _by_scale_alone(Laplace, classic.laplace),
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
+    TruncatedStaircase: truncated_staircase.search,
 }

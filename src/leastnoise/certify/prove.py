@@ -10,7 +10,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify import gaussian, laplace, spherical_laplace
+from leastnoise.certify import gaussian, laplace, spherical_laplace, step
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
@@ -24,6 +24,7 @@ _ACCURACY = 60
 _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.GAUSSIAN: gaussian.delta_ball,
     Shape.LAPLACE_PRODUCT: laplace.delta_ball,
+    Shape.STEP: step.delta_ball,
     Shape.SPHERICAL_LAPLACE: spherical_laplace.delta_ball,
 }
 

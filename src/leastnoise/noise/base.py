@@ -25,7 +25,12 @@ class Shape(StrEnum):
 
     GAUSSIAN = "gaussian"  # closed form in the l2 shift
     LAPLACE_PRODUCT = "laplace-product"  # closed form in the l1 shift
+    STEP = "step"  # exact edges: a finite sum over the pieces of two shifted copies
     SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
+
+
+# Variances are floats: beyond these scales they would overflow or vanish.
+SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**140), Fraction(10**140)
 
 
 class Noise(ABC):
@@ -91,13 +96,18 @@ def positive_scale(scale: Exact) -> Fraction:
     number = exact(scale, name="scale")
     if number <= 0:
         raise InvalidArgument(name="scale", value=str(scale)[:40], expected="scale > 0")
+    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
+        raise InvalidArgument(
+            name="scale", value=str(scale)[:40], expected="1e-140 <= scale <= 1e140"
+        )
     return number
 
 
-def whole_dimension(dimension: int, *, least: int, family: str) -> int:
-    """Return `dimension`; raises InvalidArgument below the `least` that the family has."""
-    if _validate.dimension(dimension) < least:
-        raise InvalidArgument(
-            name="dimension", value=dimension, expected=f"dimension >= {least} for {family}"
-        )
+def whole_dimension(
+    dimension: int, *, family: str, least: int = 1, most: int = _validate.MAX_DIMENSION
+) -> int:
+    """Return `dimension`; raises InvalidArgument outside what the family has."""
+    if not least <= _validate.dimension(dimension) <= most:
+        bounds = f"dimension <= {most}" if dimension > most else f"dimension >= {least}"
+        raise InvalidArgument(name="dimension", value=dimension, expected=f"{bounds} for {family}")
     return dimension

@@ -64,5 +64,5 @@ class Laplace(Noise):
 
     @property
     def mean_abs(self) -> float:
-        """B."""
+        """The scale b itself."""
         return float(self.scale)

@@ -69,3 +69,18 @@ class LazyBetween(LazyReal):
         """See `LazyReal.enclose`."""
         value = ball(self._lower) + ball(self._width) * self._uniform.enclose(bits)
         return -value if self._negative else value
+
+
+@final
+class LazyTruncatedExponential(LazyReal):
+    """Density ∝ e^(−|x|) on |x| <= limit: a fair sign times −ln(1 − U(1 − e^(−limit)))."""
+
+    def __init__(self, entropy: Entropy, limit: Fraction) -> None:
+        self._negative = entropy.bits(1) == 1
+        self._limit = limit
+        self._uniform = LazyUniform(entropy)
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        value = -(ball(-self._limit).expm1() * self._uniform.enclose(bits)).log1p()
+        return -value if self._negative else value

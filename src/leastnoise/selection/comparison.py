@@ -44,10 +44,10 @@ class Comparison:
 
     def __str__(self) -> str:
         """Return a table, a line a mechanism."""
-        lines = [f"{'noise':<12}{'scale':>12}{'mse':>12}{'mae':>12}"]
+        lines = [f"{'noise':<20}{'scale':>12}{'mse':>12}{'mae':>12}"]
         lines += [
-            f"{m.noise.name:<12}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{m.mae:>12.6g}"
+            f"{m.noise.name:<20}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{m.mae:>12.6g}"
             for m in self.mechanisms
         ]
-        lines += [f"{skipped.name:<12}skipped: {skipped.why}" for skipped in self.skipped]
+        lines += [f"{skipped.name:<20}skipped: {skipped.why}" for skipped in self.skipped]
         return "\n".join(lines)

@@ -1,0 +1,30 @@
+"""δ(ε) of truncated Laplace noise, in closed form; every term is positive.
+
+The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
+notation: t = Δ/b = ε + excess, a = radius. With the peak of the density as unit, ∫ (f − e^ε f_t)₊ is
+  e^(−a)(e^t − 1), or 2 − e^(−a) − e^(a−t) if t > a: what the shift moves out of the range;
+  (1 − e^(t−a))(1 − e^(−excess)) for t < a: where the loss is t;
+  e^(−x₀)(1 − e^(−d))², d = excess/2 − x₀, x₀ = max(0, t − a): where the loss falls from t to ε.
+The last two are there only if excess > 0 and d > 0. The total mass is 2(1 − e^(−a)).
+"""
+
+from __future__ import annotations
+
+import math
+
+
+def log_delta(*, epsilon: float, excess: float, radius: float) -> float:
+    """Return ln δ(ε), to about 1e-15 relative in δ; 0 if the range is left altogether (t >= 2a)."""
+    t, a = epsilon + excess, radius
+    if t >= 2 * a:
+        return 0.0
+    if t <= a:
+        total = math.exp(t - a) * -math.expm1(-t)
+    else:
+        total = -math.expm1(-a) - math.expm1(a - t)
+    if excess > 0:
+        total += max(0.0, -math.expm1(t - a)) * -math.expm1(-excess)
+        start = max(0.0, t - a)
+        total += math.exp(-start) * math.expm1(min(0.0, start - excess / 2)) ** 2
+    log_mass = math.log(2) + math.log(-math.expm1(-a))
+    return min(0.0, math.log(total) - log_mass) if total > 0 else -math.inf

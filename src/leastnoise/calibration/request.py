@@ -1,0 +1,25 @@
+"""What a search is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.loss import Loss
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a law of some family is wanted for, with a worst shift of 1.
+
+    `loss` is what free parameters minimise; `fixed` holds those that the user has set.
+    """
+
+    budget: Budget
+    dimension: int = 1
+    loss: Loss = Loss.MSE
+    fixed: Mapping[str, Fraction | int] = field(default_factory=dict)

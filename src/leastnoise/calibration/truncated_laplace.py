@@ -1,0 +1,62 @@
+"""The truncated Laplace law for a budget (Geng, Ding, Guo & Kumar 2020)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from leastnoise.analysis.truncated_laplace import log_delta
+from leastnoise.calibration.request import Request
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.numerics.roots import IncreasingRoot
+
+# Of the radius: its float formula is accurate to a few ulps, and the proof needs a little room.
+_MARGIN = 1e-14
+_ROOT = IncreasingRoot(tolerance=4e-13)  # of the log of the shift ratio, as in `classic`
+
+
+def search(request: Request) -> TruncatedLaplace:
+    """Return the published law: b = 1/ε at the smallest radius; or the least b at a fixed radius.
+
+    A smaller b with its own, larger radius can have less loss; that isn't the published law, but
+    `fixed` may set any radius. Raises NotApplicable for epsilon = 0, where b would be infinite.
+    """
+    if "radius" in request.fixed:
+        return _at_radius(request, Fraction(request.fixed["radius"]))
+    if request.budget.epsilon == 0:
+        raise NotApplicable(
+            family=TruncatedLaplace.name, why="it needs epsilon > 0: its scale is 1/epsilon"
+        )
+    radius = least_radius(float(request.budget.epsilon), float(request.budget.delta))
+    return TruncatedLaplace(
+        scale=1 / request.budget.epsilon, radius=Fraction(radius * (1 + _MARGIN))
+    )
+
+
+def least_radius(epsilon: float, delta: float) -> float:
+    """Return the least a = A/b that meets (ε, δ) at b = Δ/ε, to a few ulps.
+
+    Up to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, where only
+    part of the range overlaps its shifted copy, 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic
+    in e^a: e^(a−ε) = 1 − κc/(δ + √(δ² − κc)), κ = 1 − e^(−ε), c = 2δ − 1.
+    """
+    gap = -math.expm1(-epsilon)
+    if delta <= 0.5:
+        if epsilon < 1:
+            return math.log1p(math.expm1(epsilon) / (2 * delta))
+        return epsilon + math.log(math.exp(-epsilon) + gap / (2 * delta))
+    part = gap * (2 * delta - 1)
+    return epsilon + math.log1p(-part / (delta + math.sqrt(delta * delta - part)))
+
+
+def _at_radius(request: Request, radius: Fraction) -> TruncatedLaplace:
+    epsilon, a = float(request.budget.epsilon), float(radius)
+    log_target = math.log(request.budget.delta)
+
+    def over(log_ratio: float) -> float:
+        t = math.exp(log_ratio)
+        return log_delta(epsilon=epsilon, excess=t - epsilon, radius=a) - log_target
+
+    ratio = math.exp(_ROOT.find(over, guess=math.log(max(min(epsilon, a), 1e-12 * a))))
+    return TruncatedLaplace(scale=Fraction(1 / ratio), radius=radius)

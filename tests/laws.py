@@ -1,0 +1,24 @@
+"""Example laws of every noise family, for the tests that hold for all of them."""
+
+from __future__ import annotations
+
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.truncated_staircase import TruncatedStaircase
+
+# Each family is here: test_families checks that.
+LAWS: tuple[Noise, ...] = (
+    *(Gaussian(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
+    *(Laplace(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
+    *(SphericalLaplace(scale="0.7", dimension=d) for d in (2, 3, 7)),
+    TruncatedStaircase(scale="0.7", gamma="0.37", radius="4.3", decay="1"),
+    TruncatedStaircase(scale="0.7", gamma="0.6", radius="0.55", decay="0.2"),
+)
+
+
+def label(law: Noise) -> str:
+    """Name a law in test ids."""
+    parameters = "-".join(f"{name}{float(value):g}" for name, value in law.parameters.items())
+    return f"{law.name}-d{law.dimension}" + (f"-{parameters}" if parameters else "")
