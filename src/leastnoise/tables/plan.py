@@ -31,10 +31,6 @@ CLIP_NOTE = (
 MEAN_NOTE = (
     "A mean's error depends on the unknown count: its numerator and its denominator are shown."
 )
-HEADER = (
-    *("query", "cells", "d", "noise", "scale", "epsilon", "delta"),
-    *("statistic", "std", "95 % ±", "plain Gaussian std"),
-)
 
 
 @final
@@ -154,27 +150,6 @@ class Plan:
         """What the numbers don't say."""
         kinds = {asked.kind for block in self.blocks for asked in block.layout.statistics}
         return (CLIP_NOTE, MEAN_NOTE) if "mean" in kinds else (CLIP_NOTE,)
-
-    @property
-    def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The plan as texts, a line a number of a cell; the columns are `HEADER`."""
-        return tuple(
-            (
-                block.name,
-                str(block.layout.cells),
-                str(block.layout.dimension),
-                block.mechanism.noise.name,
-                f"{float(block.mechanism.noise.scale):.6g}",
-                f"{float(block.budget.epsilon):.4g}",
-                f"{float(block.budget.delta):.4g}",
-                error.statistic,
-                f"{error.std:.4g}",
-                f"{error.half_width_95:.4g}",
-                "none" if error.plain_gaussian_std is None else f"{error.plain_gaussian_std:.4g}",
-            )
-            for block in self.blocks
-            for error in block.errors
-        )
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""
