@@ -11,11 +11,15 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.steps import StepNoise
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from tests.laws import LAWS, label
 from tests.routes import integrate
 
 
 def _edges(law: Noise) -> tuple[Fraction, ...]:
+    """Where the density jumps, in units of the scale, so that quadrature can split there."""
+    if isinstance(law, TruncatedLaplace):
+        return (law.radius,)
     return law.steps.edges if isinstance(law, StepNoise) else ()
 
 

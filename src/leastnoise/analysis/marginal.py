@@ -10,6 +10,7 @@ import numpy as np
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.steps import StepNoise
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.numerics.quadrature import gauss_legendre
 from leastnoise.numerics.roots import IncreasingRoot
 
@@ -65,11 +66,18 @@ def _step(noise: Noise, outside: float) -> float:
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
 
 
+def _truncated_laplace(noise: Noise, outside: float) -> float:
+    if not isinstance(noise, TruncatedLaplace):
+        raise TypeError(f"{noise.name} is not truncated-laplace")
+    return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
+
+
 # For each shape: t/scale with P(|X_i| > t) equal to the second argument.
 _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.LAPLACE_PRODUCT: _laplace,
     Shape.STEP: _step,
+    Shape.TRUNCATED_LAPLACE: _truncated_laplace,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,
 }
 

@@ -1,7 +1,7 @@
 """δ(ε) of truncated Laplace noise, in closed form; every term is positive.
 
 The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
-notation: t = Δ/b = ε + excess, a = radius. With the peak of the density as unit, ∫ (f − e^ε f_t)₊ is
+notation: t = Δ/b, excess = t − ε, a = radius. In units of the peak of f, ∫ (f − e^ε f_t)₊ is
   e^(−a)(e^t − 1), or 2 − e^(−a) − e^(a−t) if t > a: what the shift moves out of the range;
   (1 − e^(t−a))(1 − e^(−excess)) for t < a: where the loss is t;
   e^(−x₀)(1 − e^(−d))², d = excess/2 − x₀, x₀ = max(0, t − a): where the loss falls from t to ε.
@@ -13,15 +13,15 @@ from __future__ import annotations
 import math
 
 
-def log_delta(*, epsilon: float, excess: float, radius: float) -> float:
-    """Return ln δ(ε), to about 1e-15 relative in δ; 0 if the range is left altogether (t >= 2a)."""
-    t, a = epsilon + excess, radius
+def log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
+    """Return ln δ(ε), to about 2e-15; 0 if the range is left altogether (t >= 2a).
+
+    It takes `excess` = t − ε beside t = shift_ratio: either may hold the digits of δ.
+    """
+    t, a = shift_ratio, radius
     if t >= 2 * a:
         return 0.0
-    if t <= a:
-        total = math.exp(t - a) * -math.expm1(-t)
-    else:
-        total = -math.expm1(-a) - math.expm1(a - t)
+    total = math.exp(t - a) * -math.expm1(-t) if t <= a else -math.expm1(-a) - math.expm1(a - t)
     if excess > 0:
         total += max(0.0, -math.expm1(t - a)) * -math.expm1(-excess)
         start = max(0.0, t - a)

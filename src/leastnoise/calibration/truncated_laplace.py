@@ -56,7 +56,7 @@ def _at_radius(request: Request, radius: Fraction) -> TruncatedLaplace:
 
     def over(log_ratio: float) -> float:
         t = math.exp(log_ratio)
-        return log_delta(epsilon=epsilon, excess=t - epsilon, radius=a) - log_target
+        return log_delta(shift_ratio=t, excess=t - epsilon, radius=a) - log_target
 
     ratio = math.exp(_ROOT.find(over, guess=math.log(max(min(epsilon, a), 1e-12 * a))))
     return TruncatedLaplace(scale=Fraction(1 / ratio), radius=radius)

@@ -10,7 +10,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify import gaussian, laplace, spherical_laplace, step
+from leastnoise.certify import gaussian, laplace, spherical_laplace, step, truncated_laplace
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
@@ -26,6 +26,7 @@ _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.LAPLACE_PRODUCT: laplace.delta_ball,
     Shape.STEP: step.delta_ball,
     Shape.SPHERICAL_LAPLACE: spherical_laplace.delta_ball,
+    Shape.TRUNCATED_LAPLACE: truncated_laplace.delta_ball,
 }
 
 
@@ -48,6 +49,8 @@ def radius_in_norm_of(family: type[Noise], sensitivity: Sensitivity, *, dimensio
 
 def needs_norm(norm: str) -> str:
     """Return the reason given when the sensitivity is declared in another norm only."""
+    if norm == "integer":
+        return "it needs a query of whole numbers, declared as such"
     return f"it needs a sensitivity in the {norm} norm"
 
 

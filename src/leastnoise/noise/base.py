@@ -20,12 +20,21 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Norm
 
 
+Parameter = Fraction | int | tuple[int, ...]
+"""What a family may take beside its scale and dimension."""
+ParameterKind = type[Fraction] | type[int] | type[tuple]
+
+
 class Shape(StrEnum):
     """The mathematical form that decides how delta is computed and proved."""
 
     GAUSSIAN = "gaussian"  # closed form in the l2 shift
     LAPLACE_PRODUCT = "laplace-product"  # closed form in the l1 shift
+    TRUNCATED_LAPLACE = "truncated-laplace"  # closed form, truncation and shift decided exactly
+    LATTICE = "lattice"  # whole-number weights on a lattice: finite sums of whole numbers
+    LATTICE_STEP = "lattice-step"  # the same, each point spread evenly over its cell
     STEP = "step"  # exact edges: a finite sum over the pieces of two shifted copies
+    GAUSSIAN_KERNELS = "gaussian-kernels"  # ln f + x²/2σ² convex: sup over all shorter shifts
     SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
 
 
@@ -38,13 +47,13 @@ class Noise(ABC):
 
     `scale` multiplies the noise. It is exact: a str or a float is the decimal that it prints.
     `norm` names the ball of shifts against which the law is private. `parameter_kinds` names what
-    the constructor takes beside scale and dimension, and whether each is a Fraction or an int.
+    the constructor takes beside scale and dimension, and whether each is a Fraction, an int or a tuple of ints.
     """
 
     name: ClassVar[str]
     shape: ClassVar[Shape]
     norm: ClassVar[Norm]
-    parameter_kinds: ClassVar[Mapping[str, type[Fraction] | type[int]]] = MappingProxyType({})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({})
     dimension: int
     scale: Fraction
 
@@ -76,7 +85,7 @@ class Noise(ABC):
         """E|X_i|, the same for every coordinate i."""
 
     @property
-    def parameters(self) -> dict[str, Fraction | int]:
+    def parameters(self) -> dict[str, Parameter]:
         """The parameters beside scale and dimension, by name, exact."""
         return {name: getattr(self, name) for name in self.parameter_kinds}
 

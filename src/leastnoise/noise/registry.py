@@ -7,10 +7,18 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 
 FAMILIES: dict[str, type[Noise]] = {
-    family.name: family for family in (Gaussian, Laplace, SphericalLaplace, TruncatedStaircase)
+    family.name: family
+    for family in (
+        Gaussian,
+        Laplace,
+        SphericalLaplace,
+        TruncatedLaplace,
+        TruncatedStaircase,
+    )
 }
 
 

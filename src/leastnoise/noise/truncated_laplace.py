@@ -34,7 +34,7 @@ class TruncatedLaplace(Noise):
 
     >>> law = TruncatedLaplace(scale=1, radius=2)
     >>> round(law.mean_abs, 9), round(law.variance, 9)
-    (0.686964717, 0.747858868)
+    (0.686964715, 0.747858858)
     """
 
     name: ClassVar[str] = "truncated-laplace"

@@ -16,6 +16,4 @@ def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     if not isinstance(noise, TruncatedLaplace):
         raise TypeError(f"{noise.name} is not truncated-laplace")
     radius = noise.radius
-    return LazySampler(
-        lambda: LazyTruncatedExponential(entropy, radius), factor=noise.scale / grid
-    )
+    return LazySampler(lambda: LazyTruncatedExponential(entropy, radius), factor=noise.scale / grid)
