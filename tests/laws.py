@@ -8,6 +8,7 @@ from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
 
 # Each family is here: test_families checks that.
 LAWS: tuple[Noise, ...] = (
@@ -18,6 +19,7 @@ LAWS: tuple[Noise, ...] = (
     TruncatedLaplace(scale="0.7", radius="0.4"),
     TruncatedStaircase(scale="0.7", gamma="0.37", radius="4.3", decay="1"),
     TruncatedStaircase(scale="0.7", gamma="0.6", radius="0.55", decay="0.2"),
+    Tulap(scale="0.7", radius="3.3", decay="1"),
 )
 
 

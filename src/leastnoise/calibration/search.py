@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from leastnoise.calibration import classic, truncated_laplace, truncated_staircase
+from leastnoise.calibration import classic, truncated_laplace, truncated_staircase, tulap
 from leastnoise.calibration.request import Request
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
@@ -18,6 +18,7 @@ from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
 
 Search = Callable[[Request], Noise]
 
@@ -44,4 +45,5 @@ SEARCHES: dict[type[Noise], Search] = {
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
     TruncatedLaplace: truncated_laplace.search,
     TruncatedStaircase: truncated_staircase.search,
+    Tulap: tulap.search,
 }

@@ -6,14 +6,13 @@ import math
 from fractions import Fraction
 
 from leastnoise.analysis.truncated_laplace import log_delta
+from leastnoise.calibration.fixed_shape import least_scale
 from leastnoise.calibration.request import Request
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
-from leastnoise.numerics.roots import IncreasingRoot
 
 # Of the radius: its float formula is accurate to a few ulps, and the proof needs a little room.
 _MARGIN = 1e-14
-_ROOT = IncreasingRoot(tolerance=4e-13)  # of the log of the shift ratio, as in `classic`
 
 
 def search(request: Request) -> TruncatedLaplace:
@@ -52,11 +51,7 @@ def least_radius(epsilon: float, delta: float) -> float:
 
 def _at_radius(request: Request, radius: Fraction) -> TruncatedLaplace:
     epsilon, a = float(request.budget.epsilon), float(radius)
-    log_target = math.log(request.budget.delta)
-
-    def over(log_ratio: float) -> float:
-        t = math.exp(log_ratio)
-        return log_delta(shift_ratio=t, excess=t - epsilon, radius=a) - log_target
-
-    ratio = math.exp(_ROOT.find(over, guess=math.log(max(min(epsilon, a), 1e-12 * a))))
-    return TruncatedLaplace(scale=Fraction(1 / ratio), radius=radius)
+    scale = least_scale(
+        lambda t: log_delta(shift_ratio=t, excess=t - epsilon, radius=a), request.budget.delta
+    )
+    return TruncatedLaplace(scale=scale, radius=radius)

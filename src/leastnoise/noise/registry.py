@@ -9,6 +9,7 @@ from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
 
 FAMILIES: dict[str, type[Noise]] = {
     family.name: family
@@ -18,6 +19,7 @@ FAMILIES: dict[str, type[Noise]] = {
         SphericalLaplace,
         TruncatedLaplace,
         TruncatedStaircase,
+        Tulap,
     )
 }
 

@@ -12,6 +12,7 @@ from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
 from leastnoise.sampling import gaussian, laplace, spherical_laplace, step, truncated_laplace
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
@@ -22,6 +23,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     SphericalLaplace: spherical_laplace.sampler,
     TruncatedLaplace: truncated_laplace.sampler,
     TruncatedStaircase: step.sampler,
+    Tulap: step.sampler,
 }
 
 
