@@ -8,7 +8,6 @@ import pytest
 from tests.problems import DELTAS, Delta
 from tests.routes import delta_by_radial_integral
 
-
 # beyond 100 dimensions the plain radial integral needs more digits than are affordable
 SMALL = [problem for problem in DELTAS if problem.dimension <= 100]
 
