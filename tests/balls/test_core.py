@@ -41,11 +41,11 @@ def test_precision_is_restored() -> None:
 
 
 def test_bessel_ratio_encloses_the_quotient() -> None:
-    for twice_order in (0, 1, 2, 5, 98, 601):
+    for twice_order in (0, 1, 2, 5, 41, 98):
         for z in ("0.01", "0.7", "3", "40", "900"):
             with precision(256):
                 narrow = bessel_k_ratio(twice_order, arb(z))
-            with precision(2048):
+            with precision(600):
                 nu, x = arb(twice_order) / 2, arb(z)
                 quotient = x.bessel_k(nu) / x.bessel_k(nu + 1)
                 assert narrow.overlaps(quotient)
