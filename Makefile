@@ -30,7 +30,7 @@ test-slow: install
 
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks | tee benchmarks/RESULTS.md
 
 clean:
 	rm -rf .venv build

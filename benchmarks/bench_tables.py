@@ -1,6 +1,6 @@
 """A release's exact sums over 10^7 rows, beside the same bounded sums written in DuckDB SQL.
 
-    python benchmarks/bench_tables.py
+    python -m benchmarks.bench_tables
 
 Each runs in its own process, so that the peak memory is its own. Both read the same Parquet file
 (about 2·10^6 persons, 3 plans), clamp, sum by person and plan, clip each person's norm in integers
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import duckdb
 
+from benchmarks.timing import print_rows
 from leastnoise.tables import bounding, engine_duckdb, source, spec_file
 from leastnoise.tables.layout import of_block
 
@@ -112,20 +113,28 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         make(Path(name))
         for way in list(WAYS) * ROUNDS:  # in turns, so that other work on the machine hits all
-            command = [sys.executable, __file__, way, name]
+            command = [sys.executable, "-m", "benchmarks.bench_tables", way, name]
             text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             results[way].append(text.split())
     assert len({tuple(run[2:]) for runs in results.values() for run in runs}) == 1, "they differ"
-    print(f"{ROWS:,} rows, {PERSONS:,} persons, {ROUNDS} rounds each, the same integers")
-    print(f"{'':<22}{'best s':>10}{'median s':>10}{'peak MiB':>10}")
-    medians = {}
-    for way, runs in results.items():
-        seconds = sorted(float(run[0]) for run in runs)
-        medians[way] = seconds[ROUNDS // 2]
-        peak = max(float(run[1]) for run in runs)
-        print(f"{way:<22}{seconds[0]:>10.2f}{medians[way]:>10.2f}{peak:>10.0f}")
+    seconds = {way: sorted(float(run[0]) for run in runs) for way, runs in results.items()}
+    medians = {way: times[ROUNDS // 2] for way, times in seconds.items()}
+    peaks = {way: max(float(run[1]) for run in runs) for way, runs in results.items()}
     peer = min(median for way, median in medians.items() if way != "leastnoise")
-    print(f"leastnoise / fastest SQL (medians): {medians['leastnoise'] / peer:.2f}")
+    print_rows(
+        f"Bounded sums of {ROWS:,} rows of {PERSONS:,} persons, the same integers each way",
+        ("", "best", "median", "median / fastest SQL", "peak memory"),
+        [
+            (
+                way,
+                f"{seconds[way][0]:.2f} s",
+                f"{medians[way]:.2f} s",
+                f"{medians[way] / peer:.2f} (target 1.5)" if way == "leastnoise" else "",
+                f"{peaks[way]:.0f} MiB",
+            )
+            for way in WAYS
+        ],
+    )
 
 
 if __name__ == "__main__":
