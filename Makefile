@@ -30,7 +30,8 @@ test-slow: install
 
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python -m benchmarks | tee benchmarks/RESULTS.md
+	@$(BIN)/python -m benchmarks > benchmarks/RESULTS.new
+	@mv benchmarks/RESULTS.new benchmarks/RESULTS.md && cat benchmarks/RESULTS.md
 
 clean:
 	rm -rf .venv build
