@@ -6,6 +6,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -15,6 +16,7 @@ LAWS: tuple[Noise, ...] = (
     *(Gaussian(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(Laplace(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(SphericalLaplace(scale="0.7", dimension=d) for d in (2, 3, 7)),
+    Staircase(scale="0.7", gamma="0.4", decay="1"),
     TruncatedLaplace(scale="0.7", radius="2.5"),
     TruncatedLaplace(scale="0.7", radius="0.4"),
     TruncatedStaircase(scale="0.7", gamma="0.37", radius="4.3", decay="1"),

@@ -10,6 +10,7 @@ import pytest
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
 from leastnoise.noise.registry import FAMILIES, family_named
+from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from tests.laws import LAWS, label
@@ -20,6 +21,8 @@ def _edges(law: Noise) -> tuple[Fraction, ...]:
     """Where the density jumps, in units of the scale, so that quadrature can split there."""
     if isinstance(law, TruncatedLaplace):
         return (law.radius,)
+    if isinstance(law, Staircase):
+        return tuple(law.gamma + j for j in range(60))
     return law.steps.edges if isinstance(law, StepNoise) else ()
 
 

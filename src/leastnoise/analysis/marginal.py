@@ -9,6 +9,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -66,6 +67,18 @@ def _step(noise: Noise, outside: float) -> float:
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
 
 
+def _staircase(noise: Noise, outside: float) -> float:
+    """Invert the mass beyond γ + i + u, b^i (m/(γ + m)) (1 − u(1 − b)); linear below γ."""
+    if not isinstance(noise, Staircase):
+        raise TypeError(f"{noise.name} is not a staircase")
+    gamma, decay, m = float(noise.gamma), float(noise.decay), noise.mean_step
+    if outside >= m / (gamma + m):
+        return (1 - outside) * (gamma + m)
+    steps = (math.log(m / (gamma + m)) - math.log(outside)) / decay
+    whole = math.floor(steps)
+    return gamma + whole + math.expm1(-decay * (steps - whole)) / math.expm1(-decay)
+
+
 def _truncated_laplace(noise: Noise, outside: float) -> float:
     if not isinstance(noise, TruncatedLaplace):
         raise TypeError(f"{noise.name} is not truncated-laplace")
@@ -77,6 +90,7 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.LAPLACE_PRODUCT: _laplace,
     Shape.STEP: _step,
+    Shape.STAIRCASE: _staircase,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,
 }

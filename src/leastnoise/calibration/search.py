@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from leastnoise.calibration import classic, truncated_laplace, truncated_staircase, tulap
+from leastnoise.calibration import classic, staircase, truncated_laplace, truncated_staircase, tulap
 from leastnoise.calibration.request import Request
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -43,6 +44,7 @@ SEARCHES: dict[type[Noise], Search] = {
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     Laplace: _by_scale_alone(Laplace, classic.laplace),
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
+    Staircase: staircase.search,
     TruncatedLaplace: truncated_laplace.search,
     TruncatedStaircase: truncated_staircase.search,
     Tulap: tulap.search,

@@ -10,7 +10,14 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify import gaussian, laplace, spherical_laplace, step, truncated_laplace
+from leastnoise.certify import (
+    gaussian,
+    laplace,
+    spherical_laplace,
+    staircase,
+    step,
+    truncated_laplace,
+)
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
@@ -26,6 +33,7 @@ _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.LAPLACE_PRODUCT: laplace.delta_ball,
     Shape.STEP: step.delta_ball,
     Shape.SPHERICAL_LAPLACE: spherical_laplace.delta_ball,
+    Shape.STAIRCASE: staircase.delta_ball,
     Shape.TRUNCATED_LAPLACE: truncated_laplace.delta_ball,
 }
 

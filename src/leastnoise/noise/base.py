@@ -30,6 +30,7 @@ class Shape(StrEnum):
 
     GAUSSIAN = "gaussian"  # closed form in the l2 shift
     LAPLACE_PRODUCT = "laplace-product"  # closed form in the l1 shift
+    STAIRCASE = "staircase"  # infinitely many steps in closed form, decided exactly
     TRUNCATED_LAPLACE = "truncated-laplace"  # closed form, truncation and shift decided exactly
     LATTICE = "lattice"  # whole-number weights on a lattice: finite sums of whole numbers
     LATTICE_STEP = "lattice-step"  # the same, each point spread evenly over its cell

@@ -7,6 +7,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -17,6 +18,7 @@ FAMILIES: dict[str, type[Noise]] = {
         Gaussian,
         Laplace,
         SphericalLaplace,
+        Staircase,
         TruncatedLaplace,
         TruncatedStaircase,
         Tulap,

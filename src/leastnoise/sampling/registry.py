@@ -10,10 +10,18 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
-from leastnoise.sampling import gaussian, laplace, spherical_laplace, step, truncated_laplace
+from leastnoise.sampling import (
+    gaussian,
+    laplace,
+    spherical_laplace,
+    staircase,
+    step,
+    truncated_laplace,
+)
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
 
@@ -21,6 +29,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     Gaussian: gaussian.sampler,
     Laplace: laplace.sampler,
     SphericalLaplace: spherical_laplace.sampler,
+    Staircase: staircase.sampler,
     TruncatedLaplace: truncated_laplace.sampler,
     TruncatedStaircase: step.sampler,
     Tulap: step.sampler,
