@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from numbers import Real
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -47,8 +46,7 @@ _BLOCK = 1 << 14  # coordinates at a time: a block's dozen arrays stay in the se
 class ScaledIntegers:
     """The exact values numerators·2^(−bits).
 
-    `numerators` is an int64 array; what is beyond ±2^62 is cut off there. Raises InvalidArgument
-    for another dtype or for |bits| > 2048.
+    `numerators` is an int64 array. Raises InvalidArgument for another dtype or for |bits| > 2048.
     """
 
     numerators: NDArray[np.int64]
@@ -101,12 +99,10 @@ def add_noise(
         return np.ldexp(steps.astype(np.float64), exponent).reshape(shape)
 
 
-def round_sums(
-    sampler: Sampler, exponent: int, values: NDArray[np.float64] | ScaledIntegers
-) -> NDArray[np.int64]:
+def round_sums(sampler: Sampler, exponent: int, values: _Exact) -> NDArray[np.int64]:
     """Return k = round(v/2^exponent + x), flat, shape (d,): the exact core of `add_noise`."""
     split = _splitter(values, exponent)
-    size = values.numerators.size if isinstance(values, ScaledIntegers) else values.size
+    size = _flat(values).size
     steps = np.empty(size, dtype=np.int64)
     for start in range(0, size, _BLOCK):
         here = slice(start, min(start + _BLOCK, size))
@@ -124,9 +120,10 @@ class _Split:
     exact: Callable[[int], Fraction]
 
 
-def _splitter(
-    values: NDArray[np.float64] | ScaledIntegers, exponent: int
-) -> Callable[[slice], _Split]:
+def _splitter(values: _Exact, exponent: int) -> Callable[[slice], _Split]:
+    if isinstance(values, _Rationals):
+        items = values.values.reshape(-1)
+        return lambda here: _split_rationals(items[here], exponent)
     if isinstance(values, ScaledIntegers):
         numerators, shift = values.numerators.reshape(-1), exponent + values.bits
         return lambda here: _split_integers(numerators[here], shift)
@@ -200,15 +197,18 @@ def _exact_float_fraction(
 
 def _split_integers(numerators: NDArray[np.int64], shift: int) -> _Split:
     """Split numerators·2^(−shift) by integer shifts; every intermediate fits an int64."""
-    numerators = np.clip(numerators, -LARGEST_RESULT, LARGEST_RESULT)
     if shift <= 0:
         whole = _shifted_up(numerators, -shift)
         rest = np.zeros_like(whole)
     elif shift <= 62:
-        # 2^62 numerators are at most 2^61 steps, so nothing is cut off here; the sum stays < 2^63
-        whole = (numerators + (1 << (shift - 1))) >> shift
-        rest = numerators - (whole << shift)
-    else:  # |numerators| <= 2^62: all of it is fraction
+        # int64 holds up to 2^63: only with a shift of 1 can that be more than 2^61 steps
+        largest = min(LARGEST_STEPS << shift, np.iinfo(np.int64).max)
+        numerators = np.clip(numerators, -largest, largest)
+        rest = numerators & ((1 << shift) - 1)
+        up = rest >> (shift - 1)  # 1 where the fraction is a half or more
+        whole = (numerators >> shift) + up
+        rest -= up << shift
+    else:  # |numerators| <= 2^63: all of it is fraction, at most 1
         whole = np.zeros_like(numerators)
         rest = numerators
     fraction = np.ldexp(rest.astype(np.float64), -max(shift, 0))
@@ -235,8 +235,23 @@ def _clamped(steps: Fraction) -> Fraction:
     return max(Fraction(-LARGEST_STEPS), min(Fraction(LARGEST_STEPS), steps))
 
 
-def _as_exact(values: ArrayLike | ScaledIntegers) -> NDArray[np.float64] | ScaledIntegers:
-    """Return `values` as float64 or as integers, refusing types, never values."""
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Rationals:
+    """Any exact numbers, one by one: slower, and for what fits neither floats nor int64."""
+
+    values: NDArray[np.object_]
+
+
+_Exact = np.ndarray | ScaledIntegers | _Rationals
+
+
+def _as_exact(values: ArrayLike | ScaledIntegers) -> _Exact:
+    """Return `values` as the exact numbers that they are, refusing types, never values.
+
+    A list may hold numbers of several kinds, and numpy would round them to one. Which of the three
+    forms is used may depend on the values; what they stand for doesn't, so neither does the result.
+    """
     if isinstance(values, ScaledIntegers):
         return values
     try:
@@ -245,36 +260,53 @@ def _as_exact(values: ArrayLike | ScaledIntegers) -> NDArray[np.float64] | Scale
         raise InvalidArgument(
             name="values", value="a ragged sequence", expected="a flat array of numbers"
         ) from None
-    kind = array.dtype.kind
-    if kind in "iub":
-        if kind == "u":  # a uint64 may not fit; ScaledIntegers cuts off at 2^62 anyway
-            array = np.minimum(array.astype(np.uint64), np.uint64(LARGEST_RESULT))
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind in "ib" or (kind == "u" and size < 8):
         return ScaledIntegers(numerators=array.astype(np.int64), bits=0)
-    if kind == "O":  # Python numbers that numpy has no type for, like integers beyond 2^64
-        array = np.array([_nearest_float(item) for item in array.reshape(-1)]).reshape(array.shape)
-    elif kind != "f" or array.dtype.itemsize > 8:
-        raise InvalidArgument(
-            name="values",
-            value=f"an array of {array.dtype.type.__name__}",  # a text's dtype tells its length
-            expected="an array of floats of at most 64 bits, or of integers",
-        )
-    return array.astype(np.float64)
+    if kind == "f" and size <= 8:
+        items = np.asarray(values, dtype=object) if isinstance(values, (list, tuple)) else array
+        if items is array or all(isinstance(item, float) for item in items.reshape(-1)):
+            return array.astype(np.float64)
+        array, kind = items, "O"
+    if kind == "u" or (kind == "O" and not any(isinstance(item, Decimal) for item in array.flat)):
+        return _Rationals(values=array.astype(object))
+    raise InvalidArgument(
+        name="values",
+        value=f"an array of {array.dtype.type.__name__}",  # a text's dtype tells its length
+        expected="floats of at most 64 bits, whole numbers, or Fractions",
+    )
 
 
-def _nearest_float(item: object) -> float:
-    """Return a double; what isn't a number counts as NaN, so that no single item raises."""
-    if not isinstance(item, (Real, Decimal)):
-        return math.nan
-    try:
-        return float(item)
-    except OverflowError:
-        return -math.inf if item < 0 else math.inf
-    except ValueError:  # a signalling Decimal NaN
-        return math.nan
+def _steps_of(item: object, exponent: int) -> Fraction:
+    """Return item/2^exponent, cut off at ±2^61; NaN and what isn't a number count as 0."""
+    if isinstance(item, (float, np.float32, np.float16)):
+        number = float(item)  # exact: no more than 64 bits
+        if math.isnan(number):
+            return Fraction(0)
+        if math.isinf(number):
+            return Fraction(LARGEST_STEPS if number > 0 else -LARGEST_STEPS)
+        return _clamped(Fraction(number) / Fraction(2) ** exponent)
+    if isinstance(item, (int, np.integer)):
+        return _clamped(Fraction(int(item)) / Fraction(2) ** exponent)
+    return _clamped(item / Fraction(2) ** exponent) if isinstance(item, Fraction) else Fraction(0)
 
 
-def _check_shape(values: NDArray[np.float64] | ScaledIntegers, dimension: int) -> tuple[int, ...]:
-    shape = values.numerators.shape if isinstance(values, ScaledIntegers) else values.shape
+def _split_rationals(values: NDArray[np.object_], exponent: int) -> _Split:
+    steps = [_steps_of(item, exponent) for item in values]
+    whole = np.array([round(step) for step in steps], dtype=np.int64)
+    rest = [step - round(step) for step in steps]
+    fraction = np.array([float(one) for one in rest])
+    return _Split(whole=whole, fraction=fraction, exact=rest.__getitem__)
+
+
+def _flat(values: _Exact) -> NDArray[Any]:
+    if isinstance(values, ScaledIntegers):
+        return values.numerators
+    return values.values if isinstance(values, _Rationals) else values
+
+
+def _check_shape(values: _Exact, dimension: int) -> tuple[int, ...]:
+    shape = _flat(values).shape
     if shape == (dimension,) or (shape == () and dimension == 1):
         return shape
     raise InvalidArgument(
