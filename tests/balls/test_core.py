@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import threading
 from fractions import Fraction
 
+import pytest
 from flint import arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,3 +54,27 @@ def test_bessel_ratio_encloses_the_quotient() -> None:
                 quotient = x.bessel_k(nu) / x.bessel_k(nu + 1)
                 assert narrow.overlaps(quotient)
                 assert narrow.rel_accuracy_bits() > 100  # K₀, K₁ of an integer order lose 126
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_while_another_thread_proves_does_not_hang() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def prove() -> None:
+        with precision(100):
+            inside.set()
+            leave.wait(20)
+
+    thread = threading.Thread(target=prove)
+    thread.start()
+    inside.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # a hang becomes a failure
+        with precision(50):
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    leave.set()
+    thread.join()
+    assert status == 0

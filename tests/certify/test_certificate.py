@@ -96,6 +96,13 @@ MALFORMED = {
     "epsilon negative": _set("epsilon", to="-1"),
     "delta of one": _set("delta", to="1"),
     "scale NaN": _set("noise", "parameters", "scale", to="nan"),
+    "scale in more digits than a double has": _set(
+        "noise", "parameters", "scale", to="0x0.fffffffffffffffp0"
+    ),
+    "epsilon in more digits than a double has": _set("epsilon", to="0x1.00000000000000001p0"),
+    "sensitivity a little more": _set("sensitivity", "bound", to="0x1.00000000000000001p0"),
+    "digits of another script": _set("epsilon", to="\u0661"),
+    "a huge dimension": _set("dimension", to=10**4000),
     "scale zero": _set("noise", "parameters", "scale", to="0x0p+0"),
     "scale infinite": _set("noise", "parameters", "scale", to="0x1p5000"),
     "noise as text": _set("noise", to="gaussian"),
@@ -119,7 +126,7 @@ def test_dimension_up_is_rejected_where_delta_depends_on_it() -> None:
 def test_true_edits_are_accepted() -> None:
     """A weaker statement is still true: more epsilon would move delta, more delta does not."""
     Certificate.from_json(_edited("l2", _set("delta", to="2e-5"))).verify()
-    Certificate.from_json(_edited("l2", _set("grid", to="0x1p-20"))).verify()
+    Certificate.from_json(_edited("l2", _set("grid", to="0x1.0000000000000p-20"))).verify()
 
 
 def test_duplicate_fields_are_rejected() -> None:
@@ -128,7 +135,9 @@ def test_duplicate_fields_are_rejected() -> None:
         Certificate.from_json(text)
 
 
-@pytest.mark.parametrize("text", ["", "{", "not json", "[" * 100_000, "\x00"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "not json", "[" * 100_000, "\x00", '{"dimension": 1' + "0" * 5000 + "}"]
+)
 def test_what_is_not_json_is_invalid_input(text: str) -> None:
     with pytest.raises(InvalidInput, match="not JSON"):
         Certificate.from_json(text)

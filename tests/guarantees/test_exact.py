@@ -34,7 +34,9 @@ def test_reads_what_is_written(value: str | float, meant: Fraction) -> None:
 @pytest.mark.parametrize(
     "value",
     ["", "abc", "nan", "inf", float("nan"), float("inf"), "1e999", "1e-999", "1e9999999999", "1/0",
-     True, None, [1], "0x10", "1_000", "9" * 900, "1,5", Fraction(10) ** 301],
+     True, None, [1], "0x10", "1_000", "9" * 900, "1,5", Fraction(10) ** 301,
+     pytest.param(Fraction(10**700 + 1, 10**700), id="700 digits"),
+     pytest.param(10**5000, id="5000 digits"), "\u0661"],
 )  # fmt: skip
 def test_refuses_and_names_the_argument(value: object) -> None:
     with pytest.raises(InvalidArgument, match="epsilon"):

@@ -12,7 +12,7 @@ import pytest
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.errors import RandomnessError
+from leastnoise.errors import InvalidArgument, RandomnessError
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
@@ -328,7 +328,7 @@ def test_the_same_number_is_the_same_in_every_form(grid: Fraction) -> None:
 
 def test_decimals_are_refused_by_type() -> None:
     with pytest.raises(InvalidArgument, match="Fractions"):
-        add_noise(Gaussian(scale=1), TWO**-20, [Decimal("2.5")])
+        add_noise(Gaussian(scale=1), TWO**-20, [Decimal("2.5")])  # pyright: ignore[reportArgumentType]
 
 
 def test_fresh_bits_by_default_and_the_input_is_left_alone() -> None:

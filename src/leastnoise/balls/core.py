@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -10,8 +11,23 @@ from threading import RLock
 
 from flint import arb, ctx, fmpq, fmpz
 
-# python-flint keeps its precision in a process-wide context: one proof at a time.
-_LOCK = RLock()
+
+class _Turn:
+    """python-flint keeps its precision in a process-wide context: one proof at a time.
+
+    A forked child gets a lock of its own: the parent's may be held by a thread that it lacks.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork either
+            os.register_at_fork(after_in_child=self._renew)
+
+    def _renew(self) -> None:
+        self.lock = RLock()
+
+
+_TURN = _Turn()
 
 
 @contextmanager
@@ -22,7 +38,7 @@ def precision(bits: int) -> Iterator[None]:
     ...     ball(Fraction(1, 3)).rad() < ball(Fraction(1, 10**55))
     True
     """
-    with _LOCK, ctx.workprec(bits):
+    with _TURN.lock, ctx.workprec(bits):
         yield
 
 

@@ -25,7 +25,7 @@ def parse_object(text: str) -> dict[str, Any]:
         raise InvalidInput(f"The certificate is longer than {_MAX_CHARACTERS:,} characters.")
     try:
         value = json.loads(text, object_pairs_hook=_no_duplicates)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # also a whole number of thousands of digits
         raise InvalidInput("The certificate is not JSON. Is it the file you meant?") from None
     if not isinstance(value, dict):
         raise CertificateRejected("A certificate is a JSON object.")
@@ -70,8 +70,10 @@ def number(value: object, *, where: str) -> Fraction:
     """Return the number that `number_text` or `decimal_text` wrote."""
     text = typed(value, str, where=where)
     try:
-        if "0x" in text:
-            return Fraction(float.fromhex(text))
-        return exact(text, name=where)
+        value = Fraction(float.fromhex(text)) if "0x" in text else exact(text, name=where)
     except (ValueError, OverflowError) as error:  # InvalidArgument is a ValueError
         raise CertificateRejected(f"{where} is not a number: {text[:40]!r}.") from error
+    # fromhex rounds digits that a double can't hold: only a float's own spelling is exact
+    if "0x" in text and float(value).hex() != text:
+        raise CertificateRejected(f"{where} is not spelled as a float is: {text[:40]!r}.")
+    return value

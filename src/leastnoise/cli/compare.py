@@ -37,14 +37,14 @@ def command(
         # No lower bound on every possible noise is computed yet, so none is shown.
         records.print_json({"candidates": candidates, "lower_bound": None, "skipped": skipped})
         return
-    best = candidates[0][loss] if candidates else 1.0
+    best = candidates[0][loss] if candidates else 0.0
     rows = [
         (
             one["noise"]["name"],
             f"{one['scale']:.10g}",
             f"{one['mse']:.6g}",
             f"{one['mae']:.6g}",
-            f"{one[loss] / best:.3f}×",
+            f"{one[loss] / best:.4g}×" if best > 0 else "",
         )
         for one in candidates
     ]

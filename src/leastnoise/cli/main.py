@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from pathlib import Path
@@ -47,6 +48,10 @@ def _options(
 
 def main() -> NoReturn:
     """Run the command line: exit 0 done, 1 refused, 2 malformed input, 70 an internal error."""
+    # A terminal that lacks a symbol gets a "?" for it, not an error after the work is done.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except InvalidInput as error:

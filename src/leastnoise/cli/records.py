@@ -18,7 +18,7 @@ _MOST_ROWS = 50
 
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(record, indent=2) + "\n")
 
 
 def print_table(
@@ -28,14 +28,16 @@ def print_table(
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, caption=note or None, box=SIMPLE, title_justify="left")
+    # Text, since a plain str would be read as markup, and public keys may hold brackets.
+    table = Table(title=Text(title), caption=Text(note), box=SIMPLE, title_justify="left")
     rows = list(rows)
     for index, column in enumerate(columns):
         numeric = all(_is_number(row[index]) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     Console().print(table)
 
 

@@ -21,9 +21,10 @@ Exact = str | int | float | Decimal | Fraction
 # and a text like "1e999999999" can't make Python build a number of a gigabyte.
 LARGEST = Fraction(10) ** 300
 SMALLEST = 1 / LARGEST
-_MAX_CHARACTERS = 800
-_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?")
-_RATIO = re.compile(r"[+-]?\d+/\d+")
+_MAX_CHARACTERS = 1300
+_MAX_BITS = 2000  # of numerator and denominator each: their text fits the limit above
+_DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
 
 
 def exact(value: Exact, *, name: str) -> Fraction:
@@ -38,6 +39,12 @@ def exact(value: Exact, *, name: str) -> Fraction:
     Fraction(1, 10)
     """
     number = _parse(value, name=name)
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MAX_BITS:
+        raise InvalidArgument(
+            name=name,
+            value="a number of very many digits",
+            expected=f"{name} of at most 600 digits",
+        )
     if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
         raise InvalidArgument(
             name=name, value=_short(value), expected=f"1e-300 <= |{name}| <= 1e300"

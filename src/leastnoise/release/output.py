@@ -14,6 +14,7 @@ def write_file(path: Path, text: str) -> None:
 
     Raises InvalidInput if the folder doesn't exist or can't be written to.
     """
+    temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
@@ -23,5 +24,8 @@ def write_file(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except OSError as error:
-        raise InvalidInput(f"Can't write {path}: {error.strerror}.") from error
+    except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        reason = error.strerror if isinstance(error, OSError) else "it is no path"
+        raise InvalidInput(f"Can't write {path}: {reason}.") from error

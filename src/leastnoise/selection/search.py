@@ -9,7 +9,7 @@ from typing import Any
 from leastnoise import _validate
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.certify.prove import needs_norm, prove_delta
-from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
@@ -87,7 +87,7 @@ def compare(
             )
         except NotApplicable as error:
             skipped.append(Skipped(name=name, why=error.why))
-        except NotCertified as error:
+        except Refused as error:
             skipped.append(Skipped(name=name, why=str(error)))
     candidates.sort(key=lambda found: ranking.of(found.mechanism.noise))
     return Comparison(loss=ranking, candidates=tuple(candidates), skipped=tuple(skipped))

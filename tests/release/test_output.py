@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leastnoise.errors import InvalidInput
+from leastnoise.release.output import write_file
+
+
+def test_replaces_whole_files(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    write_file(path, "one")
+    write_file(path, "two")
+    assert path.read_text() == "two"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for path in (folder, tmp_path / "none" / "c.json", tmp_path / "a\0b"):
+        with pytest.raises(InvalidInput, match="Can't write"):
+            write_file(path, "text")
+    assert list(tmp_path.iterdir()) == [folder]
