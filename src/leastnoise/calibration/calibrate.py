@@ -19,6 +19,9 @@ from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.loss import Loss
 
+# Beyond this, 1 − δ has too few digits in floats.
+_LARGEST_DELTA = 1 - Fraction(1, 10**12)
+
 # If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
 # stays within the 1e-9 that is promised of the exact minimum.
 _WIDENINGS = (Fraction(0), Fraction(2, 10**12), Fraction(2, 10**11), Fraction(8, 10**10))
@@ -51,6 +54,9 @@ def calibrate_family(
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
     """
     if why := family.why_not(dimension=dimension, delta=budget.delta):
+        raise NotApplicable(family=family.name, why=why)
+    if budget.delta > _LARGEST_DELTA:
+        why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
         raise NotApplicable(family=family.name, why=why)
     shift = radius_in_norm_of(family, sensitivity, dimension=dimension)
     started = time.perf_counter()

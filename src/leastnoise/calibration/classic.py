@@ -17,6 +17,9 @@ from leastnoise.numerics.roots import IncreasingRoot
 # Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
 _ROOT = IncreasingRoot(tolerance=4e-13)
 
+# Room for the roundings of a closed form, and for δ's own enclosure to be rounded up to a float.
+_ROUNDING = 1e-14
+
 # Below this excess over ε (relative to ε) the pure guarantee is within 1e-9 of the minimum.
 _PURE = 5e-10
 
@@ -42,7 +45,8 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
     del dimension
     if budget.delta == 0:
         return 1 / budget.epsilon
-    return Fraction(1 / (float(budget.epsilon) - 2 * math.log1p(-float(budget.delta))))
+    least = 1 / (float(budget.epsilon) - 2 * math.log1p(-float(budget.delta)))
+    return Fraction(least * (1 + _ROUNDING))
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:

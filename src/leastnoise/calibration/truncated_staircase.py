@@ -17,6 +17,7 @@ from leastnoise.numerics.minima import minimise
 
 # Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
 _MARGIN = 1e-14
+_LARGEST_EPSILON = 300  # e^−ε is a normal float, with room for products of two
 _POINTS = 129  # of each half of the first look at γ; the loss has kinks where the steps change
 
 
@@ -31,6 +32,8 @@ def search(request: Request) -> TruncatedStaircase:
     )
     if decay != request.budget.epsilon or "radius" in request.fixed:
         raise Refused("A truncated staircase is searched with decay = epsilon and a free radius.")
+    if problem.epsilon > _LARGEST_EPSILON:
+        raise Refused(f"Truncated staircases are searched up to epsilon = {_LARGEST_EPSILON}.")
     if "gamma" in request.fixed:
         gamma = float(request.fixed["gamma"])
     else:
@@ -74,8 +77,11 @@ class _Problem:
     def _long(self, gamma: float) -> float:
         """R >= 1: theory/noise.md §2."""
         q, gap, twice = math.exp(-self.epsilon), -math.expm1(-self.epsilon), 2 * self.delta
-        n = math.floor(math.log((gap + twice * q) / (twice * (gamma * gap + q))) / self.epsilon)
+        ratio = math.log(gap + twice * q) - math.log(twice) - math.log(gamma * gap + q)
+        n = math.floor(ratio / self.epsilon)
         power = math.exp(-n * self.epsilon)
+        if power * gap == 0:  # below all floats: reported as a radius that is too large
+            return math.inf
         inner = q * math.expm1(-n * self.epsilon) / math.expm1(-self.epsilon)
         last = (power - twice * (gamma + inner)) / (power * (gap + twice * q))
         return gamma + n + last
@@ -98,7 +104,9 @@ class _Problem:
     def loss_at(self, gamma: float) -> float:
         """Return the loss at γ: positive sums over the uniform laws that the staircase mixes."""
         radius = self.radius(gamma)
-        if not gamma < radius <= MAX_STEPS:
+        if radius > MAX_STEPS:
+            return math.inf
+        if gamma >= radius:
             return self._uniform(radius)
         whole = math.ceil(radius - gamma)  # steps that end at γ, γ + 1, …, below R
         ends = gamma + np.arange(whole, dtype=float)

@@ -20,7 +20,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity, sensitivity_of_kind
-from leastnoise.noise.base import Noise
+from leastnoise.noise.base import Noise, Parameter, ParameterKind
 from leastnoise.noise.registry import family_named
 
 VERSION = 1
@@ -87,7 +87,7 @@ class Certificate:
             raise NotCertified(
                 interval=interval,
                 why=f"Not proved: {noise.name} noise of this scale has delta in "
-                f"[{interval.lower:.6g}, {interval.upper:.6g}] at epsilon="
+                f"[{interval.lower!r}, {interval.upper!r}] at epsilon="
                 f"{decimal_text(budget.epsilon)}, asked was {decimal_text(budget.delta)}.",
             )
         return cls(
@@ -117,7 +117,7 @@ class Certificate:
         fresh = proved.interval
         if not proved.certainly_at_most(self.budget.delta):
             raise CertificateRejected(
-                f"The noise has delta in [{fresh.lower:.6g}, {fresh.upper:.6g}] at epsilon="
+                f"The noise has delta in [{fresh.lower!r}, {fresh.upper!r}] at epsilon="
                 f"{decimal_text(self.budget.epsilon)}; the certificate claims "
                 f"{decimal_text(self.budget.delta)}."
             )
@@ -226,11 +226,15 @@ def _noise_of(fields: dict[str, Any]) -> Noise:
     return family(**values, dimension=typed(fields["dimension"], int, where="dimension"))
 
 
-def _text_of(value: Fraction | int) -> str | int:
+def _text_of(value: Parameter) -> str | int | list[int]:
+    if isinstance(value, tuple):
+        return list(value)
     return value if isinstance(value, int) else number_text(value)
 
 
-def _value_of(value: object, kind: type[Fraction] | type[int], *, where: str) -> Any:
+def _value_of(value: object, kind: ParameterKind, *, where: str) -> Any:
+    if kind is tuple:
+        return tuple(typed(one, int, where=where) for one in typed(value, list, where=where))
     return typed(value, int, where=where) if kind is int else number(value, where=where)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from leastnoise.cli import options, records
 
 
@@ -48,6 +50,7 @@ def command(
         )
         for one in candidates
     ]
-    rows += [(one.name, f"skipped: {one.why}", "", "", "") for one in found.skipped]
     title = f"ε = {epsilon}, δ = {delta}, dimension {dimension}, {norm} sensitivity {sensitivity}"
     records.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
+    for one in found.skipped:
+        typer.echo(f"  {one.name} is skipped: {one.why}")

@@ -30,6 +30,7 @@ class Shape(StrEnum):
 
     GAUSSIAN = "gaussian"  # closed form in the l2 shift
     LAPLACE_PRODUCT = "laplace-product"  # closed form in the l1 shift
+    FLIPPED_HUBER = "flipped-huber"  # closed form, where the loss crosses ε decided exactly
     STAIRCASE = "staircase"  # infinitely many steps in closed form, decided exactly
     TRUNCATED_LAPLACE = "truncated-laplace"  # closed form, truncation and shift decided exactly
     LATTICE = "lattice"  # whole-number weights on a lattice: finite sums of whole numbers
@@ -105,10 +106,10 @@ def positive_scale(scale: Exact) -> Fraction:
     """Return `scale` exactly; raises InvalidArgument unless it is positive and finite."""
     number = exact(scale, name="scale")
     if number <= 0:
-        raise InvalidArgument(name="scale", value=str(scale)[:40], expected="scale > 0")
+        raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
     if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
         raise InvalidArgument(
-            name="scale", value=str(scale)[:40], expected="1e-140 <= scale <= 1e140"
+            name="scale", value=f"{float(number):.3g}", expected="1e-140 <= scale <= 1e140"
         )
     return number
 

@@ -1,0 +1,36 @@
+"""At the edges of what a budget may be, a family calibrates or says why not; it never crashes."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.errors import NotCertified, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.registry import family_named
+
+EPSILONS = ("0", "1e-300", "1e-9", "1", "37", "300", "1000", "100000")
+DELTAS = ("0", "1e-300", "1e-100", "1e-9", "0.5", "0.999999", "0.99999999999999999999")
+DIMENSIONS = {"gaussian": (1, 7), "laplace": (1, 7), "l2": (2, 7, 10**6)}
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "l2", "truncated-staircase"])
+def test_calibrates_or_refuses(name: str) -> None:
+    for epsilon, delta in product(EPSILONS, DELTAS):
+        if epsilon == delta == "0":
+            continue
+        budget = Budget(epsilon=epsilon, delta=delta)
+        for dimension in DIMENSIONS.get(name, (1,)):
+            try:
+                found = calibrate_family(
+                    family_named(name), budget=budget, sensitivity=L2(1), dimension=dimension
+                )
+            except NotCertified as error:
+                pytest.fail(f"{epsilon} {delta} {dimension}: {error}")
+            except Refused:
+                continue
+            else:
+                assert found.certificate.delta.certainly_at_most(budget.delta)
