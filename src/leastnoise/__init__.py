@@ -36,6 +36,9 @@ if TYPE_CHECKING:
         NotCertified as NotCertified,
     )
     from leastnoise.errors import (
+        RandomnessError as RandomnessError,
+    )
+    from leastnoise.errors import (
         Refused as Refused,
     )
     from leastnoise.errors import (
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.gaussian import Gaussian as Gaussian
     from leastnoise.noise.laplace import Laplace as Laplace
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
+    from leastnoise.noise.truncated_staircase import TruncatedStaircase as TruncatedStaircase
     from leastnoise.release.mechanism import Mechanism as Mechanism
     from leastnoise.selection.comparison import Comparison as Comparison
     from leastnoise.selection.search import (
@@ -59,7 +63,11 @@ if TYPE_CHECKING:
     from leastnoise.selection.search import (
         least_noise as least_noise,
     )
+    from leastnoise.selection.search import (
+        privacy_profile as privacy_profile,
+    )
     from leastnoise.tables.release import Release as Release
+    from leastnoise.tables.verify import verify_directory as verify_directory
 
 __version__ = "0.1.0"
 
@@ -80,13 +88,18 @@ _HOME = {
     "NotApplicable": "errors",
     "NotCertified": "errors",
     "PlanCertificate": "certify.plan",
+    "RandomnessError": "errors",
     "Refused": "errors",
     "Release": "tables.release",
+    "SourceError": "errors",
     "SpecError": "errors",
     "SphericalLaplace": "noise.spherical_laplace",
+    "TruncatedStaircase": "noise.truncated_staircase",
     "calibrate": "selection.search",
     "compare": "selection.search",
     "least_noise": "selection.search",
+    "privacy_profile": "selection.search",
+    "verify_directory": "tables.verify",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from numbers import Integral
 
 from leastnoise.errors import InvalidArgument
 
@@ -12,25 +13,26 @@ MAX_DIMENSION = 10**8
 
 def dimension(value: object) -> int:
     """Return `value` if it is a possible number of coordinates."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_DIMENSION:
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else 0
+    if not 1 <= whole <= MAX_DIMENSION:
         raise InvalidArgument(
             name="dimension",
             value=value,
             expected=f"a whole dimension from 1 to {MAX_DIMENSION:,}",
             hint="It is the number of coordinates that are released together.",
         )
-    return value
+    return whole
 
 
 def one_of(value: str, allowed: Sequence[str], *, name: str) -> str:
     """Return `value` if it is among `allowed`; otherwise name the nearest."""
-    if value in allowed:
+    if isinstance(value, str) and value in allowed:
         return value
     raise InvalidArgument(
         name=name,
         value=value,
         expected=f"{name} to be one of {', '.join(allowed)}",
-        hint=nearest(value, allowed),
+        hint=nearest(str(value), allowed),
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -59,6 +60,12 @@ def test_round_trip_and_verify(name: str) -> None:
     assert read == certificate
     assert not read.proved
     assert read.verify() == certificate.delta
+
+
+def test_a_stored_certificate_counts_as_unproved() -> None:
+    certificate = _certificate("l2")
+    assert certificate.proved
+    assert not pickle.loads(pickle.dumps(certificate)).proved
 
 
 FALSE_STATEMENTS = {

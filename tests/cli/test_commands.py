@@ -124,6 +124,8 @@ def test_tables_for_people() -> None:
         ((), "--epsilon"),
         (("--epsilon", "1", "--dimension", "many"), "dimension"),
         (("--epsilon", "1", "--dimensions", "2"), "--dimension"),
+        (("--epsilon", "1", "--compositions", "0"), "compositions >= 1"),
+        (("--epsilon", "1", "--sampling-rate", "2"), "sampling-rate <= 1"),
     ],
 )
 @pytest.mark.parametrize("command", ["calibrate", "compare"])
@@ -148,6 +150,13 @@ def test_the_impossible_is_refused_with_exit_1() -> None:
     done = run("calibrate", "--noise", "gaussian", "--epsilon", "1", "--json")
     assert (done.returncode, done.stdout) == (1, "")
     assert "delta=0" in done.stderr
+
+
+@pytest.mark.parametrize("option", [("--compositions", "2"), ("--sampling-rate", "0.5")])
+def test_what_has_no_proof_yet_is_refused(option: tuple[str, str]) -> None:
+    done = run("compare", "--epsilon", "1", "--delta", "1e-5", *option, "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "one release" in done.stderr
 
 
 def test_help_and_version() -> None:

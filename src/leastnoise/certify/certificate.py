@@ -94,6 +94,10 @@ class Certificate:
             budget=budget, noise=noise, sensitivity=sensitivity, delta=interval
         ).marked_proved()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle all but `proved`: what was stored has to verify again."""
+        return self.__dict__ | {"proved": False}
+
     def marked_proved(self) -> Self:
         """Note that this very object was proved just now; for `prove` and `on_grid` alone."""
         object.__setattr__(self, "proved", True)

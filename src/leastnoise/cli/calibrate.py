@@ -10,7 +10,7 @@ import typer
 from leastnoise.cli import options, records
 
 
-def command(  # noqa: PLR0913  (one parameter an option)
+def command(
     *,
     noise: options.NoiseName,
     epsilon: options.Epsilon,
@@ -19,6 +19,8 @@ def command(  # noqa: PLR0913  (one parameter an option)
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
     loss: options.Loss = "mse",
+    compositions: options.Compositions = 1,
+    sampling_rate: options.SamplingRate = "1",
     param: options.Parameters = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
@@ -33,6 +35,7 @@ def command(  # noqa: PLR0913  (one parameter an option)
     from leastnoise.release.output import write_file
     from leastnoise.selection.search import candidate
 
+    options.one_full_release(compositions, sampling_rate)
     found = candidate(
         noise,
         budget=Budget(epsilon=epsilon, delta=delta),

@@ -15,6 +15,8 @@ def command(
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
     loss: options.Loss = "mse",
+    compositions: options.Compositions = 1,
+    sampling_rate: options.SamplingRate = "1",
     as_json: options.AsJson = False,
 ) -> None:
     """Rank every noise family for a query.
@@ -23,6 +25,7 @@ def command(
     """
     from leastnoise.selection.search import compare
 
+    options.one_full_release(compositions, sampling_rate)
     found = compare(
         epsilon=epsilon,
         delta=delta,

@@ -15,8 +15,8 @@ SPEC = """\
 version = 1
 
 [data]
-source = "{source}"
-types = {{ zper = "int", plan = "int", mdvis = "int", totadm = "int" }}
+source = "randhie.csv"
+types = { zper = "int", plan = "int", mdvis = "int", totadm = "int" }
 
 [privacy]
 unit = "zper"              # a person, with all of her years
@@ -34,15 +34,15 @@ bounds = [0, 20]
 name = "visits_by_plan"
 weight = 3
 statistics = ["count", "mean(mdvis)"]
-group_by = {{ plan = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19] }}
+group_by = { plan = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19] }
 
 [[query]]
 name = "admissions"
 weight = 1
-histogram = {{ column = "totadm", edges = [0, 1, 2, 3, 4, 9] }}
+histogram = { column = "totadm", edges = [0, 1, 2, 3, 4, 9] }
 
 [output]
-path = "{path}"
+path = "out"
 format = "csv"
 """
 
@@ -60,8 +60,11 @@ def command(
     from leastnoise.tables.release import Release
     from leastnoise.tables.verify import verify_directory
 
-    text = SPEC.format(source=_rand_health_insurance().as_posix(), path=directory.name)
-    release = Release(**tomllib.loads(text), folder=directory.parent)
+    source = _rand_health_insurance()
+    spec = tomllib.loads(SPEC)
+    spec["data"]["source"] = str(source)
+    spec["output"]["path"] = str(directory.absolute())
+    release = Release(**spec)
     typer.echo(
         "The RAND Health Insurance Experiment: 5,912 persons, up to five years each, 18 insurance\n"
         "plans. The budget ε = 1, δ = 1e-6 protects a person with all of her years.\n\n"
@@ -71,7 +74,7 @@ def command(
     with records.stages() as tell:
         released = release.run(progress=tell)
     typer.echo("The released tables. The truth is shown beside only because these data are public:")
-    truths = _true_values(_rand_health_insurance())
+    truths = _true_values(source)
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])
     verified = verify_directory(directory)

@@ -25,6 +25,12 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the family; repeatable."),
 ]
+Compositions = Annotated[
+    int, typer.Option("--compositions", help="How often it will be released; only 1 is proved yet.")
+]
+SamplingRate = Annotated[
+    str, typer.Option("--sampling-rate", help="Poisson sampling rate; only 1 is proved yet.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -37,6 +43,22 @@ def parameters_from(texts: list[str] | None) -> dict[str, str]:
         if not (name and separator and value):
             raise InvalidArgument(name="--param", value=name, expected="NAME=VALUE")
     return {name: value for name, _, value in pairs}
+
+
+def one_full_release(compositions: int, sampling_rate: str) -> None:
+    """Refuse what this version has no proof for: several releases, and subsampling."""
+    from leastnoise.errors import InvalidArgument, Refused
+    from leastnoise.guarantees.exact import exact
+
+    rate = exact(sampling_rate, name="sampling-rate")
+    if compositions < 1:
+        raise InvalidArgument(name="compositions", value=compositions, expected="compositions >= 1")
+    if not 0 < rate <= 1:
+        raise InvalidArgument(
+            name="sampling-rate", value=sampling_rate, expected="0 < sampling-rate <= 1"
+        )
+    if (compositions, rate) != (1, 1):
+        raise Refused("This version proves one release at a time, without subsampling.")
 
 
 def sensitivity_from(norm: str, bound: str) -> Sensitivity:

@@ -18,11 +18,13 @@ def command(
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
     param: options.Parameters = None,
+    compositions: options.Compositions = 1,
     as_json: options.AsJson = False,
 ) -> None:
     """Enclose δ(ε) of a noise of known scale."""
     from leastnoise.selection.search import privacy_profile
 
+    options.one_full_release(compositions, "1")
     intervals = privacy_profile(
         noise,
         scale=scale,

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -84,16 +85,19 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
     """
     columns = {name: list(map(_short, values)) for name, values in table.columns.items()}
     shown: list[tuple[str, list[str]]] = []
+    parts = ("_std", "_low", "_high")
+    found = {name for name in columns if all(f"{name}{part}" in columns for part in parts)}
+    hidden_columns = {f"{name}{part}" for name in found for part in parts}
     statistics = 0
     for name, values in columns.items():
-        if f"{name}_low" in columns:
+        if name in found:
             shown.append((name, values))
             ends = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
             shown.append(("95 %", [f"{low} to {high}" for low, high in ends]))
             if truth:
                 shown.append(("truth", [row[statistics] for row in truth]))
             statistics += 1
-        elif not name.endswith(("_std", "_low", "_high")):
+        elif name not in hidden_columns:
             shown.append((name, values))
     rows = list(zip(*(values for _, values in shown), strict=True))
     hidden = len(rows) - _MOST_ROWS
@@ -122,7 +126,7 @@ def calibrated_record(
     mechanism = found.mechanism
     certificate = mechanism.certificate
     parameters = {
-        name: value if isinstance(value, int) else float(value)
+        name: float(value) if isinstance(value, Fraction) else value
         for name, value in mechanism.noise.parameters.items()
     }
     return {
