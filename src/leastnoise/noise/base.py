@@ -49,7 +49,8 @@ class Noise(ABC):
 
     `scale` multiplies the noise. It is exact: a str or a float is the decimal that it prints.
     `norm` names the ball of shifts against which the law is private. `parameter_kinds` names what
-    the constructor takes beside scale and dimension, and whether each is a Fraction, an int or a tuple of ints.
+    the constructor takes beside scale and dimension, and whether each is a Fraction, an int or a
+    tuple of ints.
     """
 
     name: ClassVar[str]
@@ -121,4 +122,4 @@ def whole_dimension(
     if not least <= _validate.dimension(dimension) <= most:
         bounds = f"dimension <= {most}" if dimension > most else f"dimension >= {least}"
         raise InvalidArgument(name="dimension", value=dimension, expected=f"{bounds} for {family}")
-    return dimension
+    return int(dimension)
