@@ -61,7 +61,10 @@ HEADER = b"who,plan,x,n,ok\n"
         (b"1,a\xff\xfe,8,8,true\n2,b,8,8,true\n", [0, 0, 0, 0, 1, 1, 1, 1]),  # not UTF-8
         (b"1,a\x00,8,8,true\n2,b,8,8,true\n", [0, 0, 0, 0, 1, 1, 1, 1]),
         (b'1,"a",8,"8",true\r\n2,"b","8",8,true', [1, 1, 1, 1, 1, 1, 1, 1]),
-        (b'1,a,8,8,true\n2,"b,8,8,true\n3,b,8,8,true\n', [1, 1, 1, 1, 0, 0, 0, 0]),  # open quote
+        (b'1,a,8,8,true\n2,"b,8,8,true\n3,b,8,8,true\n', [1] * 8),  # open quote
+        (b'1,a,8,8,"oops\n' + b"2,b,8,8,true\n" * 9, [1, 1, 1, 0, 9, 9, 9, 9]),
+        (b"1,a,8,8,true\r2,b,8,8,true\r\n\r", [1] * 8),
+        (b"1,a,8\x1f,8,true\n2,b,8,8,true\n", [1, 1, 0, 0, 1, 1, 1, 1]),  # the reader's delimiter
         (b"1,a,8,8,true\n2," + b"y" * 3_000_000 + b",8,8,true\n", [1, 1, 1, 1, 0, 0, 0, 0]),
         (b'1,"a\nb",8,8,true\n2,b,8,8,true\n', [0, 0, 0, 0, 1, 1, 1, 1]),
     ],
@@ -71,9 +74,10 @@ def test_no_data_in_a_csv_is_an_error(tmp_path: Path, lines: bytes, expected: li
     assert counts(tmp_path) == expected
 
 
-def test_a_large_csv_is_read_in_full_with_lines_in_quotes(tmp_path: Path) -> None:
-    # Larger than the scanner's buffers, with a line break in quotes on every other line.
-    lines = [f'{i},a,8,8,true\n{i},"b\n",8,8,true\n'.encode() for i in range(200_000)]
+def test_a_large_csv_is_read_in_full(tmp_path: Path) -> None:
+    # Larger than the scanner's buffers, with quotes that don't close.
+    padding = b"z" * 200
+    lines = [f'{i},a,8,8,true,"{i},b",8,\n'.encode() + padding + b"\n" for i in range(200_000)]
     (tmp_path / "rows.csv").write_bytes(HEADER + b"".join(lines))
     assert counts(tmp_path) == [200_000] * 4 + [0] * 4
 

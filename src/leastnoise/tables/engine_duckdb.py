@@ -1,25 +1,26 @@
 """CSV and Parquet on embedded DuckDB, as typed lazy frames.
 
-A CSV is read as text: no dialect and no type is sniffed, since what a sniffer decides depends on
-the rows. A line that can't be read counts as missing values or is dropped; none raises.
+A CSV is read as lines of text (`csv_lines`): no dialect and no type is sniffed, since what a
+sniffer decides depends on the rows. What can't be read counts as a missing value, or is dropped
+with its line; nothing raises.
 """
 
 from __future__ import annotations
 
-import csv
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
+from leastnoise.tables import csv_lines
 from leastnoise.tables.engine import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from leastnoise.tables.spec import ColumnType, Key
 
@@ -36,13 +37,6 @@ _PARQUET_TYPES: dict[str, ColumnType] = {
     **dict.fromkeys(("VARCHAR", "ENUM", "UUID", "DATE"), "text"),
     "BOOLEAN": "bool",
 }
-# Scanned in one thread: in parallel, each thread guesses where a line begins, which quotes in the
-# data can mislead. ignore_errors drops lines that aren't UTF-8 or longer than a line may be.
-_READ_CSV = (
-    "read_csv(?, header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"', "
-    "columns = {columns}, ignore_errors = true, null_padding = true, strict_mode = false, "
-    "allow_quoted_nulls = false, parallel = false, max_line_size = 2097152)"
-)
 _READ_PARQUET = "read_parquet(?, hive_partitioning = false)"
 _MEMORY = "1200MB"
 _WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap as 1.0
@@ -67,10 +61,11 @@ def opened(
             config["threads"] = threads
         connection = duckdb.connect(config=config)
         try:
-            yield DuckDB(connection, path, columns)
+            readable = csv_lines.cleaned(path, Path(spill)) if _is_csv(path) else path
+            yield DuckDB(connection, readable, columns)
         except duckdb.OutOfMemoryException:
             raise SourceError(f"{path.name} needs more memory or temporary disk space.") from None
-        except duckdb.Error:
+        except (duckdb.Error, OSError):
             # DuckDB's messages quote the values that they complain about.
             raise SourceError(f"{path.name} can't be read: it may be damaged.") from None
         finally:
@@ -91,19 +86,8 @@ def _is_csv(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
 
-def _csv_names(path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            names = next(csv.reader(lines), [])
-    except (OSError, csv.Error):
-        raise SourceError(f"The header of {path.name} can't be read.") from None
-    if not names:
-        raise SourceError(f"{path.name} has no header line.")
-    return names
-
-
 def _csv_header(path: Path) -> dict[str, ColumnType | None]:
-    names = _csv_names(path)
+    names = csv_lines.header(path)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SourceError(f"The header of {path.name} names {twice[0]!r} more than once.")
@@ -161,17 +145,17 @@ class DuckDB(Engine):
         """Return the file's rows with each column cast to its type; what doesn't cast is NULL."""
         held: Mapping[str, ColumnType | None]
         if _is_csv(path):
-            # Positions, and not names, so that no header can clash with anything.
-            names = {name: f"c{index}" for index, name in enumerate(_csv_names(path))}
-            listed = ", ".join(f"'{inner}': 'VARCHAR'" for inner in names.values())
-            reader = _READ_CSV.replace("{columns}", f"{{{listed}}}")
-            held = dict.fromkeys(names, "text")
+            header = csv_lines.header(path)
+            held = dict.fromkeys(header, "text")
+            fields = ", ".join(
+                f"{csv_lines.field_sql(header.index(name))} AS {_quoted(name)}" for name in columns
+            )
+            reader = f"(SELECT {fields or '0'} FROM ({csv_lines.FIELDS_SQL}))"  # noqa: S608  # positions alone
         else:
-            names = {name: name for name in columns}
-            reader = _READ_PARQUET
             held = _parquet_types(path)
+            reader = _READ_PARQUET
         casts = [
-            f"{_cast(_quoted(names[name]), held[name], kind)} AS {_quoted(name)}"
+            f"{_cast(_quoted(name), held[name], kind)} AS {_quoted(name)}"
             for name, kind in columns.items()
         ]
         # A block that only counts rows uses no column.

@@ -1,0 +1,152 @@
+"""Lines: each is split by itself, and no bytes in one change what another holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from leastnoise.errors import SourceError
+from leastnoise.tables import csv_lines
+from tests.tables.test_source import HEADER, counts, raw_spec
+
+PIECES = [
+    b'"',
+    b'"',
+    b",",
+    b",",
+    b'""',
+    b"a",
+    b"8",
+    b"true",
+    b"\\",
+    b"\x00",
+    b"\x1f",
+    b"\xff",
+    b"#",
+]
+PIECES += [
+    b"\xc3\xa9",
+    b"\xe2\x82",
+    b"\xef\xbb\xbf",
+    b" ",
+    b"'",
+    b"\t",
+    "\u0301".encode(),
+    b"99,a,8,8",
+]
+ANY_LINE = st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join)
+LONG = b"9" * (csv_lines.MAX_LINE + 7)
+
+
+def by_sql(path: Path, *, width: int) -> list[list[str | None]]:
+    fields = ", ".join(csv_lines.field_sql(index) for index in range(width))
+    with duckdb.connect() as connection:
+        found = connection.sql(f"SELECT {fields} FROM ({csv_lines.FIELDS_SQL})", params=[str(path)])
+        return [list(row) for row in found.fetchall()]
+
+
+@example(lines=[b'1,"oops', b'2"', b'a,"b""c",""', b'"', b'"",', b'"a"b"', b'"\xcc\x81a"'])
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(lines=st.lists(ANY_LINE, max_size=8))
+def test_the_query_splits_as_python_does(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    folder = tmp_path_factory.mktemp("lines")
+    path = folder / "rows.csv"
+    path.write_bytes(b"h\n" + b"\n".join(lines))
+    found = by_sql(csv_lines.cleaned(path, folder), width=4)
+    # what follows the reader's own delimiter is not part of the line, nor of the bytes above
+    good = [line.split(b"\x1f")[0] for line in lines if _is_text(line)]
+    expected = [csv_lines.split(line.decode()) for line in good if line]
+    padded = [[field or None for field in (*fields, "", "", "", "")[:4]] for fields in expected]
+    assert sorted(map(repr, _no_blanks(found))) == sorted(map(repr, padded))
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _no_blanks(rows: list[list[str | None]]) -> list[list[str | None]]:
+    return [[field or None for field in row] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b'"', b'99,a,8,8,"oops', b"\xff", b"99,a,8,8,true\xff", LONG, LONG * 40, b'"' * 99],
+)
+@pytest.mark.parametrize("place", [1, 60_000])
+def test_the_neighbours_of_a_bad_line_survive(tmp_path: Path, line: bytes, place: int) -> None:
+    rows = [b"%d,b,8,8,true" % index for index in range(60_000)]
+    rows.insert(place, line)
+    (tmp_path / "rows.csv").write_bytes(HEADER + b"\n".join(rows))
+    assert counts(tmp_path)[4:] == [60_000] * 4
+
+
+ROWS = [b"1,a,8,8,true", b'2,"a",4,8,false', b"3,b,8,,true", b"", b'4,b,"1', b'"5",a,8,"8",t']
+
+
+@example(line=b'5,a,8,"oops', place=0, by_row=True, breaks=b"\n", times=1)
+@example(line=b'a,8,8,true,"', place=1, by_row=False, breaks=b"\r\n", times=40)
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    line=ANY_LINE,
+    place=st.integers(0, len(ROWS)),
+    by_row=st.booleans(),
+    breaks=st.sampled_from([b"\n", b"\r\n", b"\r"]),
+    times=st.sampled_from([1, 2, 40]),
+)
+def test_no_line_moves_the_query_by_more_than_the_certified_sensitivity(
+    tmp_path_factory: pytest.TempPathFactory,
+    *,
+    line: bytes,
+    place: int,
+    by_row: bool,
+    breaks: bytes,
+    times: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("lines")
+    raw = raw_spec(contribution={"l2": "1.5"})
+    if by_row:
+        raw = raw_spec(privacy={"unit": "row", "epsilon": 1, "delta": "1e-6"}, contribution=None)
+    # One line of any bytes where lines are units; else any number of lines of one new person.
+    added = [line] if by_row else [b"99," + line] * times
+    vectors: list[list[float]] = []
+    for rows in (ROWS, [*ROWS[:place], *added, *ROWS[place:]]):
+        (folder / "rows.csv").write_bytes(HEADER + breaks.join(rows) + breaks)
+        vectors.append(counts(folder, raw))
+    moved = [a - b for a, b in zip(*vectors, strict=True)]  # exact: multiples of 2^−22
+    limit = 4 if by_row else 1.5**2  # a row has 4 statistics in [−1, 1]
+    assert sum(value * value for value in moved) <= limit
+
+
+def test_cleaning_copies_only_what_it_must_and_drops_lines_alone(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    good = b"\xef\xbb\xbfa,b\r\n" + b"1,2\n" * 300_000 + b"3,\xc3\xa9"
+    path.write_bytes(good)
+    assert csv_lines.cleaned(path, tmp_path) == path
+    for bad in (b"\xff", LONG, LONG * 3, b"a" * (csv_lines.MAX_LINE - 1) + b"\xe9"):
+        for at in (good.index(b"\n") + 1, 2**19 - 2, 2**20 + 5, len(good) - 4):
+            place = good.index(b"\n", at - 1) + 1  # the start of a line
+            path.write_bytes(good[:place] + bad + b"\n" + good[place:])
+            assert csv_lines.cleaned(path, tmp_path).read_bytes() == good
+        path.write_bytes(good + b"\n" + bad)
+        assert csv_lines.cleaned(path, tmp_path).read_bytes() == good + b"\n"
+
+
+def test_headers(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    for ending in (b"\n", b"\r\n", b"\r", b""):
+        path.write_bytes(b'\xef\xbb\xbf"a ""x"",",b, c' + ending)
+        assert csv_lines.header(path) == ['a "x",', "b", " c"]
+    for bad in (b"\na,b\n", b"a,\xff\n", b"a" * (csv_lines.MAX_LINE + 1)):
+        path.write_bytes(bad)
+        with pytest.raises(SourceError):
+            csv_lines.header(path)
