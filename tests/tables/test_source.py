@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
@@ -51,7 +54,7 @@ HEADER = b"who,plan,x,n,ok\n"
         (b"", [0] * 8),
         (b"1,a,abc,abc,abc\n", [1, 0, 0, 0, 0, 0, 0, 0]),  # text in number columns
         (b"1,a,,,\n", [1, 0, 0, 0, 0, 0, 0, 0]),
-        (b"1,a,1e999,99999999999999999999999,1\n", [1, 0, 0, 1, 0, 0, 0, 0]),
+        (b"1,a,1e999,99999999999999999999999,1\n", [1, 0, 1, 1, 0, 0, 0, 0]),
         (b"1,a,nan,1e400,t\n1,a,-inf,-5,f\n", [2, 0, 0, 1, 0, 0, 0, 0]),
         (b"1,a\n2\n3,b,8,8,true,extra,more\n\n", [1, 0, 0, 0, 1, 1, 1, 1]),  # ragged lines
         (b"1.5,a,8,8,true\n1e3,a,8,8,true\n0x1,a,8,8,true\n", [0] * 8),  # not a whole number
@@ -132,6 +135,76 @@ def test_numbers_that_are_not_whole_are_nobody(tmp_path: Path) -> None:
     frame = pd.DataFrame({"who": [1.0, 1.4, 2, float("nan"), 1e300], "plan": "a", "x": 8.0})
     frame.assign(n=8, ok=True).to_parquet(tmp_path / "rows.parquet")
     assert counts(tmp_path, raw_spec("rows.parquet"))[:4] == [2, 2, 2, 2]
+
+
+def test_a_float_in_the_file_is_no_person_whatever_is_declared(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"who": [0.0, -0.0], "plan": "a", "x": 8.0, "n": 8, "ok": True})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    types = {**TYPES, "who": "text"}
+    with pytest.raises(SpecError, match=r"privacy.unit: .* float column 'who'"):
+        counts(tmp_path, raw_spec(data={"source": "rows.parquet", "types": types}))
+    raw = raw_spec("rows.parquet", contribution={"l2": 1})
+    assert counts(tmp_path, raw)[:4] == pytest.approx([0.5] * 4)  # one person, and clipped as one
+
+
+def test_names_that_differ_in_capitals_are_two_columns(tmp_path: Path) -> None:
+    # c0 is what another column is called inside.
+    rows = b"X,c0,who,plan,x,n,ok,N\n1,1,1,a,8,8,true,3\n"
+    (tmp_path / "rows.csv").write_bytes(rows)
+    assert counts(tmp_path) == [1, 1, 1, 1, 0, 0, 0, 0]
+    frame = pd.read_csv(tmp_path / "rows.csv")
+    frame.insert(3, "pair", [{"x": 2.0, "deep": {"y": 3.0}}])  # inner names are no columns
+    frame.to_parquet(tmp_path / "rows.parquet")
+    assert counts(tmp_path, raw_spec("rows.parquet")) == [1, 1, 1, 1, 0, 0, 0, 0]
+    more = {**raw_spec()["columns"], "x_1": {"bounds": [0, 1]}}  # what DuckDB would call x
+    with pytest.raises(SpecError, match="no column 'x_1'"):
+        counts(tmp_path, raw_spec("rows.parquet", columns=more))
+
+
+LARGE = [2**63, 2**63 + 1, 2**64 - 1, 2**64 - 2]
+
+
+@pytest.mark.parametrize("kind", ["rows.csv", "rows.parquet"])
+def test_numbers_past_64_bits_are_persons_and_are_clamped(tmp_path: Path, kind: str) -> None:
+    frame = pd.DataFrame({"who": LARGE, "plan": "a", "x": LARGE, "n": LARGE, "ok": True})
+    frame = frame.astype({"who": "uint64", "x": "uint64", "n": "uint64"})
+    if kind == "rows.csv":
+        frame.to_csv(tmp_path / kind, index=False)
+    else:
+        frame.to_parquet(tmp_path / kind)
+    # a clip of one row: persons that were taken for one would lose all but one row
+    found = counts(tmp_path, raw_spec(kind, contribution={"max_rows": 1}))
+    assert found == [4, 4, 4, 4, 0, 0, 0, 0]
+
+
+def test_decimals_are_persons_and_are_clamped(tmp_path: Path) -> None:
+    large = 10**30
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT {large}::DECIMAL(38, 0) + i AS who, 'a' AS plan, true AS ok, "
+            f"{large}::DECIMAL(38, 2) AS x, {large}::DECIMAL(38, 2) AS n FROM range(3) t(i)) "
+            f"TO '{tmp_path}/rows.parquet' (FORMAT parquet)"
+        )
+    raw = raw_spec("rows.parquet", contribution={"max_rows": 1})
+    assert counts(tmp_path, raw) == [3, 3, 3, 3, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_texts_that_are_not_utf8_are_missing(tmp_path: Path, dictionary: bool) -> None:
+    texts = [b"1", b"2\xff", b"2\xfe", b"2?", b"2", b"\xc3", b"?", b""]
+    keys = [b"a", b"b", b"b", b"b", b"b", b"b", b"b", b"a\xff"]
+    table = pa.table({"who": _text(texts), "plan": _text(keys)})
+    for name, value in (("x", 8.0), ("n", 8), ("ok", True)):
+        table = table.append_column(name, pa.array([value] * len(texts)))
+    pq.write_table(table, tmp_path / "rows.parquet", use_dictionary=dictionary)
+    raw = raw_spec("rows.parquet", data={"source": "rows.parquet"}, contribution={"max_rows": 1})
+    assert counts(tmp_path, raw) == [1, 1, 1, 1, 3, 3, 3, 3]
+
+
+def _text(values: list[bytes]) -> Any:
+    """An Arrow array of text that nobody checked, as a file may hold."""
+    plain = pa.array(values, type=pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(values), plain.buffers())
 
 
 def test_files_that_can_not_be_read(tmp_path: Path) -> None:

@@ -61,16 +61,21 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     the clip, and many persons' in truth. NULL keys and keys that aren't public match no cell.
     """
     frame = engine.frame
-    columns = {f"key{index}": nw.col(key.column) for index, key in enumerate(layout.keys)}
+    columns = {
+        f"key{index}": nw.col(engine.column(key.column, "k"))
+        for index, key in enumerate(layout.keys)
+    }
     if not layout.by_row:
-        columns[_UNIT] = nw.col(spec.privacy.unit)
-        frame = frame.filter(~nw.col(spec.privacy.unit).is_null())
+        columns[_UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~columns[_UNIT].is_null())
     if layout.bins:
         column = layout.bins.column
-        columns["bin"] = _bin(_finite(spec, column), [float(edge) for edge in layout.bins.edges])
+        columns["bin"] = _bin(
+            _finite(engine, spec, column), [float(edge) for edge in layout.bins.edges]
+        )
     for index, component in enumerate(layout.components):
         if component.kind == "value":
-            columns[f"x{index}"] = _fixed_point(spec, component, bits=layout.bits)
+            columns[f"x{index}"] = _fixed_point(engine, spec, component, bits=layout.bits)
     # narwhals needs a column, and a block may need none but the rows themselves
     frame = frame.select(**columns, all=nw.lit(0))
     if layout.bins:
@@ -85,16 +90,16 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     return frame.with_columns(cell.alias(_CELL))
 
 
-def _finite(spec: Spec, column: str) -> nw.Expr:
+def _finite(engine: Engine, spec: Spec, column: str) -> nw.Expr:
     """Return the column as float64, what is not finite replaced by `missing`, or NULL."""
     declared = spec.columns.get(column)
     missing = declared.missing if declared else None
-    value = nw.col(column).cast(nw.Float64)
+    value = nw.col(engine.column(column, "v")).cast(nw.Float64)
     other = nw.lit(None, nw.Float64) if missing is None else nw.lit(float(missing), nw.Float64)
     return nw.when(value.is_finite()).then(value).otherwise(other)
 
 
-def _fixed_point(spec: Spec, component: Component, *, bits: int) -> nw.Expr:
+def _fixed_point(engine: Engine, spec: Spec, component: Component, *, bits: int) -> nw.Expr:
     """Return ⌊(x − centre)·2^bits/radius + ½⌋ with x clamped to its bounds; at most 2^bits.
 
     One float64 constant and three operations that IEEE 754 rounds alike everywhere. The last clamp
@@ -104,7 +109,7 @@ def _fixed_point(spec: Spec, component: Component, *, bits: int) -> nw.Expr:
     if bounds is None:
         raise KeyError(component.column)  # the checks of the spec come first
     low, high = float(bounds[0]), float(bounds[1])
-    value = _finite(spec, component.column).fill_null(0.0).clip(low, high)
+    value = _finite(engine, spec, component.column).fill_null(0.0).clip(low, high)
     if component.centre:
         value = value - float(component.centre)
     factor = float(Fraction(2**bits) / component.radius)

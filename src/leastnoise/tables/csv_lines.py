@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import SourceError
+from leastnoise.tables.casts import Held, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,22 +27,28 @@ _PIECE = re.compile(rb"[^\r\n]*[\r\n]|[^\r\n]+")
 
 # Each line is one field to DuckDB's reader: quote and escape are off, and the delimiter is a
 # control character. Where it stands nevertheless, the rest of that line is ignored.
-LINES_SQL = (
-    "read_csv(?, header = false, skip = 1, auto_detect = false, delim = '\x1f', quote = '', "
+_LINES_SQL = (
+    "read_csv($path, header = false, skip = 1, auto_detect = false, delim = '\x1f', quote = '', "
     "escape = '', new_line = '\\n', columns = {'line': 'VARCHAR'}, ignore_errors = true, "
     f"null_padding = true, strict_mode = false, max_line_size = {2 * MAX_LINE})"
 )
 # "\r\n" ends a line and then an empty one, which is none; it splits faster without quotes.
 _QUOTED = f"regexp_extract_all(line || ',', '{_FIELD}', 1)"
-FIELDS_SQL = (
+_FIELDS_SQL = (
     f"SELECT CASE WHEN contains(line, '\"') THEN {_QUOTED} "  # noqa: S608  # constants alone
-    f"ELSE string_split(line, ',') END AS fields FROM {LINES_SQL} WHERE line <> ''"
+    f"ELSE string_split(line, ',') END AS fields FROM {_LINES_SQL} WHERE line <> ''"
 )
 
 
-def field_sql(index: int) -> str:
-    """Return SQL for the field at `index` of `fields`, without its quotes; NULL if empty."""
-    field = f"fields[{index + 1}]"
+def rows(path: Path) -> Rows:
+    """Return the rows of the file, every column text, without its quotes; NULL if empty."""
+    held = {name: Held(sql=f"c{place}", kind="VARCHAR") for place, name in enumerate(header(path))}
+    listed = ", ".join(f"{_unquoted_sql(place)} AS c{place}" for place in range(len(held)))
+    return Rows(sql=f"(SELECT {listed} FROM ({_FIELDS_SQL}))", columns=held)  # noqa: S608
+
+
+def _unquoted_sql(place: int) -> str:
+    field = f"fields[{place + 1}]"
     return (
         f"CASE WHEN {field} LIKE '\"%\"' "
         f"THEN replace(substring({field}, 2, length({field}) - 2), '\"\"', '\"') "

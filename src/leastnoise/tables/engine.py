@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     import narwhals as nw
 
+    from leastnoise.tables.casts import Use
     from leastnoise.tables.spec import Key
 
 
@@ -19,7 +20,11 @@ class Engine(ABC):
     @property
     @abstractmethod
     def frame(self) -> nw.LazyFrame[Any]:
-        """The typed rows: a column of each that the spec uses, unreadable values NULL."""
+        """The typed rows; columns are called as `column` says, and unreadable values are NULL."""
+
+    @abstractmethod
+    def column(self, name: str, use: Use) -> str:
+        """Return what the frame calls the column `name` of the file where it has this use."""
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

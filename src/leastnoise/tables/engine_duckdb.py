@@ -16,30 +16,17 @@ import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import csv_lines
+from leastnoise.tables import csv_lines, parquet_rows
+from leastnoise.tables.casts import by_use
 from leastnoise.tables.engine import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from leastnoise.tables.casts import Use
     from leastnoise.tables.spec import ColumnType, Key
 
-_SQL_TYPES: dict[str, str] = {
-    "int": "BIGINT",
-    "float": "DOUBLE",
-    "text": "VARCHAR",
-    "bool": "BOOLEAN",
-}
-_PARQUET_TYPES: dict[str, ColumnType] = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), "int"),
-    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), "int"),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "float"),
-    **dict.fromkeys(("VARCHAR", "ENUM", "UUID", "DATE"), "text"),
-    "BOOLEAN": "bool",
-}
-_READ_PARQUET = "read_parquet(?, hive_partitioning = false)"
 _MEMORY = "1200MB"
-_WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap as 1.0
 
 
 @contextmanager
@@ -79,55 +66,20 @@ def source_types(path: Path) -> dict[str, ColumnType | None]:
     """
     if not path.is_file():
         raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
-    return _csv_header(path) if _is_csv(path) else _parquet_types(path)
+    columns: list[tuple[str, ColumnType | None]]
+    if _is_csv(path):
+        columns = [(name, None) for name in csv_lines.header(path)]
+    else:
+        columns = [(name, held.type) for name, held in parquet_rows.columns(path)]
+    names = [name for name, _ in columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SourceError(f"The header of {path.name} names {twice[0]!r} more than once.")
+    return dict(columns)
 
 
 def _is_csv(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
-
-
-def _csv_header(path: Path) -> dict[str, ColumnType | None]:
-    names = csv_lines.header(path)
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise SourceError(f"The header of {path.name} names {twice[0]!r} more than once.")
-    return dict.fromkeys(names)
-
-
-def _parquet_types(path: Path) -> dict[str, ColumnType | None]:
-    connection = duckdb.connect()
-    try:
-        found = connection.sql(f"FROM {_READ_PARQUET}", params=[_one_file(path)])
-        kinds = [str(kind).split("(", maxsplit=1)[0] for kind in found.types]
-        return {
-            name: _PARQUET_TYPES.get(kind) for name, kind in zip(found.columns, kinds, strict=True)
-        }
-    except duckdb.Error:
-        raise SourceError(f"{path.name} is not a readable Parquet file.") from None
-    finally:
-        connection.close()
-
-
-def _one_file(path: Path) -> str:
-    """Return a pattern that matches `path` alone: DuckDB takes paths for patterns."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _cast(column: str, held: ColumnType | None, wanted: ColumnType) -> str:
-    """Return SQL for `column`, which holds `held`, as `wanted`; NULL where it can't be.
-
-    A cast alone would round 3.7 to 4, and make one person of two.
-    """
-    cast = f"TRY_CAST({column} AS {_SQL_TYPES[wanted]})"
-    if wanted != "int" or held in {"int", "bool"}:
-        return cast
-    if held == "float":
-        return f"CASE WHEN {column} = trunc({column}) THEN {cast} END"
-    return f"CASE WHEN regexp_full_match({column}::VARCHAR, '{_WHOLE}') THEN {cast} END"
 
 
 @final
@@ -139,34 +91,37 @@ class DuckDB(Engine):
     ) -> None:
         self._connection = connection
         self._tables = 0
+        self._places = {name: place for place, name in enumerate(columns)}
         self._frame = nw.from_native(self._typed(path, columns))
 
     def _typed(self, path: Path, columns: Mapping[str, ColumnType]) -> duckdb.DuckDBPyRelation:
-        """Return the file's rows with each column cast to its type; what doesn't cast is NULL."""
-        held: Mapping[str, ColumnType | None]
+        """Return the file's rows, each column cast for each use; what doesn't cast is NULL.
+
+        DuckDB computes only those that the query will use. Columns are called by their positions,
+        since to DuckDB names that differ in capitals are one.
+        """
         if _is_csv(path):
-            header = csv_lines.header(path)
-            held = dict.fromkeys(header, "text")
-            fields = ", ".join(
-                f"{csv_lines.field_sql(header.index(name))} AS {_quoted(name)}" for name in columns
-            )
-            reader = f"(SELECT {fields or '0'} FROM ({csv_lines.FIELDS_SQL}))"  # noqa: S608  # positions alone
+            rows = csv_lines.rows(path)
         else:
-            held = _parquet_types(path)
-            reader = _READ_PARQUET
+            rows = parquet_rows.rows(self._connection, path, columns)
         casts = [
-            f"{_cast(_quoted(name), held[name], kind)} AS {_quoted(name)}"
-            for name, kind in columns.items()
+            f"{sql} AS {use}{place}"
+            for place, (name, kind) in enumerate(columns.items())
+            for use, sql in by_use(rows.columns[name], kind).items()
         ]
         # A block that only counts rows uses no column.
         listed = ", ".join(casts) or "0 AS nothing"
-        query = f"SELECT {listed} FROM {reader}"  # noqa: S608  # names are quoted, the path is bound
-        return self._connection.sql(query, params=[_one_file(path)])
+        query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and the path is bound
+        return self._connection.sql(query, params={"path": parquet_rows.one_file(path)})
 
     @property
     def frame(self) -> nw.LazyFrame[Any]:
         """See `Engine.frame`."""
         return self._frame
+
+    def column(self, name: str, use: Use) -> str:
+        """See `Engine.column`."""
+        return f"{use}{self._places[name]}"
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """See `Engine.materialise`."""

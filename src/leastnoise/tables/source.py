@@ -46,7 +46,7 @@ def find(spec: Spec, folder: Path) -> Source:
             problems.append((key, f"The column {column!r} holds no number, text or bool."))
         else:
             columns[column] = kind
-    problems = list(dict.fromkeys(problems)) or list(_unfit(spec, columns))
+    problems = list(dict.fromkeys(problems)) or list(_unfit(spec, columns, present))
     if problems:
         raise SpecError(problems)
     used = {column for column, key in _mentioned(spec) if not key.startswith(("columns", "data"))}
@@ -76,10 +76,15 @@ def _mentioned_in(query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield query.histogram.column, f"{path}.histogram.column"
 
 
-def _unfit(spec: Spec, columns: Mapping[str, ColumnType]) -> Iterator[checks.Problem]:
+def _unfit(
+    spec: Spec, columns: Mapping[str, ColumnType], present: Mapping[str, ColumnType | None]
+) -> Iterator[checks.Problem]:
     """Yield what the spec's own checks would, where the types are the file's."""
     if not spec.privacy.by_row:
-        yield from checks.unit_type(columns[spec.privacy.unit], spec.privacy.unit)
+        name = spec.privacy.unit
+        # Declared text, 0.0 and -0.0 would be two persons; what is declared int is checked to be.
+        told = columns[name] if columns[name] == "int" else present[name]
+        yield from checks.unit_type(told or columns[name], name)
     for index, query in enumerate(spec.query):
         path = f"query[{index}]"
         for name, keys in query.group_by.items():

@@ -1,0 +1,83 @@
+"""From a column as a file holds it to what each use of it needs; NULL where that can't be.
+
+notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it is a value).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, final
+
+if TYPE_CHECKING:
+    from leastnoise.tables.spec import ColumnType
+
+Use = Literal["u", "k", "v"]
+
+# Those that a 64-bit integer holds, and the others.
+_SMALL = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+TYPES: dict[str, ColumnType] = {
+    **dict.fromkeys((*_SMALL, *_LARGE), "int"),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "float"),
+    **dict.fromkeys(("VARCHAR", "ENUM", "UUID", "DATE"), "text"),
+    "BOOLEAN": "bool",
+}
+_KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
+_WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap as 1.0
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters."""
+
+    sql: str
+    kind: str
+
+    @property
+    def type(self) -> ColumnType | None:
+        """The type to this library, None if it is an unusual one."""
+        return TYPES.get(self.kind)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """The rows of a file: SQL to follow FROM, with $path for the path, and columns by name."""
+
+    sql: str
+    columns: dict[str, Held]
+
+
+def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
+    """Return SQL for each use that a column of the type `wanted` can have."""
+    found: dict[Use, str] = {}
+    if wanted in {"int", "text"}:
+        found["u"] = _unit(held, wanted)
+    if wanted in _KEYS:
+        found["k"] = _whole(held, wanted, f"TRY_CAST({held.sql} AS {_KEYS[wanted]})")
+    if wanted != "text":
+        # Straight to float64, so that a number past 64 bits is clamped and not missing.
+        inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else held.sql
+        found["v"] = _whole(held, wanted, f"TRY_CAST({inner} AS DOUBLE)")
+    return found
+
+
+def _unit(held: Held, wanted: ColumnType) -> str:
+    """Return SQL that is the same for the same person alone: no two numbers become one."""
+    if wanted == "text" or held.kind == "UHUGEINT":
+        return f"TRY_CAST({held.sql} AS VARCHAR)"
+    kind = "BIGINT" if held.kind in _SMALL else "HUGEINT"
+    return _whole(held, wanted, f"TRY_CAST({held.sql} AS {kind})")
+
+
+def _whole(held: Held, wanted: ColumnType, cast: str) -> str:
+    """Return `cast`, but NULL where an int is wanted and the column holds no whole number.
+
+    A cast alone would round 3.7 to 4, and make one person of two.
+    """
+    if wanted != "int" or held.type in {"int", "bool"}:
+        return cast
+    if held.type == "float":
+        return f"CASE WHEN {held.sql} = trunc({held.sql}) THEN {cast} END"
+    return f"CASE WHEN regexp_full_match({held.sql}::VARCHAR, '{_WHOLE}') THEN {cast} END"
