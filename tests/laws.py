@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leastnoise.noise.base import Noise
+from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -16,6 +17,8 @@ LAWS: tuple[Noise, ...] = (
     *(Gaussian(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(Laplace(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(SphericalLaplace(scale="0.7", dimension=d) for d in (2, 3, 7)),
+    FlippedHuber(scale="0.7", alpha="1.2", gamma="0.8"),
+    FlippedHuber(scale="0.7", alpha="0.2", gamma="1.1"),
     Staircase(scale="0.7", gamma="0.4", decay="1"),
     TruncatedLaplace(scale="0.7", radius="2.5"),
     TruncatedLaplace(scale="0.7", radius="0.4"),

@@ -9,6 +9,7 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
+from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
@@ -18,9 +19,11 @@ from tests.routes import integrate
 
 
 def _edges(law: Noise) -> tuple[Fraction, ...]:
-    """Where the density jumps, in units of the scale, so that quadrature can split there."""
+    """Where the density jumps or bends, in units of the scale: quadrature splits there."""
     if isinstance(law, TruncatedLaplace):
         return (law.radius,)
+    if isinstance(law, FlippedHuber):
+        return (law.alpha,)
     if isinstance(law, Staircase):
         return tuple(law.gamma + j for j in range(60))
     return law.steps.edges if isinstance(law, StepNoise) else ()

@@ -9,6 +9,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -67,6 +68,19 @@ def _step(noise: Noise, outside: float) -> float:
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
 
 
+def _flipped_huber(noise: Noise, outside: float) -> float:
+    """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
+    if not isinstance(noise, FlippedHuber):
+        raise TypeError(f"{noise.name} is not flipped-huber")
+    u, gamma = float(noise.corner), float(noise.gamma)
+    beyond = outside * standard_mass(u)
+    peak = math.exp(-u * u / 2) * math.sqrt(math.pi / 2)  # the tail is peak·erfc(y/√2)
+    more = beyond - peak * math.erfc(u / math.sqrt(2))
+    if more > 0:
+        return -math.log(math.exp(-u * u) + u * more) / u * gamma
+    return _solve(lambda y: peak * math.erfc(y / math.sqrt(2)), beyond, guess=u + 1) * gamma
+
+
 def _staircase(noise: Noise, outside: float) -> float:
     """Invert the mass beyond γ + i + u, b^i (m/(γ + m)) (1 − u(1 − b)); linear below γ."""
     if not isinstance(noise, Staircase):
@@ -90,6 +104,7 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.LAPLACE_PRODUCT: _laplace,
     Shape.STEP: _step,
+    Shape.FLIPPED_HUBER: _flipped_huber,
     Shape.STAIRCASE: _staircase,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,

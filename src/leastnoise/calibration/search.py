@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from leastnoise.calibration import classic, staircase, truncated_laplace, truncated_staircase, tulap
+from leastnoise.calibration import (
+    classic,
+    flipped_huber,
+    staircase,
+    truncated_laplace,
+    truncated_staircase,
+    tulap,
+)
 from leastnoise.calibration.request import Request
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
+from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -41,6 +49,7 @@ def _by_scale_alone(family: type[Noise], least_scale: Callable[[int, Budget], Fr
 
 
 SEARCHES: dict[type[Noise], Search] = {
+    FlippedHuber: flipped_huber.search,
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     Laplace: _by_scale_alone(Laplace, classic.laplace),
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),

@@ -9,6 +9,7 @@ from leastnoise.analysis.truncated_laplace import log_delta
 from leastnoise.calibration.fixed_shape import least_scale
 from leastnoise.calibration.request import Request
 from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 
 # Of the radius: its float formula is accurate to a few ulps, and the proof needs a little room.
@@ -27,26 +28,30 @@ def search(request: Request) -> TruncatedLaplace:
         raise NotApplicable(
             family=TruncatedLaplace.name, why="it needs epsilon > 0: its scale is 1/epsilon"
         )
-    radius = least_radius(float(request.budget.epsilon), float(request.budget.delta))
+    radius = least_radius(request.budget)
     return TruncatedLaplace(
         scale=1 / request.budget.epsilon, radius=Fraction(radius * (1 + _MARGIN))
     )
 
 
-def least_radius(epsilon: float, delta: float) -> float:
+def least_radius(budget: Budget) -> float:
     """Return the least a = A/b that meets (ε, δ) at b = Δ/ε, to a few ulps.
 
     Up to δ = ½, where a >= ε, it is ln(1 + (e^ε − 1)/(2δ)) (Geng et al. 2020). Beyond, where only
     part of the range overlaps its shifted copy, 2δ(1 − e^(−a)) = 2 − e^(−a) − e^(a−ε) is quadratic
-    in e^a: e^(a−ε) = 1 − κc/(δ + √(δ² − κc)), κ = 1 − e^(−ε), c = 2δ − 1.
+    in e^a: e^(a−ε) = 1 − δ + r, r² = (1 − δ)² + (1 − κ)c, κ = 1 − e^(−ε), c = 2δ − 1. For small ε
+    that is near 1, and 1 − κc/(δ + r) keeps the digits.
     """
-    gap = -math.expm1(-epsilon)
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
     if delta <= 0.5:
         if epsilon < 1:
             return math.log1p(math.expm1(epsilon) / (2 * delta))
-        return epsilon + math.log(math.exp(-epsilon) + gap / (2 * delta))
-    part = gap * (2 * delta - 1)
-    return epsilon + math.log1p(-part / (delta + math.sqrt(delta * delta - part)))
+        return epsilon + math.log(math.exp(-epsilon) - math.expm1(-epsilon) / (2 * delta))
+    rest, c = float(1 - budget.delta), 2 * delta - 1
+    r = math.sqrt(rest * rest + math.exp(-epsilon) * c)
+    if epsilon < 1:
+        return epsilon + math.log1p(math.expm1(-epsilon) * c / (delta + r))
+    return epsilon + math.log(rest + r)
 
 
 def _at_radius(request: Request, radius: Fraction) -> TruncatedLaplace:

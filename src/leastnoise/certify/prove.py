@@ -11,6 +11,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify import (
+    flipped_huber,
     gaussian,
     laplace,
     spherical_laplace,
@@ -33,6 +34,7 @@ _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.LAPLACE_PRODUCT: laplace.delta_ball,
     Shape.STEP: step.delta_ball,
     Shape.SPHERICAL_LAPLACE: spherical_laplace.delta_ball,
+    Shape.FLIPPED_HUBER: flipped_huber.delta_ball,
     Shape.STAIRCASE: staircase.delta_ball,
     Shape.TRUNCATED_LAPLACE: truncated_laplace.delta_ball,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leastnoise import _validate
 from leastnoise.noise.base import Noise
+from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -15,6 +16,7 @@ from leastnoise.noise.tulap import Tulap
 FAMILIES: dict[str, type[Noise]] = {
     family.name: family
     for family in (
+        FlippedHuber,
         Gaussian,
         Laplace,
         SphericalLaplace,

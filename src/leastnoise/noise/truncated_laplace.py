@@ -13,6 +13,7 @@ import numpy as np
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.moments import exponential_moment
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Norm
 
 MAX_RADIUS = 10**9  # keeps the moments inside the floats; e^(−radius) is 0 long before
-
-_SERIES_TERMS = 40  # 2^k/k! at k = 40 is below 1e-35
 
 
 @final
@@ -83,17 +82,7 @@ class TruncatedLaplace(Noise):
         return self._moment(1)
 
     def _moment(self, power: int) -> float:
-        """E|X|^power for power 1 or 2; below a = 2 by the series, whose terms are all positive.
-
-        ∫₀^a x^p e^(−x) dx = e^(−a) a^(p+1) Σ_k a^k/((p+1)(p+2)…(p+1+k)).
-        """
+        """E|X|^power as (ab)^power times a ratio of moments up to a."""
         a = float(self.radius)
-        if a >= 2:
-            lost = (a if power == 1 else a * a + 2 * a) * math.exp(-a) / -math.expm1(-a)
-            return (power - lost) * float(self.scale) ** power
-        term, total = 1.0, 0.0
-        for k in range(_SERIES_TERMS):
-            term /= power + 1 + k
-            total += term
-            term *= a
-        return total * a / math.expm1(a) * float(self.scale * self.radius) ** power
+        ratio = exponential_moment(power, a) / exponential_moment(0, a)
+        return ratio * float(self.scale * self.radius) ** power

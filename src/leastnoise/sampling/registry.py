@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
+from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -15,6 +16,7 @@ from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
 from leastnoise.sampling import (
+    flipped_huber,
     gaussian,
     laplace,
     spherical_laplace,
@@ -26,6 +28,7 @@ from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
 
 SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
+    FlippedHuber: flipped_huber.sampler,
     Gaussian: gaussian.sampler,
     Laplace: laplace.sampler,
     SphericalLaplace: spherical_laplace.sampler,

@@ -1,0 +1,120 @@
+"""Flipped Huber noise for one number (Muthukrishnan & Kalyani 2023)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.noise.base import (
+    LARGEST_SCALE,
+    SMALLEST_SCALE,
+    Noise,
+    Shape,
+    positive_scale,
+    whole_dimension,
+)
+from leastnoise.noise.moments import exponential_moment
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from leastnoise.guarantees.sensitivity import Norm
+
+MAX_CORNER = 10**6  # the tail has vanished long before: its mass is below e^(−corner²)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlippedHuber(Noise):
+    """Density ∝ e^(−ρ(|x|/scale)/γ²), ρ(r) = αr for r <= α and (r² + α²)/2 beyond.
+
+    Laplace in the middle, Gaussian of standard deviation γ in the tails (Muthukrishnan & Kalyani
+    2023). notation: α = alpha >= 0, γ = gamma, u = α/γ the corner in units of γ. ρ is convex, so
+    the law is log-concave. α = 0 is the Gaussian; for large u it tends to the Laplace law.
+
+    >>> law = FlippedHuber(scale=1, alpha=0, gamma=2)
+    >>> round(law.mean_abs, 9), law.variance
+    (1.595769122, 4.0)
+    """
+
+    name: ClassVar[str] = "flipped-huber"
+    shape: ClassVar[Shape] = Shape.FLIPPED_HUBER
+    norm: ClassVar[Norm] = "l2"
+    parameter_kinds: ClassVar = MappingProxyType({"alpha": Fraction, "gamma": Fraction})
+    scale: Fraction
+    alpha: Fraction
+    gamma: Fraction
+    dimension: int = 1
+
+    def __init__(self, *, scale: Exact, alpha: Exact, gamma: Exact, dimension: int = 1) -> None:
+        object.__setattr__(self, "scale", positive_scale(scale))
+        object.__setattr__(self, "alpha", exact(alpha, name="alpha"))
+        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
+        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
+        if not SMALLEST_SCALE <= self.gamma <= LARGEST_SCALE:
+            raise InvalidArgument(
+                name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1e140"
+            )
+        if not 0 <= self.alpha <= MAX_CORNER * self.gamma:
+            raise InvalidArgument(
+                name="alpha", value=str(alpha)[:40], expected="0 <= alpha <= 1e6 * gamma"
+            )
+
+    @classmethod
+    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+        """See `Noise.why_not`."""
+        if dimension != 1:
+            return "it is noise for one number"
+        return "delta=0 is impossible with a Gaussian tail" if delta == 0 else None
+
+    def scaled(self, factor: Exact) -> Self:
+        """See `Noise.scaled`."""
+        scale = self.scale * exact(factor, name="factor")
+        return type(self)(scale=scale, alpha=self.alpha, gamma=self.gamma)
+
+    @property
+    def corner(self) -> Fraction:
+        """The u = α/γ of the formulas."""
+        return self.alpha / self.gamma
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """See `Noise.log_density`; with y = |x|/(scale·γ) it is −uy or −(y² + u²)/2 − ln Z."""
+        u, unit = float(self.corner), float(self.scale * self.gamma)
+        y = np.abs(np.asarray(x, dtype=float)[..., 0]) / unit
+        exponent = np.where(y <= u, u * y, (y * y + u * u) / 2)
+        return -exponent - math.log(2 * unit * _moment(0, u))
+
+    @property
+    def variance(self) -> float:
+        """E X², by `standard_moment`."""
+        return standard_moment(2, float(self.corner)) * float(self.scale * self.gamma) ** 2
+
+    @property
+    def mean_abs(self) -> float:
+        """E|X|, by `standard_moment`."""
+        return standard_moment(1, float(self.corner)) * float(self.scale * self.gamma)
+
+
+def standard_mass(corner: float) -> float:
+    """Return ∫₀^∞ e^(−h), half of what the density is divided by, for scale = γ = 1."""
+    return _moment(0, corner)
+
+
+def standard_moment(power: int, corner: float) -> float:
+    """Return E|Y|^power, power 1 or 2, of the law with scale = γ = 1 and α = corner."""
+    return _moment(power, corner) / _moment(0, corner)
+
+
+def _moment(power: int, u: float) -> float:
+    """∫₀^u y^p e^(−uy) dy + ∫_u^∞ y^p e^(−(y²+u²)/2) dy."""
+    body = u ** (power + 1) * exponential_moment(power, u * u)
+    edge = math.exp(-u * u)
+    tail = math.exp(-u * u / 2) * math.sqrt(math.pi / 2) * math.erfc(u / math.sqrt(2))
+    return body + (tail, edge, u * edge + tail)[power]
