@@ -2,7 +2,11 @@
 
 | API | symbol | meaning |
 |---|---|---|
-| `scale` | σ (gaussian, l2), b (laplace) | multiplies the noise |
+| `scale` | σ (gaussian, l2), b (laplace, truncated-laplace), else Δ | multiplies the noise |
+| `radius` | R, a | where the density ends, in scales |
+| `decay` | ε | each step of a staircase or Tulap law is e^−decay of the last |
+| `gamma` (staircases) | γ | where the first step ends, in scales |
+| `alpha`, `gamma` (flipped-huber) | α, γ | end of the Laplace body, σ of the tail, in scales |
 | `dimension` | d | number of coordinates drawn together |
 | `variance`, `mean_abs` | Var Xᵢ, E|Xᵢ| | per coordinate |
 | `mse`, `mae` | E‖X‖₂², E‖X‖₁ | totals over the coordinates |
