@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from leastnoise.noise.base import Noise
+from leastnoise.noise.base import Noise, Parameter
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -19,6 +21,7 @@ LAWS: tuple[Noise, ...] = (
     *(SphericalLaplace(scale="0.7", dimension=d) for d in (2, 3, 7)),
     FlippedHuber(scale="0.7", alpha="1.2", gamma="0.8"),
     FlippedHuber(scale="0.7", alpha="0.2", gamma="1.1"),
+    Optimal(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),
     Staircase(scale="0.7", gamma="0.4", decay="1"),
     TruncatedLaplace(scale="0.7", radius="2.5"),
     TruncatedLaplace(scale="0.7", radius="0.4"),
@@ -27,8 +30,15 @@ LAWS: tuple[Noise, ...] = (
     Tulap(scale="0.7", radius="3.3", decay="1"),
 )
 
+# On a lattice there is no density to integrate.
+LATTICE_LAWS: tuple[Noise, ...] = (DiscreteStaircase(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),)
+
 
 def label(law: Noise) -> str:
     """Name a law in test ids."""
-    parameters = "-".join(f"{name}{float(value):g}" for name, value in law.parameters.items())
+    parameters = "-".join(f"{name}{_short(value)}" for name, value in law.parameters.items())
     return f"{law.name}-d{law.dimension}" + (f"-{parameters}" if parameters else "")
+
+
+def _short(value: Parameter) -> str:
+    return f"x{len(value)}" if isinstance(value, tuple) else f"{float(value):g}"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate as Certificate
     from leastnoise.certify.plan import PlanCertificate as PlanCertificate
+    from leastnoise.design.lower_bound import LowerBound as LowerBound
     from leastnoise.errors import (
         CertificateRejected as CertificateRejected,
     )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval as Interval
     from leastnoise.guarantees.sensitivity import L1 as L1
     from leastnoise.guarantees.sensitivity import L2 as L2
+    from leastnoise.guarantees.sensitivity import Integer as Integer
     from leastnoise.noise.gaussian import Gaussian as Gaussian
     from leastnoise.noise.laplace import Laplace as Laplace
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
@@ -79,11 +81,13 @@ _HOME = {
     "CertificateRejected": "errors",
     "Comparison": "selection.comparison",
     "Gaussian": "noise.gaussian",
+    "Integer": "guarantees.sensitivity",
     "Interval": "guarantees.interval",
     "InvalidArgument": "errors",
     "InvalidInput": "errors",
     "Laplace": "noise.laplace",
     "LeastnoiseError": "errors",
+    "LowerBound": "design.lower_bound",
     "Mechanism": "release.mechanism",
     "NotApplicable": "errors",
     "NotCertified": "errors",

@@ -203,3 +203,30 @@ def test_certificate_into_a_missing_folder_exits_2(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "Can't write" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_bound_is_shown_and_below_every_loss() -> None:
+    found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--bound")
+    bound = found["lower_bound"]
+    assert (bound["loss"], bound["certified"], bound["scope"]) == ("mae", True, "real")
+    assert 0.9060 < bound["value"] <= 0.90713
+    assert all(one["mae"] >= bound["value"] for one in found["candidates"])
+    shown = run("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae")
+    assert "above the best possible mae" in shown.stdout
+
+
+def test_a_whole_number_query_gets_the_best_noise_on_whole_numbers() -> None:
+    found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--integer")
+    best = found["candidates"][0]
+    assert best["noise"]["name"] == "discrete-staircase"
+    assert best["mae"] == pytest.approx(0.7984977697, abs=1e-9)
+    assert found["lower_bound"]["scope"] == "integer"
+    assert best["sensitivity"] == {"kind": "integer", "bound": "1"}
+    assert run("compare", "--epsilon", "1", "--integer", "--sensitivity", "1.5").returncode == 2
+
+
+def test_noise_for_one_number_is_refused_for_several() -> None:
+    for name in ("optimal", "discrete-staircase"):
+        done = run("calibrate", "--noise", name, "--epsilon", "1", "--delta", "1e-5",
+                   "--dimension", "2", "--json")  # fmt: skip
+        assert (done.returncode, done.stdout) == (1, "")

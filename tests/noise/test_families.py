@@ -14,7 +14,7 @@ from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
-from tests.laws import LAWS, label
+from tests.laws import LATTICE_LAWS, LAWS, label
 from tests.routes import integrate
 
 
@@ -94,10 +94,10 @@ def test_scaling_multiplies_the_noise(law: Noise) -> None:
 
 
 def test_every_family_has_an_example() -> None:
-    assert {law.name for law in LAWS} == set(FAMILIES)
+    assert {law.name for law in (*LAWS, *LATTICE_LAWS)} == set(FAMILIES)
 
 
-@pytest.mark.parametrize("law", LAWS, ids=label)
+@pytest.mark.parametrize("law", [*LAWS, *LATTICE_LAWS], ids=label)
 def test_refuses_bad_parameters(law: Noise) -> None:
     family = type(law)
     for scale in ("0", "-1", "nan", "1e200"):

@@ -9,6 +9,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
@@ -68,6 +69,15 @@ def _step(noise: Noise, outside: float) -> float:
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
 
 
+def _lattice(noise: Noise, outside: float) -> float:
+    """Return the least point that holds all but `outside`."""
+    if not isinstance(noise, DiscreteStaircase):
+        raise TypeError(f"{noise.name} has no lattice")
+    chances = noise.lattice.probabilities
+    within = 2 * np.cumsum(chances) - chances[0]
+    return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells
+
+
 def _flipped_huber(noise: Noise, outside: float) -> float:
     """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
     if not isinstance(noise, FlippedHuber):
@@ -103,6 +113,8 @@ def _truncated_laplace(noise: Noise, outside: float) -> float:
 _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.LAPLACE_PRODUCT: _laplace,
+    Shape.LATTICE: _lattice,
+    Shape.LATTICE_STEP: _step,
     Shape.STEP: _step,
     Shape.FLIPPED_HUBER: _flipped_huber,
     Shape.STAIRCASE: _staircase,

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise.calibration.request import Request
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.search import Search, unit_law
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
@@ -45,10 +45,12 @@ def calibrate_family(
     dimension: int,
     loss: Loss = Loss.MSE,
     fixed: Mapping[str, Fraction | int] | None = None,
+    search: Search | None = None,
 ) -> Calibrated:
     """Return the law of `family` with the least loss that is proved to meet `budget`.
 
     `loss` decides the parameters beside the scale, if the family has any; `fixed` sets some.
+    `search` finds the law for a family that calibration itself has no search for.
 
     The scale is never below the exact minimum and at most 1e-9 (relative) above it.
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
@@ -60,9 +62,12 @@ def calibrate_family(
         raise NotApplicable(family=family.name, why=why)
     shift = radius_in_norm_of(family, sensitivity, dimension=dimension)
     started = time.perf_counter()
-    request = Request(budget=budget, dimension=dimension, loss=loss, fixed=fixed or {})
+    request = Request(
+        budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {}
+    )
     try:
-        least = unit_law(family, request).scaled(shift)
+        law = search(request) if search else unit_law(family, request)
+        least = law.scaled(shift)
     except InvalidArgument as error:  # the search is right, but its answer is out of this world
         if error.name != "scale":
             raise

@@ -16,10 +16,12 @@ from leastnoise.noise.loss import Loss
 class Request:
     """What a law of some family is wanted for, with a worst shift of 1.
 
-    `loss` is what free parameters minimise; `fixed` holds those that the user has set.
+    `loss` is what free parameters minimise; `fixed` holds those that the user has set. `shift` is
+    the length that is called 1 here; it matters to noise on whole numbers alone.
     """
 
     budget: Budget
     dimension: int = 1
     loss: Loss = Loss.MSE
+    shift: Fraction = Fraction(1)
     fixed: Mapping[str, Fraction | int] = field(default_factory=dict)

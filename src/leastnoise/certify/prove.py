@@ -14,6 +14,7 @@ from leastnoise.certify import (
     flipped_huber,
     gaussian,
     laplace,
+    lattice,
     spherical_laplace,
     staircase,
     step,
@@ -32,6 +33,8 @@ _ACCURACY = 60
 _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.GAUSSIAN: gaussian.delta_ball,
     Shape.LAPLACE_PRODUCT: laplace.delta_ball,
+    Shape.LATTICE: lattice.delta_ball,
+    Shape.LATTICE_STEP: lattice.step_delta_ball,
     Shape.STEP: step.delta_ball,
     Shape.SPHERICAL_LAPLACE: spherical_laplace.delta_ball,
     Shape.FLIPPED_HUBER: flipped_huber.delta_ball,

@@ -21,6 +21,7 @@ def command(
     loss: options.Loss = "mse",
     compositions: options.Compositions = 1,
     sampling_rate: options.SamplingRate = "1",
+    integer: options.IsInteger = False,
     param: options.Parameters = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
@@ -39,7 +40,7 @@ def command(
     found = candidate(
         noise,
         budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=options.sensitivity_from(norm, sensitivity),
+        sensitivity=options.sensitivity_from(norm, sensitivity, integer=integer),
         dimension=dimension,
         loss=loss,
         parameters=options.parameters_from(param),

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
 from leastnoise.cli import options, records
+
+if TYPE_CHECKING:
+    from leastnoise.selection.comparison import Comparison
 
 
 def command(
@@ -17,6 +23,10 @@ def command(
     loss: options.Loss = "mse",
     compositions: options.Compositions = 1,
     sampling_rate: options.SamplingRate = "1",
+    integer: options.IsInteger = False,
+    bound: Annotated[
+        bool, typer.Option("--bound", help="Prove how good any noise could be; up to a minute.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Rank every noise family for a query.
@@ -26,21 +36,24 @@ def command(
     from leastnoise.selection.search import compare
 
     options.one_full_release(compositions, sampling_rate)
-    found = compare(
-        epsilon=epsilon,
-        delta=delta,
-        sensitivity=options.sensitivity_from(norm, sensitivity),
-        dimension=dimension,
-        loss=loss,
-    )
+    with records.stages() if bound and not as_json else nullcontext() as stage:
+        found = compare(
+            epsilon=epsilon,
+            delta=delta,
+            sensitivity=options.sensitivity_from(norm, sensitivity, integer=integer),
+            dimension=dimension,
+            loss=loss,
+            bound=bound,
+            progress=stage,
+        )
     candidates = [
         records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
         for one in found.candidates
     ]
     if as_json:
         skipped = [{"name": one.name, "why": one.why} for one in found.skipped]
-        # No lower bound on every possible noise is computed yet, so none is shown.
-        records.print_json({"candidates": candidates, "lower_bound": None, "skipped": skipped})
+        record = {"candidates": candidates, "lower_bound": _bound_record(found), "skipped": skipped}
+        records.print_json(record)
         return
     best = candidates[0][loss] if candidates else 0.0
     rows = [
@@ -57,3 +70,20 @@ def command(
     records.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
     for one in found.skipped:
         typer.echo(f"  {one.name} is skipped: {one.why}")
+    if found.gap is not None:
+        from leastnoise.selection.comparison import percent
+
+        name = candidates[0]["noise"]["name"]
+        typer.echo(f"  {name} is at most {percent(found.gap)} above the best possible {loss}")
+
+
+def _bound_record(found: Comparison) -> dict[str, Any] | None:
+    """Return the proved lower bound, None if there is none for this very problem."""
+    if found.best_possible is None:
+        return None
+    return {
+        "loss": found.loss.value,
+        "value": found.best_possible.value,
+        "certified": True,
+        "scope": found.best_possible.bound.scope,
+    }

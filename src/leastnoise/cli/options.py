@@ -31,6 +31,9 @@ Compositions = Annotated[
 SamplingRate = Annotated[
     str, typer.Option("--sampling-rate", help="Poisson sampling rate; only 1 is proved yet.")
 ]
+IsInteger = Annotated[
+    bool, typer.Option("--integer", help="The query is a whole number, like every count.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -61,8 +64,8 @@ def one_full_release(compositions: int, sampling_rate: str) -> None:
         raise Refused("This version proves one release at a time, without subsampling.")
 
 
-def sensitivity_from(norm: str, bound: str) -> Sensitivity:
-    """Return the sensitivity that --norm and --sensitivity declare."""
+def sensitivity_from(norm: str, bound: str, *, integer: bool = False) -> Sensitivity:
+    """Return the sensitivity that --norm, --sensitivity and --integer declare."""
     from leastnoise.guarantees.sensitivity import sensitivity_of_kind
 
-    return sensitivity_of_kind(norm, bound)
+    return sensitivity_of_kind("integer" if integer else norm, bound)

@@ -4,6 +4,7 @@
 |---|---|---|
 | `L2(bound)` | Δ₂ | max ‖q(D) − q(D′)‖₂ over neighbours D, D′ |
 | `L1(bound)` | Δ₁ | max ‖q(D) − q(D′)‖₁ |
+| `Integer(bound)` | Δ | max |q(D) − q(D′)| of one number that only moves by whole numbers |
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 
-Norm = Literal["l1", "l2"]
+Norm = Literal["l1", "l2", "integer"]
+"""The ball of shifts that a noise hides; "integer": whole numbers up to the radius, alone."""
 
 
 class Sensitivity(ABC):
@@ -52,7 +54,7 @@ class L2(Sensitivity):
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`; for one coordinate all norms agree."""
-        return self.bound if norm == "l2" or dimension == 1 else None
+        return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
 
 @final
@@ -71,11 +73,41 @@ class L1(Sensitivity):
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`."""
-        del norm, dimension
-        return self.bound
+        del dimension
+        return None if norm == "integer" else self.bound
 
 
-SENSITIVITIES: dict[str, type[L1] | type[L2]] = {kind.kind: kind for kind in (L2, L1)}
+@final
+@dataclass(frozen=True)
+class Integer(Sensitivity):
+    """All whole numbers v with |v| <= bound, for one query that moves by whole numbers alone.
+
+    Every count is one. Raises InvalidArgument unless bound is a whole number >= 1.
+
+    >>> Integer(2).radius("l2", dimension=1), L2(2).radius("integer", dimension=1)
+    (Fraction(2, 1), None)
+    """
+
+    kind: ClassVar[str] = "integer"
+    bound: Fraction
+
+    def __init__(self, bound: Exact) -> None:
+        whole = _positive(bound)
+        if whole.denominator != 1:
+            raise InvalidArgument(
+                name="sensitivity", value=str(bound)[:40], expected="a whole sensitivity"
+            )
+        object.__setattr__(self, "bound", whole)
+
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `Sensitivity.radius`; it is about one number."""
+        del norm
+        return self.bound if dimension == 1 else None
+
+
+SENSITIVITIES: dict[str, type[L1] | type[L2] | type[Integer]] = {
+    kind.kind: kind for kind in (L2, L1, Integer)
+}
 """Every kind by the name that the command line and certificates use."""
 
 

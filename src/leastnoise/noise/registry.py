@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from leastnoise import _validate
 from leastnoise.noise.base import Noise
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -16,9 +18,11 @@ from leastnoise.noise.tulap import Tulap
 FAMILIES: dict[str, type[Noise]] = {
     family.name: family
     for family in (
+        DiscreteStaircase,
         FlippedHuber,
         Gaussian,
         Laplace,
+        Optimal,
         SphericalLaplace,
         Staircase,
         TruncatedLaplace,

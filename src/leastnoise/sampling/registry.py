@@ -7,9 +7,11 @@ from fractions import Fraction
 
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -19,6 +21,7 @@ from leastnoise.sampling import (
     flipped_huber,
     gaussian,
     laplace,
+    lattice,
     spherical_laplace,
     staircase,
     step,
@@ -28,9 +31,11 @@ from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
 
 SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
+    DiscreteStaircase: lattice.sampler,
     FlippedHuber: flipped_huber.sampler,
     Gaussian: gaussian.sampler,
     Laplace: laplace.sampler,
+    Optimal: lattice.step_sampler,
     SphericalLaplace: spherical_laplace.sampler,
     Staircase: staircase.sampler,
     TruncatedLaplace: truncated_laplace.sampler,

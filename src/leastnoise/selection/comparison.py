@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
+from leastnoise.design.lower_bound import LowerBound
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.loss import Loss
 from leastnoise.release.mechanism import Mechanism
 
@@ -30,17 +33,47 @@ class Skipped:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class BestPossible:
+    """`value`: no noise for this query and budget has a smaller loss, as `bound` proves.
+
+    `bound` is for sensitivity 1, `value` for the sensitivity asked.
+    """
+
+    value: float
+    bound: LowerBound
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Every family: those that can serve, best first by `loss`, and those that can't."""
+    """Every family: those that can serve, best first by `loss`, and those that can't.
+
+    `best_possible` is there if a bound for this very problem is proved.
+    """
 
     loss: Loss
     candidates: tuple[Candidate, ...]
     skipped: tuple[Skipped, ...]
+    best_possible: BestPossible | None = None
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The proved mechanisms, best first."""
         return tuple(candidate.mechanism for candidate in self.candidates)
+
+    @property
+    def gap(self) -> float | None:
+        """How far, at most, the best candidate's loss is above the best possible; relative.
+
+        None without a bound, and where the bound is about noise on the whole numbers and the
+        candidate isn't on them.
+        """
+        if self.best_possible is None or self.best_possible.value <= 0 or not self.candidates:
+            return None
+        best = self.mechanisms[0].noise
+        if self.best_possible.bound.scope == "integer" and not isinstance(best, DiscreteStaircase):
+            return None
+        return max(0.0, self.loss.of(best) / self.best_possible.value - 1)
 
     def __str__(self) -> str:
         """Return a table, a line a mechanism."""
@@ -50,4 +83,17 @@ class Comparison:
             for m in self.mechanisms
         ]
         lines += [f"{skipped.name:<20}skipped: {skipped.why}" for skipped in self.skipped]
+        if self.gap is not None:
+            name = self.mechanisms[0].noise.name
+            lines.append(
+                f"{name} is at most {percent(self.gap)} above the best possible {self.loss}"
+            )
         return "\n".join(lines)
+
+
+def percent(gap: float) -> str:
+    """Return `gap` as a percentage of two digits, rounded up."""
+    if gap < 1e-10:  # a double's rounding of the loss
+        return "0 %"
+    scale = 10.0 ** (math.floor(math.log10(100 * gap)) - 1)
+    return f"{math.ceil(100 * gap / scale) * scale:.2g} %"

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from leastnoise import _validate
 from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.calibration.request import Request
 from leastnoise.certify.prove import needs_norm, prove_delta
+from leastnoise.design import find
+from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Sensitivity
-from leastnoise.noise.base import Noise
+from leastnoise.guarantees.sensitivity import Integer, Sensitivity
+from leastnoise.noise.base import Noise, ParameterKind
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
-from leastnoise.selection.comparison import Candidate, Comparison, Skipped
+from leastnoise.selection.comparison import BestPossible, Candidate, Comparison, Skipped
+
+_PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
 
 Sensitivities = Sensitivity | Sequence[Sensitivity]
 """One sensitivity, or several that all hold for the query."""
@@ -67,22 +74,36 @@ def compare(
     sensitivity: Sensitivities,
     dimension: int = 1,
     loss: str = "mse",
+    bound: bool = False,
+    progress: Progress | None = None,
 ) -> Comparison:
     """Return every noise family, calibrated and proved, best first by `loss`.
 
-    `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁). Families that can't serve are listed with the reason.
+    `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁). Families that can't serve come with the reason.
+    For one number, `best_possible` is a proved lower bound on the loss of any noise, if one is
+    known from designing `optimal` noise or kept from before; with `bound` it is computed, which may
+    take a minute (`progress` is told the stages).
     Raises InvalidArgument for a malformed argument.
     """
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
     _validate.dimension(dimension)
     offered = _offered(sensitivity)
+    task = _task(budget, ranking, offered) if dimension == 1 else None
+    if bound and task:
+        with suppress(NotApplicable):  # then no bound is known, and none is shown
+            find.design(task, gap=find.fine_gap(task), progress=progress)
     candidates: list[Candidate] = []
     skipped: list[Skipped] = []
     for name, family in FAMILIES.items():
         try:
             candidates.append(
                 _candidate(
-                    family, budget=budget, offered=offered, dimension=dimension, loss=ranking
+                    family,
+                    budget=budget,
+                    offered=offered,
+                    dimension=dimension,
+                    loss=ranking,
+                    patience=_PATIENCE,
                 )
             )
         except NotApplicable as error:
@@ -90,7 +111,32 @@ def compare(
         except Refused as error:
             skipped.append(Skipped(name=name, why=str(error)))
     candidates.sort(key=lambda found: ranking.of(found.mechanism.noise))
-    return Comparison(loss=ranking, candidates=tuple(candidates), skipped=tuple(skipped))
+    return Comparison(
+        loss=ranking,
+        candidates=tuple(candidates),
+        skipped=tuple(skipped),
+        best_possible=_best_possible(task, offered) if task else None,
+    )
+
+
+def _task(budget: Budget, loss: Loss, offered: tuple[Sensitivity, ...]) -> Task | None:
+    """Return the design problem of this query of one number, None if it is too large."""
+    if any(isinstance(one, Integer) for one in offered):
+        return find.integer_task(Request(budget=budget, loss=loss, shift=_radius(offered)))
+    return Task(budget=budget, loss=loss)
+
+
+def _radius(offered: tuple[Sensitivity, ...]) -> Fraction:
+    radii = (one.radius("l2", dimension=1) for one in offered)
+    return min(radius for radius in radii if radius is not None)
+
+
+def _best_possible(task: Task, offered: tuple[Sensitivity, ...]) -> BestPossible | None:
+    """Return the bound that was found, now or before, proved again."""
+    design = find.cached(task)
+    if design is None or design.bound is None:
+        return None
+    return BestPossible(value=design.bound.at_sensitivity(_radius(offered)), bound=design.bound)
 
 
 def least_noise(
@@ -147,11 +193,19 @@ def _fixed(family: type[Noise], parameters: Mapping[str, Exact]) -> dict[str, Fr
                 expected=f"a parameter of {family.name} ({', '.join(known) or 'it has none'})",
                 hint=_validate.nearest(name, known),
             )
+        _refuse_list(name, family.parameter_kinds[name])
         number = exact(value, name=name)
         if family.parameter_kinds[name] is int and number.denominator != 1:
             raise InvalidArgument(name=name, value=str(value)[:40], expected=f"a whole {name}")
         fixed[name] = int(number) if family.parameter_kinds[name] is int else number
     return fixed
+
+
+def _refuse_list(name: str, kind: ParameterKind) -> None:
+    if kind is tuple:
+        raise InvalidArgument(
+            name="parameter", value=name, expected="a parameter that is one number"
+        )
 
 
 def _family(noise: str, *, dimension: int) -> type[Noise]:
@@ -168,6 +222,7 @@ def _candidate(
     dimension: int,
     loss: Loss,
     fixed: Mapping[str, Fraction | int] | None = None,
+    patience: float = find.SECONDS,
 ) -> Candidate:
     known: list[tuple[Fraction, int]] = []
     for index, sensitivity in enumerate(offered):
@@ -176,6 +231,7 @@ def _candidate(
             known.append((radius, index))
     if not known:
         raise NotApplicable(family=family.name, why=needs_norm(family.norm))
+    designer = find.SEARCHES.get(family)
     found = calibrate_family(
         family,
         budget=budget,
@@ -183,6 +239,7 @@ def _candidate(
         dimension=dimension,
         loss=loss,
         fixed=fixed,
+        search=partial(designer, seconds=patience) if designer else None,
     )
     return Candidate(
         mechanism=Mechanism(found.certificate),

@@ -1,0 +1,157 @@
+"""Designs by task: from the cache if they are there and hold, else made and kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Protocol
+
+from leastnoise.calibration.request import Request
+from leastnoise.design import cache
+from leastnoise.design.lower_bound import LowerBound
+from leastnoise.design.refine import Design, Progress, Task, examined, refine
+from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.noise.base import Noise
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.optimal import Optimal
+
+GAP = 0.005
+FINE_GAP = 0.001
+_FINE_EPSILON = 2  # up to which FINE_GAP takes seconds
+SECONDS = 60.0
+MOST_STEPS = 40
+"""A linear program for a whole-number sensitivity beyond this is too large."""
+
+
+def cached(task: Task) -> Design | None:
+    """Return the stored design for `task` if there is one and it can be proved again."""
+    record = cache.load(_key(task))
+    if record is None:
+        return None
+    try:
+        bound = LowerBound.from_json(str(record["bound"]))
+        bound.verify()
+        budget = task.budget
+        about = (bound.loss, bound.epsilon, bound.delta, bound.scope)
+        if about != (task.loss, budget.epsilon, budget.delta, task.scope):
+            return None
+        if task.scope == "integer" and bound.witness.cells != task.steps:
+            return None
+        law = _law_of(task, record)
+    except (LeastnoiseError, ValueError, TypeError, KeyError, ArithmeticError):
+        return None
+    return Design(law=law, bound=bound)
+
+
+def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStaircase | None:
+    masses = record["masses"]
+    if masses is None:
+        return None
+    cells = record["cells"]
+    if not (
+        isinstance(masses, list) and type(cells) is int and all(type(m) is int for m in masses)
+    ):
+        raise ValueError("malformed masses")
+    if task.scope == "integer" and cells != task.steps:
+        raise ValueError("another lattice")
+    law, _ = examined(task, cells, tuple(masses))
+    if law is None:
+        raise ValueError("not private")
+    return law
+
+
+def fine_gap(task: Task) -> float:
+    """Return the gap that can be had in well under a minute."""
+    return FINE_GAP if task.budget.epsilon <= _FINE_EPSILON else GAP
+
+
+def design(
+    task: Task, *, gap: float = GAP, seconds: float = SECONDS, progress: Progress | None = None
+) -> Design:
+    """Return a design within `gap` of the best possible, or the best found in about `seconds`.
+
+    What was found before is taken from the cache if it is fine enough; raises NotApplicable if
+    nothing could be found.
+    """
+    found = cached(task)
+    wanted = found is not None and (found.gap <= gap or not task.budget.delta)
+    if found is not None and (wanted or task.scope == "integer"):
+        return found
+    made = refine(task, gap=gap, seconds=seconds, progress=progress)
+    if found is not None and found.gap <= made.gap:
+        return found
+    if made.bound is not None:
+        masses = None if made.law is None else list(made.law.masses)
+        cells = None if made.law is None else made.law.cells
+        cache.store(_key(task), {"bound": made.bound.to_json(), "masses": masses, "cells": cells})
+    return made
+
+
+def _key(task: Task) -> str:
+    budget = task.budget
+    numbers = (decimal_text(budget.epsilon), decimal_text(budget.delta), str(task.steps))
+    return " ".join((task.scope, task.loss.value, *numbers))
+
+
+def optimal(request: Request, *, seconds: float = SECONDS) -> Noise:
+    """Return the law of the family `optimal` for `request`, within GAP of the best possible.
+
+    Raises NotApplicable if no program could be solved, InvalidArgument for fixed parameters.
+    """
+    _refuse_fixed(request.fixed, "optimal")
+    found = design(Task(budget=request.budget, loss=request.loss), seconds=seconds)
+    if found.law is None:
+        raise NotApplicable(family="optimal", why="no private law was found on the lattices tried")
+    return found.law
+
+
+def discrete_staircase(request: Request, *, seconds: float = SECONDS) -> Noise:
+    """Return the best law on the whole numbers, for a query that moves by at most request.shift.
+
+    Lengths are in units of that shift. Raises NotApplicable if the shift is too large for the
+    linear program, InvalidArgument for fixed parameters.
+    """
+    _refuse_fixed(request.fixed, DiscreteStaircase.name)
+    task = integer_task(request)
+    if task is None:
+        raise NotApplicable(
+            family=DiscreteStaircase.name,
+            why=f"it is computed for a sensitivity of at most {MOST_STEPS}",
+        )
+    found = design(task, seconds=seconds)
+    if found.law is None:
+        raise NotApplicable(
+            family=DiscreteStaircase.name, why="no private law was found on the whole numbers"
+        )
+    return found.law
+
+
+def integer_task(request: Request) -> Task | None:
+    """Return the task of the whole-number problem, None where it is too large."""
+    steps = math.floor(request.shift)
+    if not 1 <= steps <= MOST_STEPS:
+        return None
+    return Task(budget=request.budget, loss=request.loss, scope="integer", steps=steps)
+
+
+def _refuse_fixed(fixed: Mapping[str, Fraction | int], family: str) -> None:
+    if fixed:
+        raise InvalidArgument(
+            name="parameter",
+            value=", ".join(fixed),
+            expected=f"no fixed parameters: {family} finds its own",
+        )
+
+
+class Search(Protocol):
+    """A search that gives up after about so many seconds."""
+
+    def __call__(self, request: Request, *, seconds: float) -> Noise:
+        """Return the law for `request`; raises NotApplicable if none was found."""
+        ...
+
+
+SEARCHES: dict[type[Noise], Search] = {Optimal: optimal, DiscreteStaircase: discrete_staircase}
+"""Who designs for whom; the counterpart of calibration's table."""

@@ -1,0 +1,239 @@
+"""Proved lower bounds on the loss of any additive noise for one number."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, final
+
+import numpy as np
+
+from leastnoise.balls.exponential import exponential_between
+from leastnoise.certify.strict_json import exact_fields, number, parse_object, typed
+from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.noise.loss import Loss
+
+VERSION = 1
+Scope = Literal["real", "integer"]
+_FIELDS = ("kind", "version", "loss", "value", "epsilon", "delta", "scope", "witness")
+_WITNESS_FIELDS = ("cells", "reach", "bits", "multipliers", "prices")
+_FACTOR_BITS = 128  # of e^ε, rounded up: a bound for a larger ε is a bound
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """Dual prices on the lattice of `cells` points a sensitivity, in units of 2^−bits.
+
+    notation: m = cells, n = reach. For each shift j = 1 … m that has one, `multipliers` holds (j,
+    λ_j) and `prices` the ψ_{j,i} for i = −n, −n + 1, …, 0 where they end; 0 <= ψ_{j,i} <= λ_j. For
+    i < −n, ψ_{m,i} continues with period m, and the others are 0.
+    """
+
+    cells: int
+    reach: int
+    bits: int
+    multipliers: tuple[tuple[int, int], ...]
+    prices: tuple[tuple[int, ...], ...]
+
+    def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
+        """Return a bound on E|X|^power for X on the lattice, in sensitivities; exact.
+
+        For every symmetric law q and ψ in [0, λ]: Σ_i ψ_{j,i}(q_i − c q_{i−j}) <= λ_j δ. So E cost
+        >= Σ q_i (cost_i + G_i) − δ Σ λ_j >= min_i (cost_i + (G_i + G_{−i})/2) − δ Σ λ_j with
+        G_i = Σ_j ψ_{j,i} − c ψ_{j,i+j} (theory/noise.md §4). Beyond |i| = n + m, G falls no further
+        than at the point of the same class before it, and the cost rises, so that those i needn't
+        be looked at. Averaging with the reflection makes any law symmetric.
+        """
+        self._check()
+        m, n = self.cells, self.reach
+        edge = n + m
+        _, factor = exponential_between(epsilon, bits=_FACTOR_BITS)
+        total = np.zeros(2 * edge + 1, dtype=object)  # G at −edge … edge, in 2^−(bits + 128)
+        for (j, _), prices in zip(self.multipliers, self.prices, strict=True):
+            values = np.array(prices, dtype=object)
+            start = edge - n
+            total[start : start + len(values)] += values * (1 << _FACTOR_BITS)
+            total[start - j : start - j + len(values)] -= values * factor
+            if j == m:  # the periodic part: i = −n − m … −n − 1
+                total[:m] += values[:m] * (1 << _FACTOR_BITS)
+        unit = 1 << (self.bits + _FACTOR_BITS)
+        places = np.arange(edge + 1).astype(object)
+        doubled = 2 * unit * places**power + m**power * (total[edge:] + total[edge::-1])
+        least = Fraction(int(doubled.min()), 2 * unit * m**power)
+        spent = sum(multiplier for _, multiplier in self.multipliers)
+        return least - delta * Fraction(spent, 1 << self.bits)
+
+    def _check(self) -> None:
+        shifts = [j for j, _ in self.multipliers]
+        longest = 2 * self.reach + 1
+        if not (
+            1 <= self.cells <= self.reach <= 10**6
+            and 0 <= self.bits <= 10**4
+            and shifts == sorted(set(shifts))
+            and all(1 <= j <= self.cells for j in shifts)
+            and len(self.prices) == len(shifts)
+        ):
+            raise CertificateRejected("The witness of a lower bound is malformed.")
+        for (_, multiplier), prices in zip(self.multipliers, self.prices, strict=True):
+            # the periodic part needs a whole period; ψ is 0 right of what is stored
+            if not self.cells <= len(prices) <= longest:
+                raise CertificateRejected("The witness of a lower bound has too few prices.")
+            if min(prices) < 0 or max(prices) > multiplier:
+                raise CertificateRejected("A price lies outside [0, λ].")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LowerBound:
+    """No additive noise that is (epsilon, delta)-private for sensitivity 1 has a smaller loss.
+
+    `loss` is E|X| (mae) or E X² (mse); for sensitivity Δ the bound is `value`·Δ or `value`·Δ².
+    `scope` "real": any noise that hides every shift in [−1, 1]. "integer": any noise on the whole
+    numbers for a query of whole numbers; the sensitivity is then the witness's `cells` steps.
+    Nothing is promised of mechanisms that are not additive noise.
+    """
+
+    loss: Loss
+    value: float
+    epsilon: Fraction
+    delta: Fraction
+    witness: Witness
+    scope: Scope = "real"
+
+    @classmethod
+    def prove(
+        cls,
+        *,
+        loss: Loss,
+        epsilon: Fraction,
+        delta: Fraction,
+        witness: Witness,
+        scope: Scope = "real",
+    ) -> LowerBound:
+        """Return the bound that `witness` proves, rounded down to a float."""
+        exact = _proved(witness, loss=loss, epsilon=epsilon, delta=delta, scope=scope)
+        value = float(exact)
+        while Fraction(value) > exact:
+            value = math.nextafter(value, -math.inf)
+        return cls(
+            loss=loss,
+            value=max(value, 0.0),
+            epsilon=epsilon,
+            delta=delta,
+            witness=witness,
+            scope=scope,
+        )
+
+    def verify(self) -> None:
+        """Prove the bound again, in whole numbers; raises CertificateRejected if it doesn't hold.
+
+        It rests on the witness alone, whatever solver found it with whatever tolerance.
+        """
+        if self.scope not in ("real", "integer"):
+            raise CertificateRejected(f"Unknown scope {self.scope!r}.")
+        proved = _proved(
+            self.witness,
+            loss=self.loss,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            scope=self.scope,
+        )
+        if not (math.isfinite(self.value) and Fraction(self.value) <= max(proved, Fraction(0))):
+            raise CertificateRejected(
+                f"The witness proves a loss of at least {float(proved):.9g}, not {self.value:.9g}."
+            )
+
+    def at_sensitivity(self, sensitivity: Fraction) -> float:
+        """Return the bound for that sensitivity, rounded down."""
+        exact = Fraction(self.value) * sensitivity ** power_of(self.loss)
+        nearest = float(exact)
+        return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
+
+    def to_json(self) -> str:
+        """Return the bound with its witness as JSON text, exact."""
+        return json.dumps(
+            {
+                "kind": "lower-bound",
+                "version": VERSION,
+                "loss": self.loss.value,
+                "value": self.value.hex(),
+                "epsilon": decimal_text(self.epsilon),
+                "delta": decimal_text(self.delta),
+                "scope": self.scope,
+                "witness": {
+                    "cells": self.witness.cells,
+                    "reach": self.witness.reach,
+                    "bits": self.witness.bits,
+                    "multipliers": self.witness.multipliers,
+                    "prices": self.witness.prices,
+                },
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> LowerBound:
+        """Read what `to_json` wrote; `verify` it before you believe it.
+
+        Raises CertificateRejected for unknown, missing or duplicate fields, wrong types and
+        versions, InvalidInput if it isn't JSON.
+        """
+        fields = exact_fields(parse_object(text), _FIELDS, where="lower bound")
+        if fields["kind"] != "lower-bound" or fields["version"] != VERSION:
+            raise CertificateRejected("Not a lower bound of a version that is known here.")
+        if fields["scope"] not in ("real", "integer"):
+            raise CertificateRejected("Unknown scope.")
+        try:
+            return cls(
+                loss=Loss.named(typed(fields["loss"], str, where="loss")),
+                value=float(number(fields["value"], where="value")),
+                epsilon=number(fields["epsilon"], where="epsilon"),
+                delta=number(fields["delta"], where="delta"),
+                witness=_witness_of(fields["witness"]),
+                scope=fields["scope"],
+            )
+        except (ValueError, OverflowError) as error:  # every InvalidArgument is a ValueError
+            raise CertificateRejected(str(error)) from error
+
+
+def power_of(loss: Loss) -> int:
+    """Return p with loss = E|X|^p."""
+    return 1 if loss is Loss.MAE else 2
+
+
+def _proved(
+    witness: Witness, *, loss: Loss, epsilon: Fraction, delta: Fraction, scope: Scope
+) -> Fraction:
+    """Return what the witness proves.
+
+    Rounding any real noise to the lattice at random, so that the mean stays, keeps it private
+    against lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).
+    """
+    if epsilon < 0 or not 0 <= delta < 1:
+        raise CertificateRejected("A lower bound needs epsilon >= 0 and 0 <= delta < 1.")
+    bound = witness.bound(epsilon=epsilon, delta=delta, power=power_of(loss))
+    if scope == "real" and loss is Loss.MSE:
+        bound -= Fraction(1, 4 * witness.cells**2)
+    return bound
+
+
+def _witness_of(record: object) -> Witness:
+    fields: dict[str, Any] = exact_fields(record, _WITNESS_FIELDS, where="witness")
+    pairs = [_whole_numbers(pair) for pair in typed(fields["multipliers"], list, where="λ")]
+    if any(len(pair) != 2 for pair in pairs):
+        raise CertificateRejected("multipliers must be pairs.")
+    return Witness(
+        cells=typed(fields["cells"], int, where="cells"),
+        reach=typed(fields["reach"], int, where="reach"),
+        bits=typed(fields["bits"], int, where="bits"),
+        multipliers=tuple((j, multiplier) for j, multiplier in pairs),
+        prices=tuple(_whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
+    )
+
+
+def _whole_numbers(values: object) -> tuple[int, ...]:
+    found = typed(values, list, where="witness")
+    return tuple(typed(value, int, where="witness") for value in found)

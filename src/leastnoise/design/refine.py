@@ -1,0 +1,248 @@
+"""Designs of growing fineness, until a law is proved to be within a gap of the best possible."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.balls.exponential import exponential_between
+from leastnoise.calibration import truncated_staircase
+from leastnoise.calibration.request import Request
+from leastnoise.certify import lattice as certify_lattice
+from leastnoise.design import closed_form, repair
+from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
+from leastnoise.design.program import Program
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice import MAX_POINTS
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.truncated_staircase import TruncatedStaircase
+
+Progress = Callable[[str], None]
+
+# A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and δ),
+# and for less again by the excess that is seen when the exact δ of its law is still too large.
+_EPSILON_MARGIN, _DELTA_MARGIN = 1e-11, 1e-7
+_ATTEMPTS = 4
+_ROUNDING = 5e-3  # a larger excess means that the structured form left out rows that matter
+_HARD = 3.0
+_SHARE = 0.4  # of the time that is left goes to one lattice at most
+_MOST_ROWS = 700_000  # about 2 GB in the solver
+_WORKING_DELTAS = (1e-4, 1e-5, 1e-6, 1e-7)
+_TINY = Fraction(1, 10**12)  # stands for δ = 0, where there is a bound but no law of bounded range
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is designed: a law for a worst shift of 1, and a bound on every such law.
+
+    "integer" means a query of whole numbers, which moves by at most `steps` of them.
+    """
+
+    budget: Budget
+    loss: Loss
+    scope: Scope = "real"
+    steps: int = 1
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """`law` (None where there is none, at δ = 0) and the `bound` that says how good it is."""
+
+    law: Optimal | DiscreteStaircase | None
+    bound: LowerBound | None
+
+    @property
+    def gap(self) -> float:
+        """Loss of the law over the bound, minus 1; inf if one of them is missing."""
+        if self.law is None or self.bound is None or self.bound.value <= 0:
+            return math.inf
+        return max(0.0, self.bound.loss.of(self.law) / self.bound.value - 1)
+
+
+def refine(task: Task, *, gap: float, seconds: float, progress: Progress | None = None) -> Design:
+    """Return the best design found: within `gap`, or whatever there is after about `seconds`.
+
+    Law and bound may come from different lattices. Raises NotApplicable if none could be solved.
+    """
+    deadline = time.perf_counter() + seconds
+    best = Design(law=None, bound=None)
+    rough = _Rough.of(task, gap)
+    for cells in _fineness(task, rough, gap):
+        if time.perf_counter() > deadline:
+            break
+        if progress:
+            shown = "" if math.isinf(best.gap) else f", now within {100 * best.gap:.2g} %"
+            progress(f"Designing noise on {cells} cells a sensitivity{shown}")
+        left = max(deadline - time.perf_counter(), 0.5)
+        found = _on_lattice(task, rough, cells, seconds=_SHARE * left)
+        best = Design(
+            law=_better(task, best.law, found.law), bound=_higher(best.bound, found.bound)
+        )
+        if best.gap <= gap or (best.bound and not task.budget.delta):  # at δ = 0 there is no law
+            break
+    if best.bound is None:
+        raise NotApplicable(family="optimal", why="no linear program was solved in the time given")
+    return best
+
+
+def _fineness(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
+    """Yield rising numbers of cells; whole numbers have but one lattice."""
+    if task.scope == "integer":
+        yield task.steps
+        return
+    # the best law's loss exceeds the bound by f(0)h²/4 (mae) or h²/3 (mse) (theory/noise.md §4)
+    excess = rough.height / 4 if task.loss is Loss.MAE else 1 / 3
+    cells = max(1, math.ceil(math.sqrt(excess / (gap * rough.loss))))
+    most = max(1, int(math.sqrt(_MOST_ROWS / (rough.radius + 1.5))))
+    if rough.epsilon > _HARD:  # there the solver may run in circles: have something first
+        yield min(max(2, cells * 3 // 5), most)
+    while True:
+        yield min(cells, most)
+        if cells >= most:
+            return
+        cells = math.ceil(1.25 * cells)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Rough:
+    """Where to look: what is nearly the best, and for which δ programs are solved.
+
+    Deep tails drown in a solver's tolerances. So a program is solved at a `delta` of at least about
+    the largest power of ten that costs the bound less than a tenth of the gap, and `periods`
+    sensitivities are let into its law afterwards (`repair.whole_masses`).
+    """
+
+    epsilon: float
+    delta: float
+    periods: int
+    radius: float
+    loss: float
+    height: float
+
+    @classmethod
+    def of(cls, task: Task, gap: float) -> _Rough:
+        epsilon, delta = float(task.budget.epsilon), float(task.budget.delta or _TINY)
+        truth = _staircase(task, delta)
+        loss = task.loss.of(truth)
+        periods, working = 0, delta
+        for candidate in _WORKING_DELTAS:
+            if candidate <= delta or epsilon == 0:
+                break
+            if loss - task.loss.of(_staircase(task, candidate)) <= 0.1 * gap * loss:
+                periods = math.floor(math.log(candidate / delta) / epsilon)
+                working = delta * math.exp(periods * epsilon)
+                break
+        law = _staircase(task, working)
+        return cls(
+            epsilon=epsilon,
+            delta=working,
+            periods=periods,
+            radius=float(law.steps.float_edges[-1]),
+            loss=loss,
+            height=float(np.exp(law.log_density([0.0]))),
+        )
+
+
+def _staircase(task: Task, delta: float) -> TruncatedStaircase:
+    budget = Budget(epsilon=task.budget.epsilon, delta=delta)
+    try:
+        return truncated_staircase.search(Request(budget=budget, loss=task.loss))
+    except Refused as error:
+        raise NotApplicable(family="optimal", why=str(error)) from error
+
+
+def _on_lattice(task: Task, rough: _Rough, cells: int, *, seconds: float) -> Design:
+    """Return the best law on one lattice and its bound, each None if it couldn't be had."""
+    power = power_of(task.loss)
+    if cells == 1:
+        budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
+        weights = closed_form.masses(budget)
+        prices = closed_form.witness(budget, power=power, points=len(weights))
+        law, _ = examined(task, 1, weights)
+        return Design(law=law, bound=_bound(task, prices))
+    deadline = time.perf_counter() + seconds
+    factor, _ = exponential_between(task.budget.epsilon, bits=128)
+    program = Program(
+        cells=cells,
+        reach=math.ceil(cells * (rough.radius + 1 + (rough.epsilon > _HARD))),
+        epsilon=max(0.0, rough.epsilon - _EPSILON_MARGIN),
+        delta=rough.delta * (1 - _DELTA_MARGIN),
+        power=power,
+    )
+    bound, calm_end = None, 1 + 1 / (1 + rough.epsilon)
+    for _ in range(_ATTEMPTS):
+        solved = program.solve(seconds=deadline - time.perf_counter())
+        if solved is None:
+            break
+        if bound is None or not program.calm:
+            bound = _higher(bound, _bound(task, repair.witness(solved)))
+        if rough.periods and not program.calm and task.budget.delta:
+            program = replace(program, calm=max(1, math.floor(cells * (rough.radius - calm_end))))
+            continue
+        masses = repair.whole_masses(solved, factor=factor, periods=rough.periods)
+        law, excess = examined(task, cells, masses)
+        if law is not None or not task.budget.delta:
+            return Design(law=law, bound=bound)
+        program = _narrowed(program, excess)
+    return Design(law=None, bound=bound)
+
+
+def _narrowed(program: Program, excess: float) -> Program:
+    """Return the program to try next, given how far (relatively) the last law's δ was too large."""
+    if program.structured and excess > _ROUNDING:
+        return replace(program, structured=False)
+    return replace(program, delta=program.delta * (1 - min(1.2 * excess + 1e-6, 0.5)))
+
+
+def examined(
+    task: Task, cells: int, masses: tuple[int, ...]
+) -> tuple[Optimal | DiscreteStaircase | None, float]:
+    """Return the law of these weights if its exact δ is in the budget, and the excess over it."""
+    if not task.budget.delta or len(masses) > MAX_POINTS:
+        return None, 0.0
+    if task.scope == "real":
+        law = Optimal(scale=1, cells=cells, masses=masses)
+        method, shift = certify_lattice.step_delta_ball, Fraction(1)
+    else:  # one sensitivity is `cells` steps, each a whole number
+        law = DiscreteStaircase(scale=cells, cells=cells, masses=masses)
+        method, shift = certify_lattice.delta_ball, Fraction(cells)
+    with precision(192):
+        delta = ball(task.budget.delta)
+        enclosure = method(law, shift=shift, epsilon=task.budget.epsilon)
+        excess = float((enclosure / delta - 1).mid())
+        return (law.scaled(1 / law.scale) if enclosure <= delta else None), excess
+
+
+def _bound(task: Task, witness: Witness) -> LowerBound:
+    return LowerBound.prove(
+        loss=task.loss,
+        epsilon=task.budget.epsilon,
+        delta=task.budget.delta,
+        witness=witness,
+        scope=task.scope,
+    )
+
+
+def _better(
+    task: Task, one: Optimal | DiscreteStaircase | None, other: Optimal | DiscreteStaircase | None
+) -> Optimal | DiscreteStaircase | None:
+    laws = [law for law in (one, other) if law is not None]
+    return min(laws, key=task.loss.of, default=None)
+
+
+def _higher(one: LowerBound | None, other: LowerBound | None) -> LowerBound | None:
+    bounds = [bound for bound in (one, other) if bound is not None]
+    return max(bounds, key=lambda bound: bound.value, default=None)

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leastnoise.design import cache, find
+from leastnoise.design.refine import Task
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.loss import Loss
+
+TASK = Task(budget=Budget(epsilon="1", delta="0.01"), loss=Loss.MAE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LEASTNOISE_CACHE", str(tmp_path / "designs"))
+    return tmp_path / "designs"
+
+
+def test_a_design_is_kept_and_proved_again(folder: Path) -> None:
+    assert find.cached(TASK) is None
+    made = find.design(TASK)
+    assert find.cached(TASK) == made
+    assert len(list(folder.iterdir())) == 1
+    for other in (
+        Task(budget=TASK.budget, loss=Loss.MSE),
+        Task(budget=Budget(epsilon="1", delta="0.02"), loss=Loss.MAE),
+        Task(budget=TASK.budget, loss=Loss.MAE, scope="integer"),
+    ):
+        assert find.cached(other) is None
+
+
+def test_a_finer_design_replaces_a_coarser_one(folder: Path) -> None:
+    coarse = find.design(TASK, gap=0.05)
+    fine = find.design(TASK, gap=0.002)
+    assert fine.gap <= 0.002 < coarse.gap
+    assert find.design(TASK, gap=0.05) == fine
+
+
+DAMAGES: dict[str, Callable[[Any], object]] = {
+    "no bound": lambda r: r.pop("bound"),
+    "a false bound": lambda r: r.update(
+        bound=r["bound"].replace('"epsilon": "1"', '"epsilon": "2"')
+    ),
+    "a law that is not private": lambda r: r["masses"].__setitem__(0, 10 * r["masses"][0]),
+    "masses of text": lambda r: r["masses"].__setitem__(0, "1"),
+    "negative masses": lambda r: r["masses"].__setitem__(0, -1),
+    "cells of text": lambda r: r.update(cells="1"),
+    "another version": lambda r: r.update(version=0),
+    "another key": lambda r: r.update(key="x"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_ignored_and_replaced(folder: Path, damage: str) -> None:
+    find.design(TASK)
+    (path,) = folder.iterdir()
+    record = json.loads(path.read_text())
+    DAMAGES[damage](record)
+    path.write_text(json.dumps(record))
+    assert find.cached(TASK) is None
+    assert find.design(TASK).gap <= find.GAP
+    assert find.cached(TASK) is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000])
+def test_what_is_no_record_is_ignored(folder: Path, content: bytes) -> None:
+    find.design(TASK)
+    (path,) = folder.iterdir()
+    path.write_bytes(content)
+    assert find.cached(TASK) is None
+
+
+def test_a_disk_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LEASTNOISE_CACHE", str(tmp_path / "file" / "below"))
+    assert find.design(TASK).law is not None
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin", "win32"])
+def test_the_platform_decides_the_folder(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", system)
+    for name in ("LEASTNOISE_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    assert cache.directory().name == "leastnoise"
+    if system == "linux":
+        monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+        assert cache.directory() == Path("/somewhere/leastnoise")
