@@ -1,0 +1,115 @@
+"""The best mixture of Gaussians for a budget (Liu, Selvi & Wiesemann 2026, Definition 3.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from leastnoise.analysis.kernels import Kernels, log_delta
+from leastnoise.calibration import classic
+from leastnoise.calibration.request import Request
+from leastnoise.errors import InvalidArgument
+from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.numerics.roots import IncreasingRoot
+
+MOST_MODES = 32
+"""K is searched up to here; each further mode costs time in every later step."""
+
+# Of ln σ: above the float error of ln δ, below the 1e-9 promised.
+_ROOT = IncreasingRoot(tolerance=2e-11, first_step=0.1)
+_HELPS = 1e-6  # a further mode must lower the loss by this (relative) to be worth it
+_GUESS = 0.36  # σ of a mixture whose components stand apart, within a factor of 3
+
+
+def search(request: Request) -> GaussianMixture:
+    """Return the mixture with spacing 1, decay ε and the least loss, at its smallest σ.
+
+    `fixed` may set modes and decay. For fixed modes δ falls as σ grows (see `GaussianMixture`), so
+    the smallest private σ is found by a root search. K is searched from where the outermost
+    component has a weight below δ, since with fewer modes σ can't be small, up and down for as long
+    as that helps, and not beyond MOST_MODES. Raises InvalidArgument for a fixed spacing.
+    """
+    if "spacing" in request.fixed:
+        raise InvalidArgument(
+            name="spacing",
+            value=str(request.fixed["spacing"])[:40],
+            expected="modes or decay as fixed parameters; the spacing is the sensitivity",
+        )
+    problem = _Problem(request=request, decay=request.fixed.get("decay", request.budget.epsilon))
+    if "modes" in request.fixed:
+        return problem.best_with(int(request.fixed["modes"]))
+    return min((problem.best_with(modes) for modes in problem.modes()), key=request.loss.of)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Problem:
+    request: Request
+    decay: Fraction | int
+    found: dict[int, GaussianMixture] = field(default_factory=dict)
+
+    def best_with(self, modes: int) -> GaussianMixture:
+        """Return the law of smallest σ with these modes."""
+        if modes not in self.found:
+            self.found[modes] = GaussianMixture(
+                scale=least_scale(self._law_with(modes), self.request, guess=self._guess()),
+                modes=modes,
+                spacing=1,
+                decay=self.decay,
+            )
+        return self.found[modes]
+
+    def modes(self) -> list[int]:
+        """Return the numbers of modes that were looked at."""
+        start = self._enough()
+        candidates = [0, 1, start]
+        for direction in (1, -1):
+            modes, best = start, self._loss(start)
+            while 0 <= (modes := modes + direction) <= MOST_MODES:
+                candidates.append(modes)
+                if self._loss(modes) > best * (1 - _HELPS):
+                    break
+                best = self._loss(modes)
+        return candidates
+
+    def _loss(self, modes: int) -> float:
+        return self.request.loss.of(self.best_with(modes))
+
+    def _enough(self) -> int:
+        """Return the least K with w_K <= δ: a shift by the spacing bares the last component."""
+        decay, delta = float(self.decay), float(self.request.budget.delta)
+        total = 1.0
+        for modes in range(MOST_MODES):
+            weight = math.exp(-modes * decay)
+            total += 2 * weight if modes else 0.0
+            if weight / total <= delta:
+                return modes
+        return MOST_MODES
+
+    def _guess(self) -> float:
+        scales = [float(law.scale) for law in self.found.values() if law.modes > 1]
+        return scales[-1] if scales else _GUESS
+
+    def _law_with(self, modes: int) -> Callable[[float], Kernels]:
+        decay = float(self.decay)
+        return lambda sigma: Kernels(modes=modes, spacing=1 / sigma, decay=decay)
+
+
+def least_scale(
+    law_with: Callable[[float], Kernels], request: Request, *, guess: float
+) -> Fraction:
+    """Return the least σ with δ <= the budget's, where δ falls in σ."""
+    epsilon, delta = float(request.budget.epsilon), request.budget.delta
+    log_target = math.log(delta.numerator) - math.log(delta.denominator)
+    most = float(classic.gaussian(1, request.budget))
+
+    def over(log_ratio: float) -> float:
+        sigma = math.exp(-log_ratio)
+        if sigma > most:  # each component alone hides the shift there
+            return min(math.log(most) - math.log(sigma), -1e-9)
+        return log_delta(law_with(sigma), shift=1 / sigma, epsilon=epsilon) - log_target
+
+    return Fraction(math.exp(-_ROOT.find(over, guess=-math.log(min(guess, most)))))

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leastnoise.certify.prove import prove_delta
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.gaussian_mixture import GaussianMixture
+from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
+
+HARD = [pytest.param(*problem, marks=pytest.mark.slow) for problem in HARD_SCALES]
+
+
+@pytest.mark.parametrize(("modes", "epsilon", "delta", "scale", "shift"), [*LEAST_SCALES, *HARD])
+def test_the_least_scale_is_between_proved_and_refuted(
+    *, modes: int, epsilon: str, delta: str, scale: str, shift: float
+) -> None:
+    step = Fraction(2, 10**9)  # the references are good to 1e-9
+    for factor, private in ((1 + step, True), (1 - step, False)):
+        noise = GaussianMixture(
+            scale=Fraction(scale) * factor, modes=modes, spacing=1, decay=epsilon
+        )
+        proved = prove_delta(noise, L2(1), Fraction(epsilon))
+        assert proved.certainly_at_most(Fraction(delta)) is private
+        assert proved.certainly_above(Fraction(delta)) is not private
+        assert proved.interval.width <= 1e-15 * proved.interval.upper
+
+
+def _divergence(noise: GaussianMixture, shift: float, epsilon: float) -> mp.mpf:
+    """∫ (f(y + φ) − e^ε f(y))₊ in mpmath, split where a dense look sees the sign change."""
+    sigma, spacing, decay = (
+        mp.mpf(value.numerator) / value.denominator
+        for value in (noise.scale, noise.spacing, noise.decay)
+    )
+    weights = {k: mp.exp(-abs(k) * decay) for k in range(-noise.modes, noise.modes + 1)}
+    total = mp.fsum(weights.values())
+
+    def f(x: mp.mpf) -> mp.mpf:
+        return mp.fsum(w * mp.npdf(x, k * spacing, sigma) for k, w in weights.items()) / total
+
+    def gap(y: mp.mpf) -> mp.mpf:
+        return f(y + shift) - mp.exp(epsilon) * f(y)
+
+    def mass(y: mp.mpf) -> mp.mpf:
+        ps = mp.fsum(w * mp.ncdf(y + shift, k * spacing, sigma) for k, w in weights.items())
+        qs = mp.fsum(w * mp.ncdf(y, k * spacing, sigma) for k, w in weights.items())
+        return (ps - mp.exp(epsilon) * qs) / total
+
+    reach = float(noise.modes * spacing + shift + 12 * sigma)
+    nodes = [mp.mpf(reach) * i / 150 for i in range(-150, 151)]
+    values = [gap(y) for y in nodes]
+    h = mp.mpf(0)
+    for a, b, fa, fb in zip(nodes, nodes[1:], values, values[1:], strict=False):
+        if fa > 0 or fb > 0:
+            if (fa > 0) != (fb > 0):
+                root = mp.findroot(gap, (a, b), solver="anderson", verify=False)
+                h += mass(root) - mass(a) if fa > 0 else mass(b) - mass(root)
+            else:
+                h += mass(b) - mass(a)
+    return h
+
+
+@settings(derandomize=True, max_examples=5, deadline=None)
+@given(
+    modes=st.integers(0, 2),
+    scale=st.sampled_from(["0.3", "0.5", "1.3"]),
+    decay=st.sampled_from(["0", "0.4", "2"]),
+    epsilon=st.sampled_from(["0", "0.7", "2"]),
+    bound=st.sampled_from(["0.4", "1", "1.5"]),
+)
+def test_no_shift_exceeds_what_is_proved(
+    *, modes: int, scale: str, decay: str, epsilon: str, bound: str
+) -> None:
+    noise = GaussianMixture(scale=scale, modes=modes, spacing=1, decay=decay)
+    interval = prove_delta(noise, L2(bound), Fraction(epsilon)).interval
+    with mp.workdps(20):
+        found = [_divergence(noise, float(bound) * i / 4, float(epsilon)) for i in range(1, 5)]
+    assert max(found) <= interval.upper + 1e-14
+    assert interval.upper < 1 or max(found) > 0.5
+
+
+def test_tail_mass_alone() -> None:
+    """K = 0 is the Gaussian, whose proof is another."""
+    from leastnoise.noise.gaussian import Gaussian  # noqa: PLC0415
+
+    for scale, epsilon in (("0.7", "1"), ("3", "0"), ("0.05", "20")):
+        one = prove_delta(Gaussian(scale=scale), L2(1), Fraction(epsilon)).interval
+        mixture = GaussianMixture(scale=scale, modes=0, spacing=1, decay=1)
+        other = prove_delta(mixture, L2(1), Fraction(epsilon)).interval
+        assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+        assert other.width <= 1e-12 * other.upper
