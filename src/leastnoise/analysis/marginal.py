@@ -11,6 +11,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -109,9 +110,26 @@ def _truncated_laplace(noise: Noise, outside: float) -> float:
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
 
 
+def _gaussian_kernels(noise: Noise, outside: float) -> float:
+    """P(|X| > t) is a sum of normal tails on both sides of every centre."""
+    if not isinstance(noise, GaussianMixture):
+        raise TypeError(f"{noise.name} is not gaussian-mixture")
+    spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
+    kernels = [
+        (k * spacing, math.exp(-abs(k) * decay)) for k in range(-noise.modes, noise.modes + 1)
+    ]
+    total = math.fsum(weight for _, weight in kernels)
+
+    def tail(t: float) -> float:
+        return math.fsum(w * math.erfc((t - m) / math.sqrt(2)) for m, w in kernels) / total
+
+    return _solve(tail, outside, guess=1.5)
+
+
 # For each shape: t/scale with P(|X_i| > t) equal to the second argument.
 _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
+    Shape.GAUSSIAN_KERNELS: _gaussian_kernels,
     Shape.LAPLACE_PRODUCT: _laplace,
     Shape.LATTICE: _lattice,
     Shape.LATTICE_STEP: _step,

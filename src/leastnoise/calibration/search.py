@@ -12,6 +12,7 @@ from fractions import Fraction
 from leastnoise.calibration import (
     classic,
     flipped_huber,
+    gaussian_mixture,
     staircase,
     truncated_laplace,
     truncated_staircase,
@@ -22,6 +23,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
@@ -51,6 +53,7 @@ def _by_scale_alone(family: type[Noise], least_scale: Callable[[int, Budget], Fr
 SEARCHES: dict[type[Noise], Search] = {
     FlippedHuber: flipped_huber.search,
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
+    GaussianMixture: gaussian_mixture.search,
     Laplace: _by_scale_alone(Laplace, classic.laplace),
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
     Staircase: staircase.search,

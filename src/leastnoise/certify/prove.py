@@ -13,6 +13,7 @@ from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify import (
     flipped_huber,
     gaussian,
+    kernels,
     laplace,
     lattice,
     spherical_laplace,
@@ -32,6 +33,7 @@ _ACCURACY = 60
 
 _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.GAUSSIAN: gaussian.delta_ball,
+    Shape.GAUSSIAN_KERNELS: kernels.delta_ball,
     Shape.LAPLACE_PRODUCT: laplace.delta_ball,
     Shape.LATTICE: lattice.delta_ball,
     Shape.LATTICE_STEP: lattice.step_delta_ball,

@@ -39,7 +39,7 @@ class GaussianMixture(KernelNoise):
 
     >>> law = GaussianMixture(scale="0.5", modes=1, spacing=1, decay=1)
     >>> round(law.mean_abs, 12), round(law.variance, 12)
-    (0.668842577588, 0.673883172069)
+    (0.657319564496, 0.673883115234)
     """
 
     name: ClassVar[str] = "gaussian-mixture"

@@ -10,6 +10,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -20,6 +21,7 @@ from leastnoise.noise.tulap import Tulap
 from leastnoise.sampling import (
     flipped_huber,
     gaussian,
+    kernels,
     laplace,
     lattice,
     spherical_laplace,
@@ -34,6 +36,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     DiscreteStaircase: lattice.sampler,
     FlippedHuber: flipped_huber.sampler,
     Gaussian: gaussian.sampler,
+    GaussianMixture: kernels.mixture_sampler,
     Laplace: laplace.sampler,
     Optimal: lattice.step_sampler,
     SphericalLaplace: spherical_laplace.sampler,

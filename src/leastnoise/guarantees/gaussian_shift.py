@@ -1,0 +1,28 @@
+"""Guarantees that noise made of Gaussians of one width gives at all ε at once.
+
+They hold for a Gaussian and for a mixture of Gaussians of standard deviation σ whose component is
+drawn without looking at the data: publishing the component too gives a plain Gaussian, and
+forgetting it is post-processing (theory/accounting.md §5). Not for quasi-Gaussian noise.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+def zero_concentrated(*, sigma: Fraction, sensitivity: Fraction) -> Fraction:
+    """Return ρ = Δ²/2σ², exact: the noise is ρ-zCDP (Bun & Steinke 2016, Proposition 1.6).
+
+    >>> zero_concentrated(sigma=Fraction(2), sensitivity=Fraction(1))
+    Fraction(1, 8)
+    """
+    return sensitivity**2 / (2 * sigma**2)
+
+
+def gaussian_differential(*, sigma: Fraction, sensitivity: Fraction) -> Fraction:
+    """Return μ = Δ/σ, exact: the noise is μ-GDP (Dong, Roth & Su 2022, Theorem 2.7).
+
+    >>> gaussian_differential(sigma=Fraction(2), sensitivity=Fraction(1))
+    Fraction(1, 2)
+    """
+    return sensitivity / sigma
