@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -99,7 +100,7 @@ def test_every_family_has_an_example() -> None:
 
 @pytest.mark.parametrize("law", [*LAWS, *LATTICE_LAWS], ids=label)
 def test_refuses_bad_parameters(law: Noise) -> None:
-    family = type(law)
+    family: Any = type(law)
     for scale in ("0", "-1", "nan", "1e200"):
         with pytest.raises(InvalidArgument, match="scale"):
             family(**law.parameters | {"scale": scale}, dimension=law.dimension)

@@ -235,6 +235,9 @@ def _clamped(steps: Fraction) -> Fraction:
     return max(Fraction(-LARGEST_STEPS), min(Fraction(LARGEST_STEPS), steps))
 
 
+_FLOATS: tuple[type, ...] = (float, np.float32, np.float16)
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Rationals:
@@ -279,7 +282,7 @@ def _as_exact(values: ArrayLike | ScaledIntegers) -> _Exact:
 
 def _steps_of(item: object, exponent: int) -> Fraction:
     """Return item/2^exponent, cut off at ±2^61; NaN and what isn't a number count as 0."""
-    if isinstance(item, (float, np.float32, np.float16)):
+    if isinstance(item, _FLOATS):
         number = float(item)  # exact: no more than 64 bits
         if math.isnan(number):
             return Fraction(0)
