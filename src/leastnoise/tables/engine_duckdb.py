@@ -7,6 +7,7 @@ with its line; nothing raises.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +65,8 @@ def source_types(path: Path) -> dict[str, ColumnType | None]:
 
     Reads the header or the metadata alone. Raises SourceError if there is no readable file.
     """
-    if not path.is_file():
+    # os.path, because a Path raises for a NUL or a name that is too long.
+    if not os.path.isfile(path):
         raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
     columns: list[tuple[str, ColumnType | None]]
     if _is_csv(path):

@@ -15,7 +15,7 @@ from leastnoise.selection.search import compare
 from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
 
     from leastnoise.certify.certificate import Certificate
@@ -47,14 +47,14 @@ class NoiseError:
     half975: float
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> NoiseError:
-        """Return the error of each coordinate of `mechanism`."""
+    def of(cls, certificate: Certificate) -> NoiseError:
+        """Return the error of each coordinate that the certificate's noise is added to."""
         # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error).
-        grid = float(mechanism.grid)
+        grid = float(certificate.grid or 0)
         return cls(
-            std=math.sqrt(mechanism.noise.variance + grid * grid / 12),
-            half95=absolute_quantile(mechanism.noise, 0.95) + grid / 2,
-            half975=absolute_quantile(mechanism.noise, 0.975) + grid / 2,
+            std=math.sqrt(certificate.noise.variance + grid * grid / 12),
+            half95=absolute_quantile(certificate.noise, 0.95) + grid / 2,
+            half975=absolute_quantile(certificate.noise, 0.975) + grid / 2,
         )
 
 
@@ -87,31 +87,40 @@ class BlockPlan:
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
         """The expected errors, the same in every cell: two for a mean, one for the others."""
-        noise = NoiseError.of(self.mechanism)
-        plain = math.sqrt(self.plain_gaussian.variance) if self.plain_gaussian else None
-        found: list[ExpectedError] = []
-        for asked, uses in zip(self.layout.statistics, self.layout.uses, strict=True):
-            parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
-            for part, index in zip(parts, uses, strict=True):
-                unit = float(self.layout.components[index].radius)
-                found.append(
-                    ExpectedError(
-                        statistic=asked.label + part,
-                        std=unit * noise.std,
-                        half_width_95=unit * noise.half95,
-                        plain_gaussian_std=None if plain is None else unit * plain,
-                    )
-                )
-        return tuple(found)
+        return expected_errors(self.layout, self.mechanism.certificate, self.plain_gaussian)
 
     def to_record(self) -> dict[str, Any]:
         """Return the block as JSON values."""
-        proved = statement(self.layout, self.budget, self.mechanism.certificate)
-        return proved | {"errors": [vars(error) for error in self.errors]}
+        certificate = self.mechanism.certificate
+        return block_record(self.layout, self.budget, certificate, self.plain_gaussian)
 
 
-def statement(layout: Layout, budget: Budget, certificate: Certificate) -> dict[str, Any]:
-    """Return what a plan says of a block and a certificate can confirm, as JSON values."""
+def expected_errors(
+    layout: Layout, certificate: Certificate, plain_gaussian: Noise | None
+) -> tuple[ExpectedError, ...]:
+    """Return what `BlockPlan.errors` says."""
+    noise = NoiseError.of(certificate)
+    plain = math.sqrt(plain_gaussian.variance) if plain_gaussian else None
+    found: list[ExpectedError] = []
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
+        for part, index in zip(parts, uses, strict=True):
+            unit = float(layout.components[index].radius)
+            found.append(
+                ExpectedError(
+                    statistic=asked.label + part,
+                    std=unit * noise.std,
+                    half_width_95=unit * noise.half95,
+                    plain_gaussian_std=None if plain is None else unit * plain,
+                )
+            )
+    return tuple(found)
+
+
+def block_record(
+    layout: Layout, budget: Budget, certificate: Certificate, plain_gaussian: Noise | None
+) -> dict[str, Any]:
+    """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
     grid = certificate.grid
     return {
         "name": layout.name,
@@ -127,7 +136,28 @@ def statement(layout: Layout, budget: Budget, certificate: Certificate) -> dict[
         "noise": certificate.noise.name,
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
+        "errors": [vars(error) for error in expected_errors(layout, certificate, plain_gaussian)],
     }
+
+
+def plan_record(
+    budget: Budget, unit: str, layouts: Sequence[Layout], blocks: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return a plan as JSON values, from its blocks' records."""
+    return {
+        "version": 1,
+        "unit": unit,
+        "epsilon": decimal_text(budget.epsilon),
+        "delta": decimal_text(budget.delta),
+        "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
+        "blocks": blocks,
+        "notes": list(_notes(layouts)),
+    }
+
+
+def _notes(layouts: Sequence[Layout]) -> tuple[str, ...]:
+    kinds = {asked.kind for layout in layouts for asked in layout.statistics}
+    return (CLIP_NOTE, MEAN_NOTE) if "mean" in kinds else (CLIP_NOTE,)
 
 
 @final
@@ -148,20 +178,13 @@ class Plan:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers don't say."""
-        kinds = {asked.kind for block in self.blocks for asked in block.layout.statistics}
-        return (CLIP_NOTE, MEAN_NOTE) if "mean" in kinds else (CLIP_NOTE,)
+        return _notes([block.layout for block in self.blocks])
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""
-        return {
-            "version": 1,
-            "unit": self.unit,
-            "epsilon": decimal_text(self.budget.epsilon),
-            "delta": decimal_text(self.budget.delta),
-            "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
-            "blocks": [block.to_record() for block in self.blocks],
-            "notes": list(self.notes),
-        }
+        layouts = [block.layout for block in self.blocks]
+        records = [block.to_record() for block in self.blocks]
+        return plan_record(self.budget, self.unit, layouts, records)
 
     def to_json(self) -> str:
         """Return the plan as JSON text."""

@@ -106,13 +106,17 @@ class Release:
         with output.new_directory(path) as folder:
             released = self._release(tell, path=path)
             tell("Writing the tables and their certificate")
-            for table in released.tables.values():
-                output.write_table(table, folder, wanted.format)
-            (folder / output.PLAN).write_text(released.plan.to_json(), encoding="utf-8")
-            certificate = released.certificate.to_json()
-            (folder / output.CERTIFICATE).write_text(certificate, encoding="utf-8")
-            (folder / output.SPEC).write_text(self.to_toml(), encoding="utf-8")
+            with output.writing(path):
+                self._write(released, folder, wanted.format)
         return released
+
+    def _write(self, released: ReleasedTables, folder: Path, kind: str) -> None:
+        for table in released.tables.values():
+            output.write_table(table, folder, kind)
+        (folder / output.PLAN).write_text(released.plan.to_json(), encoding="utf-8")
+        certificate = released.certificate.to_json()
+        (folder / output.CERTIFICATE).write_text(certificate, encoding="utf-8")
+        (folder / output.SPEC).write_text(self.to_toml(), encoding="utf-8")
 
     def _release(self, tell: Progress, *, path: Path | None) -> ReleasedTables:
         tell("Checking the source")
@@ -129,7 +133,7 @@ class Release:
         tell(f"Drawing the noise of {block.name}")
         integers = ScaledIntegers(numerators=exact, bits=block.layout.bits)
         noisy = block.mechanism.release(integers).values
-        return table_of(block.layout, noisy, NoiseError.of(block.mechanism))
+        return table_of(block.layout, noisy, NoiseError.of(block.mechanism.certificate))
 
 
 def _silent(stage: str) -> None:

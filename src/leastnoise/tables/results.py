@@ -44,7 +44,7 @@ def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> 
     without noise (clamped and clipped as the plan says) with probability 95 %, each by itself.
     """
     cells = vector.reshape(layout.cells, len(layout.components))
-    values = _keys(layout)
+    values = key_columns(layout)
     for uses in layout.uses:
         parts = [cells[:, index] for index in uses]
         component = layout.components[uses[0]]
@@ -62,7 +62,7 @@ def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> 
     return Table(name=layout.name, columns=dict(zip(result_columns(layout), values, strict=True)))
 
 
-def _keys(layout: Layout) -> list[list[Any]]:
+def key_columns(layout: Layout) -> list[list[Any]]:
     """Return the key columns, and the two of the bins, cell by cell."""
     axes: list[tuple[Any, ...]] = [key.values for key in layout.keys]
     if layout.bins:

@@ -114,7 +114,7 @@ class Column(_Section):
     """What the public knows of a column.
 
     `bounds` clamp each value. `missing` replaces NULL, NaN, infinities and unreadable values;
-    without it they count as 0 in sums and means and are dropped from histograms.
+    without it they count as the bound nearest 0 in sums and means, and are dropped from histograms.
     """
 
     bounds: Bounds | None = None

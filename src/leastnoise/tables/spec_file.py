@@ -57,6 +57,10 @@ def loads(text: str) -> Spec:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError([("TOML", f"{error}.")]) from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or brackets in brackets
+        raise SpecError(
+            [("TOML", "A number is too long, or values are nested too deep.")]
+        ) from None
     return parse(raw)
 
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 
 from leastnoise.certify.plan import PlanCertificate
-from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
-from leastnoise.guarantees.exact import decimal_text
+from leastnoise.certify.strict_json import parse_object
+from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
+from leastnoise.selection.search import calibrate
 from leastnoise.tables import output, spec_file
 from leastnoise.tables.columns import result_columns
-from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
-from leastnoise.tables.plan import block_budget, statement
+from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.plan import NoiseError, block_budget, block_record, plan_record
+from leastnoise.tables.results import key_columns
 
 if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
+    from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
+
+# Floats of another machine: a scale that is found again may be off by 1e-9.
+_CLOSE = 1e-7
 
 
 @final
@@ -38,9 +44,10 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     """Return the release in the directory `path`, proved again.
 
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
-    block's certificate with them, proves all blocks and re-sums the budget, and checks that the
-    tables have the columns and the rows that the spec says. Raises SourceError if the directory
-    can't be read, CertificateRejected, with the reason, if anything in it is false.
+    block's certificate with them, proves all blocks and re-sums the budget, makes the plan again
+    and compares it, and checks the columns, keys and stated deviations of the tables. Raises
+    SourceError if the directory can't be read, CertificateRejected, with the reason, if anything in
+    it is false.
 
     Not promised: that the tables came out of the mechanism, or that the source was what it says.
     """
@@ -57,8 +64,8 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     _check_plan(folder, spec, certificate, layouts)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
-    for layout in layouts:
-        _check_table(folder / f"{layout.name}.{kind}", layout)
+    for layout, (_, block) in zip(layouts, certificate.blocks, strict=True):
+        _check_table(folder / f"{layout.name}.{kind}", layout, NoiseError.of(block))
     return VerifiedRelease(spec=spec, certificate=certificate, delta=delta)
 
 
@@ -80,7 +87,14 @@ def _stored_certificate(folder: Path) -> PlanCertificate:
         raise SourceError(f"{folder} has no {output.CERTIFICATE}.") from None
     except (OSError, UnicodeDecodeError):
         raise SourceError(f"{folder / output.CERTIFICATE} can't be read.") from None
-    return PlanCertificate.from_json(text)
+    try:
+        return PlanCertificate.from_json(text)
+    except InvalidInput:
+        raise
+    except ValueError:  # a number of thousands of digits
+        raise CertificateRejected(
+            f"{output.CERTIFICATE} holds a number that is too long."
+        ) from None
 
 
 def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
@@ -94,37 +108,86 @@ def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
         raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
     if block.budget != share:
         raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
+    if block.grid is None:
+        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
 
 
 def _check_plan(
     folder: Path, spec: Spec, certificate: PlanCertificate, layouts: list[Layout]
 ) -> None:
-    """Compare plan.json, where people read scales and budgets, with what is proved."""
+    """Compare plan.json, which people read, with what spec and certificate make of it."""
     try:
-        record = json.loads((folder / output.PLAN).read_bytes())
-        told = [{**block, "errors": None} for block in record["blocks"]]
-        total = (record["epsilon"], record["delta"], record["unit"], record["caps"])
-    except (OSError, ValueError, TypeError, KeyError):
+        told = parse_object((folder / output.PLAN).read_bytes().decode("utf-8"))
+    except (OSError, ValueError):  # InvalidInput is a ValueError
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable.") from None
-    budget = spec.budget
-    caps = {"rows": MAX_ROWS, "units": MAX_UNITS}
-    proved = [
-        statement(layout, block.budget, block) | {"errors": None}
+    blocks = [
+        block_record(layout, block.budget, block, _plain_gaussian(layout, block.budget))
         for layout, (_, block) in zip(layouts, certificate.blocks, strict=True)
     ]
-    wanted = (decimal_text(budget.epsilon), decimal_text(budget.delta), spec.privacy.unit, caps)
-    if told != proved or total != wanted:
+    if not _alike(told, plan_record(spec.budget, spec.privacy.unit, layouts, blocks)):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
 
 
-def _check_table(path: Path, layout: Layout) -> None:
+def _plain_gaussian(layout: Layout, budget: Budget) -> Noise | None:
     try:
-        columns, rows = output.read_table(path)
-    except (OSError, ValueError, duckdb.Error):
+        return calibrate(
+            "gaussian",
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            sensitivity=layout.sensitivities,
+            dimension=layout.dimension,
+        ).noise
+    except Refused:
+        return None
+
+
+def _alike(told: Any, wanted: Any) -> bool:
+    """Say whether two JSON values are the same, floats within `_CLOSE`."""
+    if type(told) is not type(wanted):
+        return False
+    if isinstance(told, dict):
+        return told.keys() == wanted.keys() and all(_alike(told[k], wanted[k]) for k in told)
+    if isinstance(told, list):
+        return len(told) == len(wanted) and all(map(_alike, told, wanted))
+    return _close(told, wanted) if isinstance(told, float) else told == wanted
+
+
+def _close(told: float, wanted: float) -> bool:
+    return math.isclose(told, wanted, rel_tol=_CLOSE)
+
+
+def _check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
+    """Check names, keys and rows, and the `_std` of counts and sums, which are public numbers."""
+    try:
+        columns = output.read_table(path)
+        deviations = {
+            label: [float(value) for value in columns[label]]
+            for label in _deviations(layout, noise)
+            if label in columns
+        }
+    except (OSError, ValueError, TypeError, duckdb.Error):
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
-    if columns != list(result_columns(layout)):
+    if list(columns) != list(result_columns(layout)):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
+    rows = len(next(iter(columns.values())))
     if rows != layout.cells:
         raise CertificateRejected(
             f"The table {path.name} has {rows} rows, the spec says {layout.cells}."
         )
+    keys = key_columns(layout)
+    if path.suffix == ".csv":
+        keys = [[str(value) for value in column] for column in keys]
+    if not all(map(_alike, list(columns.values())[: len(keys)], keys)):
+        raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
+    for label, std in _deviations(layout, noise).items():
+        if not all(_close(value, std) for value in deviations[label]):
+            raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
+
+
+def _deviations(layout: Layout, noise: NoiseError) -> dict[str, float]:
+    """Return the `_std` of each count and sum; a mean's depends on what was drawn."""
+    return {
+        f"{asked.label}_std": float(layout.components[uses[0]].radius) * noise.std
+        for asked, uses in zip(layout.statistics, layout.uses, strict=True)
+        if len(uses) == 1
+    }

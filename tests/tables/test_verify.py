@@ -1,0 +1,151 @@
+"""Released directories: true ones verify, and every false edit is rejected, none by a crash."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.tables.verify import verify_directory
+from tests.tables.test_release import folder, release
+
+__all__ = ["folder"]  # the fixture
+
+EDITS = {
+    "epsilon down": ("certificate.json", '"epsilon": "1"', '"epsilon": "0.9"'),
+    "spec's epsilon down": ("spec.toml", "epsilon = 1", 'epsilon = "0.9"'),
+    "spec's delta down": ("spec.toml", "1e-6", "1e-7"),
+    "more rows a person": ("spec.toml", "max_rows = 4", "max_rows = 5"),
+    "another weight": ("spec.toml", "weight = 2", "weight = 3"),
+    "one more key": ("spec.toml", "    9,", "    9,\n    10,"),
+    "another statistic": ("spec.toml", '    "count",\n', ""),
+    "another unit": ("spec.toml", "[contribution]\nmax_rows = 4", ""),
+    "another name": ("spec.toml", '"bins"', '"bin"'),
+    "a column renamed": ("bins.csv", "count_std", "count_sd"),
+    "a row missing": ("bins.csv", "2.0,5.0", ""),
+    "the plan's scale": ("plan.json", '"scale": "', '"scale": "0.'),
+    "the plan's budget": ("plan.json", '"epsilon": "1"', '"epsilon": "0.5"'),
+    "the plan's errors": ("plan.json", '"std": ', '"std": 1'),
+    "the plan's plain noise": ("plan.json", '"plain_gaussian_std": ', '"plain_gaussian_std": 1'),
+    "the plan's notes": ("plan.json", "Errors are of the noise alone", "Errors are of all"),
+    "a second field in the plan": ("plan.json", '"unit": "who"', '"unit": "x", "unit": "who"'),
+    "a third field in the plan": ("plan.json", '"unit": "who"', '"unit": "who", "more": 1'),
+    "the plan's version": ("plan.json", '"version": 1', '"version": true'),
+    "a key": ("by_plan.csv", "\n9,", "\n8,"),
+    "a key's spelling": ("by_plan.csv", "\n9,", "\n9.0,"),
+    "an edge": ("bins.csv", "2.0,5.0", "2.0,4.0"),
+    "no grid": ("certificate.json", '"grid": "', '"grid": null, "other": "'),
+    "no plan": ("plan.json", "", None),
+    "no table": ("by_plan.csv", "", None),
+    "not a spec": ("spec.toml", "version = 1", "version = 7"),
+    "unknown field": ("certificate.json", '"rule"', '"fine": 1, "rule"'),
+    "a block's dimension": ("certificate.json", '"dimension": 9', '"dimension": 10'),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_every_false_edit_is_rejected(folder: Path, edit: str) -> None:
+    release(folder).run()
+    verify_directory(folder / "out")
+    name, old, new = EDITS[edit]
+    file = folder / "out" / name
+    text = file.read_text()
+    assert old in text
+    if new is None:
+        file.unlink()
+    elif edit == "a row missing":
+        file.write_text("".join(line for line in text.splitlines(True) if not line.startswith(old)))
+    else:
+        file.write_text(text.replace(old, new))
+    with pytest.raises(CertificateRejected):
+        verify_directory(folder / "out")
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_deviations_that_the_noise_does_not_have_are_rejected(folder: Path, kind: str) -> None:
+    made = release(folder, output={"path": "out", "format": kind}).run()
+    for std in (1.0, float("nan"), -made.tables["bins"].columns["count_std"][0]):
+        frame = pd.DataFrame(made.tables["bins"].columns)
+        frame.loc[1, "count_std"] = std
+        file = folder / "out" / f"bins.{kind}"
+        if kind == "json":
+            file.write_text(json.dumps(frame.to_dict("records")))
+        elif kind == "csv":
+            frame.to_csv(file, index=False)
+        else:
+            frame.to_parquet(file)
+        with pytest.raises(CertificateRejected, match=r"bins\."):
+            verify_directory(folder / "out")
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_keys_of_every_type_verify(folder: Path, kind: str) -> None:
+    frame = pd.read_parquet(folder / "rows.parquet").assign(town="a", old=True)
+    frame.to_parquet(folder / "rows.parquet")
+    keys = {"town": ['a,"b"', "1", " ", "\u00fc\n"], "old": [False, True], "plan": [-1, 2]}
+    query = [{"name": "q", "statistics": ["count", "sum(x)"], "group_by": keys}]
+    made = release(folder, query=query, output={"path": "out", "format": kind}).run()
+    assert verify_directory(folder / "out").certificate == made.certificate
+
+
+def test_a_path_with_a_pattern_in_it_is_that_path(folder: Path) -> None:
+    for name in ("out1", "out[12]", "out*"):
+        release(folder, output={"path": name, "format": "parquet"}).run()
+    (folder / "out1" / "bins.parquet").write_bytes(b"no table")  # out[12] is a pattern for it
+    verify_directory(folder / "out[12]")
+    verify_directory(folder / "out*")
+    with pytest.raises(CertificateRejected, match=r"bins\.parquet"):
+        verify_directory(folder / "out1")
+
+
+DEEP = 100_000
+MALFORMED: dict[str, tuple[str, str]] = {
+    "deep plan": ("plan.json", '{"a":' * DEEP),
+    "long number in the plan": ("plan.json", '{"a": ' + "9" * 5000 + "}"),
+    "plan is no text": ("plan.json", "\udcff"),
+    "deep certificate": ("certificate.json", '{"a":' * DEEP),
+    "long number in the certificate": ("certificate.json", '{"a": ' + "9" * 5000 + "}"),
+    "long number in the spec": ("spec.toml", "version = " + "9" * 5000),
+    "deep spec": ("spec.toml", "version = " + "[" * DEEP),
+    "deep table": ("bins.json", "[" * DEEP),
+    "long number in a table": ("bins.json", '[{"x_from": ' + "9" * 5000 + "}]"),
+    "a table of lists": ("bins.json", '[[["x_from", 1]]]'),
+    "a table of numbers": ("bins.json", "[1]"),
+    "a field twice": ("bins.json", '[{"x_from": 1, "x_from": 1}]'),
+    "an object for a deviation": ("bins.json", '[{"count_std": {}}]'),
+    "long field": ("bins.csv", "a\n" + "9" * 200_000),
+    "empty": ("bins.csv", ""),
+    "no utf-8": ("bins.csv", "\udcff"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_files_are_refused_and_crash_nothing(folder: Path, case: str) -> None:
+    name, text = MALFORMED[case]
+    kind = "json" if name == "bins.json" else "csv"
+    release(folder, output={"path": "out", "format": kind}).run()
+    (folder / "out" / name).write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises((CertificateRejected, InvalidInput)):
+        verify_directory(folder / "out")
+
+
+def test_directories_that_are_no_releases(folder: Path) -> None:
+    with pytest.raises(SourceError, match="found none"):
+        verify_directory(folder / "none")
+    with pytest.raises(SourceError, match="found none at"):
+        verify_directory(folder)
+    release(folder).run()
+    (folder / "out" / "certificate.json").unlink()
+    with pytest.raises(SourceError, match=r"no certificate.json"):
+        verify_directory(folder / "out")
+
+
+def test_verification_needs_nothing_but_the_directory(folder: Path) -> None:
+    release(folder).run()
+    (folder / "rows.parquet").unlink()
+    shutil.move(folder / "out", folder / "elsewhere")
+    assert verify_directory(folder / "elsewhere").spec == release(folder).spec
