@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
@@ -283,7 +283,7 @@ def _as_exact(values: ArrayLike | ScaledIntegers) -> _Exact:
 def _steps_of(item: object, exponent: int) -> Fraction:
     """Return item/2^exponent, cut off at ±2^61; NaN and what isn't a number count as 0."""
     if isinstance(item, _FLOATS):
-        number = float(item)  # exact: no more than 64 bits
+        number = float(cast("float", item))  # exact: no more than 64 bits
         if math.isnan(number):
             return Fraction(0)
         if math.isinf(number):
