@@ -62,9 +62,7 @@ def calibrate_family(
         raise NotApplicable(family=family.name, why=why)
     shift = radius_in_norm_of(family, sensitivity, dimension=dimension)
     started = time.perf_counter()
-    request = Request(
-        budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {}
-    )
+    request = Request(budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {})
     try:
         law = search(request) if search else unit_law(family, request)
         least = law.scaled(shift)
