@@ -70,15 +70,16 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
         frame = frame.filter(~columns[_UNIT].is_null())
     if layout.bins:
         column = layout.bins.column
-        columns["bin"] = _bin(
-            _finite(engine, spec, column), [float(edge) for edge in layout.bins.edges]
-        )
+        columns["value"] = _finite(engine, spec, column)
     for index, component in enumerate(layout.components):
         if component.kind == "value":
             columns[f"x{index}"] = _fixed_point(engine, spec, component, bits=layout.bits)
     # narwhals needs a column, and a block may need none but the rows themselves
     frame = frame.select(**columns, all=nw.lit(0))
     if layout.bins:
+        # a column first: the comparisons below would each repeat the expression
+        edges = [float(edge) for edge in layout.bins.edges]
+        frame = frame.with_columns(bin=_bin(nw.col("value"), edges))
         frame = frame.filter(~nw.col("bin").is_null())
     cell = nw.lit(0, nw.Int64)
     for index, key in enumerate(layout.keys):
