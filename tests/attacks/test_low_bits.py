@@ -54,6 +54,7 @@ def gives_away_zero(output: float) -> bool:
 
 def test_the_attack_succeeds_on_numpy() -> None:
     count = 1000
+    # numpy's own generator is what is attacked; the seed makes the attack repeatable
     uniforms = np.random.default_rng(1).random(count).tolist()
     at_zero = (0.0 + np.random.default_rng(1).laplace(0.0, SCALE, count)).tolist()
     if [textbook(0.0, uniform) for uniform in uniforms] != at_zero:

@@ -60,7 +60,7 @@ def sometimes_null(values: Any, rng: np.random.Generator) -> Any:
 
 def rows(count: int, seed: int) -> pd.DataFrame:
     """Rows of every kind: persons with many rows, NULL, NaN, inf, out of bounds, unknown keys."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)  # makes the table, no noise
     odd = [math.nan, math.inf, -math.inf, 1e300, -1e300, -0.0]
     x = np.where(rng.random(count) < 0.1, rng.choice(odd, count), rng.normal(3, 6, count))
     return pd.DataFrame(

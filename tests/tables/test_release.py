@@ -35,7 +35,7 @@ QUERIES = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(1)  # makes the table, no noise
     frame = pd.DataFrame({"who": np.arange(20_000) // 4, "plan": rng.integers(1, 4, 20_000)})
     frame["x"] = rng.integers(0, 11, 20_000).astype(float)
     frame.to_parquet(tmp_path / "rows.parquet")

@@ -69,6 +69,7 @@ def test_intervals_of_a_mean_hold_at_95_percent(count: int, mean: float) -> None
     draws = 4000
     block = layout(statistics=["mean(x)"], group_by={"k": list(range(draws))})
     exact = np.tile([(mean - 20) / 10 * count, count], draws)
+    # a simulation of the arithmetic behind the noise, so a seeded float normal will do
     noisy = exact + np.random.default_rng(5).normal(size=2 * draws)
     columns = table_of(block, noisy, NOISE).columns
     inside = [

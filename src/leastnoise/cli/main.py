@@ -58,7 +58,9 @@ def main() -> NoReturn:
         _fail(str(error), MALFORMED)
     except LeastnoiseError as error:
         _fail(str(error), REFUSED)
-    except Exception as error:  # noqa: BLE001  the last frame: a message could quote data, so it stays
+    # Python's own report of an unforeseen error would print its message, which could quote data:
+    # here alone everything is caught, and only its kind and place are shown.
+    except Exception as error:  # noqa: BLE001
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
         _fail(f"Internal error ({type(error).__name__} at {where}). Please report it.", INTERNAL)
