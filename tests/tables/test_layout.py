@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import SpecError
-from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.tables import spec_file
 from leastnoise.tables.layout import Layout, of_block, root_above
 
@@ -57,11 +57,33 @@ def test_clip_is_the_largest_norm_of_max_rows_rows(
     )
     assert found.clip_squared == brute
     (sensitivity,) = found.sensitivities
+    if found.dimension == 1 and statistics in (["count"], ["count_units"]):
+        assert sensitivity == Integer(1 if once else rows)
+        return
     assert isinstance(sensitivity, L2)
     assert 0 <= sensitivity.bound**2 / brute - 1 <= Fraction(1, 2**59)
 
 
+@pytest.mark.parametrize(
+    ("statistics", "clip", "sensitivity"),
+    [
+        (["count"], {"l2": 3}, Integer(3)),
+        (["count"], {"l2": "2.5"}, L2("2.5")),  # a person of three rows adds two and a half
+        (["count_units"], {"l2": "2.5"}, Integer(1)),
+        (["count_units"], {"l2": "0.5"}, L2("0.5")),
+        (["sum(a)"], {"l2": 3}, L2(3)),
+    ],
+)
+def test_one_count_moves_by_whole_numbers(
+    statistics: list[str], clip: dict[str, Any], sensitivity: Sensitivity
+) -> None:
+    assert layout(statistics, keys=1, clip=clip).sensitivities == (sensitivity,)
+    grouped = layout(statistics, keys=2, clip=clip)
+    assert not any(isinstance(one, Integer) for one in grouped.sensitivities)
+
+
 def test_rows_as_units() -> None:
+    assert layout(["count"], unit="row", keys=1).sensitivities == (Integer(1),)
     assert layout(["count", "count_units"], unit="row", keys=5).sensitivities == (L1(1),)
     found = layout(["count", "mean(a)"], unit="row", keys=5)
     assert found.sensitivities == (L2(root_above(Fraction(2))), L1(2))

@@ -270,3 +270,18 @@ def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     assert found.std > 1.001 * math.sqrt(coarse.noise.variance)
     fine = NoiseError.of(mechanism.certificate)
     assert found.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
+
+
+def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
+    queries = [{"name": "rows", "statistics": ["count"]}]
+    privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}
+    released = release(folder, query=queries, privacy=privacy, contribution=None).run()
+    ((_, certificate),) = released.certificate.blocks
+    assert certificate.noise.name == "discrete-staircase"
+    error = NoiseError.of(certificate)
+    assert error.std == math.sqrt(certificate.noise.variance)  # nothing is lost to the grid
+    assert error.half95.is_integer()
+    found = pd.read_csv(folder / "out" / "rows.csv").iloc[0]
+    assert found["count"] % 1 == 0
+    assert abs(found["count"] - 20_000) < 12 * error.std
+    verify_directory(folder / "out")

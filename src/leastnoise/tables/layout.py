@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, final
 
-from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.tables import statistic
 from leastnoise.tables.statistic import Statistic
 
@@ -106,13 +106,26 @@ class Layout:
         """What is true of the query: every shift by one unit lies in each of these balls.
 
         A row touches one cell with at most m components in [−1, 1], so its l1 norm is at most m
-        and its l2 norm at most √m. A person's vector is only known to be in the l2 ball of C.
+        and its l2 norm at most √m. A person's vector is only known to be in the l2 ball of C. One
+        count alone moves by whole numbers: a person adds their rows or, past a whole C, C.
         """
+        whole = self._whole_shift()
+        if whole is not None:
+            return (Integer(whole),)
         l2 = L2(root_above(self.clip_squared))
         if not self.by_row:
             return (l2,)
         l1 = L1(len(self.components))
         return (l1,) if len(self.components) == 1 else (l2, l1)
+
+    def _whole_shift(self) -> int | None:
+        """Return how far one unit moves a block that is one count; None for any other block."""
+        clip = root_above(self.clip_squared)
+        if self.dimension > 1 or self.components[0].kind == "value" or clip < 1:
+            return None
+        if self.components[0].kind == "units":
+            return 1
+        return int(clip) if clip.denominator == 1 else None
 
 
 def of_block(spec: Spec, query: Query) -> Layout:

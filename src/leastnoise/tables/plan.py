@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.analysis.marginal import absolute_quantile
@@ -16,7 +17,6 @@ from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from fractions import Fraction
 
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
@@ -49,12 +49,14 @@ class NoiseError:
     @classmethod
     def of(cls, certificate: Certificate) -> NoiseError:
         """Return the error of each coordinate that the certificate's noise is added to."""
-        # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error).
-        grid = float(certificate.grid or 0)
+        # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error); whole
+        # numbers are on every grid up to 1.
+        noise, grid = certificate.noise, certificate.grid or Fraction(0)
+        added = 0.0 if noise.norm == "integer" and grid <= 1 else float(grid)
         return cls(
-            std=math.sqrt(certificate.noise.variance + grid * grid / 12),
-            half95=absolute_quantile(certificate.noise, 0.95) + grid / 2,
-            half975=absolute_quantile(certificate.noise, 0.975) + grid / 2,
+            std=math.sqrt(noise.variance + added * added / 12),
+            half95=absolute_quantile(noise, 0.95) + added / 2,
+            half975=absolute_quantile(noise, 0.975) + added / 2,
         )
 
 
