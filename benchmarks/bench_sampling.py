@@ -15,7 +15,8 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.grid import default_grid
-from leastnoise.release.rounding import ScaledIntegers, add_noise
+from leastnoise.release.rounding import add_noise
+from leastnoise.release.values import ScaledIntegers
 
 DIMENSION = 10**6
 PEER_DIMENSION = 10**4  # the peer takes as long for these

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.exact import decimal_text, exact, root_above
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,11 @@ def test_text_of_decimals_is_a_decimal(digits: int, exponent: int) -> None:
     text = decimal_text(number)
     assert "/" not in text
     assert exact(text, name="x") == number
+
+
+@settings(derandomize=True)
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**12))
+def test_roots_are_above_and_close(square: Fraction) -> None:
+    assert root_above(square**2) == square
+    root = root_above(square)
+    assert square <= root**2 <= square * (1 + Fraction(1, 2**60))

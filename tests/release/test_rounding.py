@@ -20,11 +20,10 @@ from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import (
     LARGEST_RESULT,
-    LARGEST_STEPS,
-    ScaledIntegers,
     add_noise,
     round_sums,
 )
+from leastnoise.release.values import LARGEST_STEPS, ScaledIntegers
 from leastnoise.sampling.base import Block, Sampler
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.registry import sampler_of

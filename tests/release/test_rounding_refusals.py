@@ -11,7 +11,8 @@ import pytest
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
-from leastnoise.release.rounding import ScaledIntegers, add_noise
+from leastnoise.release.rounding import add_noise
+from leastnoise.release.values import ScaledIntegers
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.registry import sampler_of
 

@@ -8,14 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from leastnoise.errors import SpecError
+from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.tables import spec_file
-from leastnoise.tables.layout import Layout, of_block, root_above
+from leastnoise.tables.layout import Layout, of_block
 
 
 def layout(
@@ -105,11 +103,3 @@ def test_squares_and_totals_stay_exact(keys: int, rows: int) -> None:
 def test_what_can_not_be_summed_exactly_is_refused(clip: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=r"query\[0\]"):
         layout(["count", "sum(a)"], keys=3, clip=clip)
-
-
-@hypothesis_settings(derandomize=True)
-@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**12))
-def test_roots_are_above_and_close(square: Fraction) -> None:
-    assert root_above(square**2) == square
-    root = root_above(square)
-    assert square <= root**2 <= square * (1 + Fraction(1, 2**60))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.loss import Loss
@@ -94,12 +94,6 @@ def _prove_at(
 ) -> Certificate:
     scale = least.scale * widening
     if not least.parameter_kinds:  # a scale that was searched; others are the sensitivity itself
-        scale = Fraction(_float_at_least(scale))
+        scale = Fraction(float_at_least(scale))
     noise = least.scaled(scale / least.scale)
     return Certificate.prove(budget=budget, noise=noise, sensitivity=sensitivity)
-
-
-def _float_at_least(number: Fraction) -> float:
-    """Return a float >= `number`, so that a printed scale is exactly the one that was proved."""
-    nearest = float(number)
-    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.prove import prove_hidden
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON
+from leastnoise.guarantees.geometry import Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 
 _RELATIVE_WIDTH = 1e-12
 
 
-def enclose_epsilon(noise: Noise, sensitivity: Sensitivity, delta: Fraction) -> Interval:
+def enclose_epsilon(noise: Noise, hidden: Hidden, delta: Fraction) -> Interval:
     """Return an interval that contains the smallest ε >= 0 with δ(ε) <= `delta`.
 
     By bisection between floats: δ(ε) falls in ε, and every decision is a proof. Raises
@@ -24,11 +24,11 @@ def enclose_epsilon(noise: Noise, sensitivity: Sensitivity, delta: Fraction) -> 
         raise NotApplicable(family=noise.name, why=why)
 
     def private(epsilon: float) -> bool:
-        proved = prove_delta(noise, sensitivity, Fraction(epsilon))
+        proved = prove_hidden(noise, hidden, Fraction(epsilon))
         return proved.certainly_at_most(delta)
 
     def leaks(epsilon: float) -> bool:
-        return prove_delta(noise, sensitivity, Fraction(epsilon)).certainly_above(delta)
+        return prove_hidden(noise, hidden, Fraction(epsilon)).certainly_above(delta)
 
     if private(0.0):
         return Interval(0.0, 0.0)

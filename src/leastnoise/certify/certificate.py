@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self, final
 
-from leastnoise.certify.prove import prove_delta
+from leastnoise.certify import kinds
+from leastnoise.certify.prove import ProvedDelta, prove_hidden
 from leastnoise.certify.strict_json import (
     exact_fields,
     number,
@@ -18,8 +19,10 @@ from leastnoise.certify.strict_json import (
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.geometry import GEOMETRIES, Geometry, Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Sensitivity, sensitivity_of_kind
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.guarantees.structured import SENSITIVITIES
 from leastnoise.noise.base import Noise, Parameter, ParameterKind
 from leastnoise.noise.registry import family_named
 
@@ -30,8 +33,8 @@ ASSUMPTIONS = (
     "Running time and memory use are not observed.",
 )
 _FIELDS = (
-    "kind", "version", "epsilon", "delta", "noise", "dimension", "sensitivity", "compositions",
-    "sampling_rate", "delta_interval", "grid", "assumptions",
+    "kind", "version", "epsilon", "delta", "noise", "dimension", "sensitivity", "geometry",
+    "compositions", "sampling_rate", "delta_interval", "grid", "assumptions",
 )  # fmt: skip
 
 
@@ -39,6 +42,8 @@ _FIELDS = (
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """The statement: v ↦ v + noise is (epsilon, delta)-private for every shift in `sensitivity`.
+
+    With a `geometry`, the noise goes through its map: v ↦ W⁻¹(W v + noise).
 
     `delta` encloses the smallest δ for which that holds at ε = budget.epsilon. `grid`, if it is
     there, is the lattice to which the sum is rounded; rounding is post-processing and costs no
@@ -62,6 +67,7 @@ class Certificate:
     noise: Noise
     sensitivity: Sensitivity
     delta: Interval
+    geometry: Geometry | None = None
     grid: Fraction | None = None
     compositions: int = field(default=1, init=False)
     sampling_rate: Fraction = field(default=Fraction(1), init=False)
@@ -73,15 +79,28 @@ class Certificate:
     @property
     def dimension(self) -> int:
         """Number of coordinates that are released together."""
-        return self.noise.dimension
+        return self.geometry.dimension if self.geometry else self.noise.dimension
+
+    @property
+    def hidden(self) -> Hidden:
+        """What the noise must hide; raises NotApplicable if the geometry is for something else."""
+        return hidden_by(self.noise, self.sensitivity, self.geometry)
 
     @classmethod
-    def prove(cls, *, budget: Budget, noise: Noise, sensitivity: Sensitivity) -> Self:
+    def prove(
+        cls,
+        *,
+        budget: Budget,
+        noise: Noise,
+        sensitivity: Sensitivity,
+        geometry: Geometry | None = None,
+    ) -> Self:
         """Return the certificate; raises NotCertified (with an enclosure of δ) if it is not proved.
 
-        Raises NotApplicable if the sensitivity isn't known in the noise's norm.
+        Raises NotApplicable if the sensitivity isn't known in the noise's norm, or isn't one that
+        the geometry is for.
         """
-        proved = prove_delta(noise, sensitivity, budget.epsilon)
+        proved = _prove(noise, sensitivity, geometry, budget.epsilon)
         interval = proved.interval
         if not proved.certainly_at_most(budget.delta):
             raise NotCertified(
@@ -91,7 +110,7 @@ class Certificate:
                 f"{decimal_text(budget.epsilon)}, asked was {decimal_text(budget.delta)}.",
             )
         return cls(
-            budget=budget, noise=noise, sensitivity=sensitivity, delta=interval
+            budget=budget, noise=noise, sensitivity=sensitivity, delta=interval, geometry=geometry
         ).marked_proved()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,7 +134,7 @@ class Certificate:
         """
         self._check_grid()
         try:
-            proved = prove_delta(self.noise, self.sensitivity, self.budget.epsilon)
+            proved = _prove(self.noise, self.sensitivity, self.geometry, self.budget.epsilon)
         except NotApplicable as error:
             raise CertificateRejected(str(error)) from error
         fresh = proved.interval
@@ -153,10 +172,8 @@ class Certificate:
                 | {name: _text_of(value) for name, value in self.noise.parameters.items()},
             },
             "dimension": self.dimension,
-            "sensitivity": {
-                "kind": self.sensitivity.kind,
-                "bound": decimal_text(self.sensitivity.bound),
-            },
+            "sensitivity": kinds.record_of(self.sensitivity),
+            "geometry": None if self.geometry is None else kinds.record_of(self.geometry),
             "compositions": self.compositions,
             "sampling_rate": decimal_text(self.sampling_rate),
             "delta_interval": [self.delta.lower.hex(), self.delta.upper.hex()],
@@ -180,10 +197,12 @@ class Certificate:
         check_header(fields, kind="certificate")
         _check_fixed(fields)
         try:
+            geometry = _geometry_of(fields)
             return cls(
                 budget=budget_of(fields),
-                noise=_noise_of(fields),
-                sensitivity=_sensitivity_of(fields["sensitivity"]),
+                noise=_noise_of(fields, geometry),
+                sensitivity=kinds.read(fields["sensitivity"], SENSITIVITIES, where="sensitivity"),
+                geometry=geometry,
                 delta=_interval_of(fields["delta_interval"]),
                 grid=None if fields["grid"] is None else number(fields["grid"], where="grid"),
             )
@@ -218,7 +237,35 @@ def _check_fixed(fields: dict[str, Any]) -> None:
         raise CertificateRejected("The assumptions are not those under which this is proved.")
 
 
-def _noise_of(fields: dict[str, Any]) -> Noise:
+def _prove(
+    noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, epsilon: Fraction
+) -> ProvedDelta:
+    return prove_hidden(noise, hidden_by(noise, sensitivity, geometry), epsilon)
+
+
+def hidden_by(noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:
+    """Return what `noise` must hide; raises NotApplicable if the geometry is for something else."""
+    if geometry is None:
+        return Hidden.of(sensitivity)
+    hidden = geometry.hidden(sensitivity)
+    if hidden is None:
+        raise NotApplicable(
+            family=noise.name,
+            why=f"the geometry {geometry.kind} isn't one for that {sensitivity.kind} sensitivity",
+        )
+    return hidden
+
+
+def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
+    if fields["geometry"] is None:
+        return None
+    geometry = kinds.read(fields["geometry"], GEOMETRIES, where="geometry")
+    if fields["dimension"] != geometry.dimension:
+        raise CertificateRejected(f"The geometry has {geometry.dimension} coordinates.")
+    return geometry
+
+
+def _noise_of(fields: dict[str, Any], geometry: Geometry | None) -> Noise:
     noise = exact_fields(fields["noise"], ("name", "parameters"), where="noise")
     family = family_named(typed(noise["name"], str, where="noise.name"))
     kinds = {"scale": Fraction, **family.parameter_kinds}
@@ -227,7 +274,8 @@ def _noise_of(fields: dict[str, Any]) -> Noise:
         name: _value_of(parameters[name], kind, where=f"noise.parameters.{name}")
         for name, kind in kinds.items()
     }
-    return family(**values, dimension=typed(fields["dimension"], int, where="dimension"))
+    dimension = typed(fields["dimension"], int, where="dimension")
+    return family(**values, dimension=geometry.noise_dimension if geometry else dimension)
 
 
 def _text_of(value: Parameter) -> str | int | list[int]:
@@ -240,12 +288,6 @@ def _value_of(value: object, kind: ParameterKind, *, where: str) -> Any:
     if kind is tuple:
         return tuple(typed(one, int, where=where) for one in typed(value, list, where=where))
     return typed(value, int, where=where) if kind is int else number(value, where=where)
-
-
-def _sensitivity_of(record: object) -> Sensitivity:
-    fields = exact_fields(record, ("kind", "bound"), where="sensitivity")
-    kind = typed(fields["kind"], str, where="sensitivity.kind")
-    return sensitivity_of_kind(kind, number(fields["bound"], where="sensitivity.bound"))
 
 
 def _interval_of(value: object) -> Interval:

@@ -22,6 +22,7 @@ from leastnoise.certify import (
     truncated_laplace,
 )
 from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.geometry import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
@@ -98,6 +99,19 @@ class ProvedDelta:
     def certainly_outside(self, interval: Interval) -> bool:
         """Return True only if it is proved that δ(ε) isn't in `interval`."""
         return bool(self.enclosure < arb(interval.lower) or self.enclosure > arb(interval.upper))
+
+
+def prove_hidden(noise: Noise, hidden: Hidden, epsilon: Fraction) -> ProvedDelta:
+    """Enclose δ(ε) of `noise` under shifts that lie in hidden.outer and reach out of hidden.inner.
+
+    δ grows with the length of the longest shift, so that it lies between those of the two balls.
+    """
+    proved = prove_delta(noise, hidden.outer, epsilon)
+    if hidden.inner == hidden.outer:
+        return proved
+    least = prove_delta(noise, hidden.inner, epsilon)
+    with precision(PRECISIONS[-1]):  # the union rounds to the working precision
+        return ProvedDelta(enclosure=least.enclosure.union(proved.enclosure))
 
 
 def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> ProvedDelta:

@@ -110,3 +110,28 @@ def _valuation(denominator: int) -> tuple[int, int, int]:
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
     return twos, fives, rest
+
+
+def root_above(square: Fraction) -> Fraction:
+    """Return √square, exactly if it is rational, else above it by at most 2^−60, relative.
+
+    >>> root_above(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    # √(p/q) = √(pq)/q, and p/q in lowest terms has a rational root just when pq is a square.
+    product = square.numerator * square.denominator
+    root = math.isqrt(product)
+    if root * root == product:
+        return Fraction(root, square.denominator)
+    # pq >= 2, so one unit of isqrt(pq·4^64) is less than 2^−64 of it.
+    return Fraction(math.isqrt(product << 128) + 1, square.denominator << 64)
+
+
+def float_at_least(number: Fraction) -> float:
+    """Return the smallest float that is at least `number`.
+
+    >>> Fraction(float_at_least(Fraction(1, 3))) > Fraction(1, 3)
+    True
+    """
+    nearest = float(number)
+    return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)

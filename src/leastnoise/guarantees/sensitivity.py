@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import ClassVar, Literal, final
 
 from leastnoise import _validate
@@ -22,11 +24,18 @@ Norm = Literal["l1", "l2", "integer"]
 """The ball of shifts that a noise hides; "integer": whole numbers up to the radius, alone."""
 
 
+FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple]
+"""What a sensitivity is made of; a tuple is one of points."""
+
+
 class Sensitivity(ABC):
-    """A set of shifts, described by the smallest ball of each norm that is known to hold it."""
+    """A set of shifts, described by the smallest ball of each norm that is known to hold it.
+
+    `fields` names what the constructor takes, and so what a record of it holds.
+    """
 
     kind: ClassVar[str]
-    bound: Fraction
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"bound": Fraction})
 
     @abstractmethod
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
@@ -50,7 +59,7 @@ class L2(Sensitivity):
     bound: Fraction
 
     def __init__(self, bound: Exact) -> None:
-        object.__setattr__(self, "bound", _positive(bound))
+        object.__setattr__(self, "bound", positive_bound(bound))
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`; for one coordinate all norms agree."""
@@ -69,7 +78,7 @@ class L1(Sensitivity):
     bound: Fraction
 
     def __init__(self, bound: Exact) -> None:
-        object.__setattr__(self, "bound", _positive(bound))
+        object.__setattr__(self, "bound", positive_bound(bound))
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`."""
@@ -92,7 +101,7 @@ class Integer(Sensitivity):
     bound: Fraction
 
     def __init__(self, bound: Exact) -> None:
-        whole = _positive(bound)
+        whole = positive_bound(bound)
         if whole.denominator != 1:
             raise InvalidArgument(
                 name="sensitivity", value=str(bound)[:40], expected="a whole sensitivity"
@@ -105,18 +114,19 @@ class Integer(Sensitivity):
         return self.bound if dimension == 1 else None
 
 
-SENSITIVITIES: dict[str, type[L1] | type[L2] | type[Integer]] = {
+BALLS: dict[str, type[L1] | type[L2] | type[Integer]] = {
     kind.kind: kind for kind in (L2, L1, Integer)
 }
-"""Every kind by the name that the command line and certificates use."""
+"""The balls by the name that the command line and certificates use."""
 
 
 def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
-    """Return the sensitivity that `kind` names; raises InvalidArgument for an unknown kind."""
-    return SENSITIVITIES[_validate.one_of(kind, tuple(SENSITIVITIES), name="norm")](bound)
+    """Return the ball that `kind` names; raises InvalidArgument for an unknown kind."""
+    return BALLS[_validate.one_of(kind, tuple(BALLS), name="norm")](bound)
 
 
-def _positive(bound: Exact) -> Fraction:
+def positive_bound(bound: Exact) -> Fraction:
+    """Return `bound` exactly; raises InvalidArgument unless it is positive and finite."""
     number = exact(bound, name="sensitivity")
     if number <= 0:
         raise InvalidArgument(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 
 from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.prove import prove_hidden
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.release.grid import check_grid, default_grid
-from leastnoise.release.rounding import ScaledIntegers, add_noise
+from leastnoise.release.rounding import add_noise
+from leastnoise.release.values import ScaledIntegers
 
 
 @final
@@ -40,6 +42,8 @@ class Released:
 @dataclass(frozen=True)
 class Mechanism:
     """v ↦ g · round((v + X)/g), X drawn from the certificate's noise, g its grid.
+
+    With a geometry, W·v takes the place of v and what is released is mapped back by W⁻¹.
 
     A certificate that was not proved in this process (one read from a file) is verified first;
     CertificateRejected if it doesn't hold.
@@ -70,13 +74,34 @@ class Mechanism:
 
     @property
     def mse(self) -> float:
-        """E‖X‖₂², the total over the coordinates, before rounding (which adds g²/12 each)."""
-        return self.noise.mse
+        """E‖error‖₂², the total over the coordinates, before rounding (which adds g²/12 each)."""
+        geometry = self.certificate.geometry
+        if geometry is None:
+            return self.noise.mse
+        return self.noise.variance * math.fsum(geometry.deviations**2)
 
     @property
     def mae(self) -> float:
-        """E‖X‖₁, the total over the coordinates, before rounding."""
-        return self.noise.mae
+        """E‖error‖₁, the total over the coordinates, before rounding."""
+        geometry = self.certificate.geometry
+        if geometry is None:
+            return self.noise.mae
+        return self.noise.mean_abs * math.fsum(geometry.deviations)
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """The variance of each coordinate's error before rounding, shape (dimension,)."""
+        geometry = self.certificate.geometry
+        if geometry is None:
+            return np.full(self.noise.dimension, self.noise.variance)
+        return self.noise.variance * geometry.deviations**2
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """The covariance of the errors before rounding, shape (dimension, dimension)."""
+        geometry = self.certificate.geometry
+        identity = np.eye(self.noise.dimension)
+        return self.noise.variance * (geometry.covariance() if geometry else identity)
 
     def on_grid(self, grid: Exact) -> Mechanism:
         """Return the mechanism that rounds to multiples of `grid` instead.
@@ -89,7 +114,7 @@ class Mechanism:
         """Return an interval that contains δ(epsilon), the smallest δ at that ε."""
         budget = Budget(epsilon=epsilon, delta="0.5")
         certificate = self.certificate
-        return prove_delta(self.noise, certificate.sensitivity, budget.epsilon).interval
+        return prove_hidden(self.noise, certificate.hidden, budget.epsilon).interval
 
     def epsilon(self, *, delta: Exact) -> Interval:
         """Return an interval that contains ε(delta), the smallest ε at that δ.
@@ -97,7 +122,7 @@ class Mechanism:
         Raises NotApplicable where there is none (a Gaussian at delta=0).
         """
         budget = Budget(epsilon=1, delta=delta)
-        return enclose_epsilon(self.noise, self.certificate.sensitivity, budget.delta)
+        return enclose_epsilon(self.noise, self.certificate.hidden, budget.delta)
 
     def release(self, values: Sequence[float] | NDArray[Any] | ScaledIntegers) -> Released:
         """Return `values` with fresh noise, on the grid. Every call spends the budget again.
@@ -107,5 +132,5 @@ class Mechanism:
         NaN becomes 0 and what is beyond ±2^61 grid steps is cut off there, since an error that
         depended on the data would be an output too. Raises InvalidArgument for a wrong shape.
         """
-        noisy = add_noise(self.noise, self.grid, values)
+        noisy = add_noise(self.noise, self.grid, values, geometry=self.certificate.geometry)
         return Released(values=noisy, certificate=self.certificate)

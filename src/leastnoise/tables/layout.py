@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, final
 
+from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.tables import statistic
 from leastnoise.tables.statistic import Statistic
@@ -235,18 +236,3 @@ def _bits(squared: Fraction, dimension: int) -> int:
     if MAX_ROWS * 2**bits >= _INT64 or MAX_UNITS**2 * squared * 4**bits >= _INT64**2:
         raise TooFineError("The totals may pass 64 bits. Lower max_rows or l2.")
     return bits
-
-
-def root_above(square: Fraction) -> Fraction:
-    """Return √square, exactly if it is rational, else above it by at most 2^−60, relative.
-
-    >>> root_above(Fraction(9, 4))
-    Fraction(3, 2)
-    """
-    # √(p/q) = √(pq)/q, and p/q in lowest terms has a rational root just when pq is a square.
-    product = square.numerator * square.denominator
-    root = math.isqrt(product)
-    if root * root == product:
-        return Fraction(root, square.denominator)
-    # pq >= 2, so one unit of isqrt(pq·4^64) is less than 2^−64 of it.
-    return Fraction(math.isqrt(product << 128) + 1, square.denominator << 64)

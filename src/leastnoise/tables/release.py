@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
-from leastnoise.release.rounding import ScaledIntegers
+from leastnoise.release.values import ScaledIntegers
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
 from leastnoise.tables.plan import BlockPlan, NoiseError, Plan
 from leastnoise.tables.plan import plan as make_plan

@@ -1,0 +1,395 @@
+"""How noise is fitted to a sensitivity's shape: a linear map between the query and the noise.
+
+The released vector is v + A·X, X spherical: W·v + X mapped back by A = W⁻¹, which is
+post-processing. So it is as private as X is for shifts of length max ‖W v‖ (theory/noise.md §8).
+
+notation: v the d sums, s = Σvᵢ, n the number of records, 𝟙 = (1, …, 1).
+
+| API | meaning |
+|---|---|
+| `CountEllipse` | W treats all queries alike, with or without n as one more coordinate |
+| `Blocks` | the same W for each of several groups |
+| `Matrix` | any W |
+| `Cells` | no map: independent noise for one number in each of d disjoint cells |
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
+from leastnoise.guarantees.sensitivity import L2, FieldKind, Integer, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, QuadraticForm, Vertices
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MOST_ROWS = 200  # of a Matrix: its inverse and its products are dense
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Hidden:
+    """The shifts that X must hide lie in `outer`, and reach at least as far as `inner`.
+
+    They are the same but for rounding a root up and down to floats.
+    """
+
+    inner: Sensitivity
+    outer: Sensitivity
+
+    @classmethod
+    def of(cls, ball: Sensitivity) -> Hidden:
+        """Return exactly `ball`."""
+        return cls(inner=ball, outer=ball)
+
+    @classmethod
+    def of_length(cls, square: Fraction) -> Hidden:
+        """Return the l2 balls just within and just beyond √square."""
+        outer = float_at_least(root_above(square))
+        inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer
+        return cls(inner=L2(Fraction(float(inner))), outer=L2(Fraction(outer)))
+
+
+class Geometry(ABC):
+    """A map between a query of `dimension` coordinates and noise of `noise_dimension`.
+
+    `fields` names what the constructor takes, and so what a record of it holds.
+    """
+
+    kind: ClassVar[str]
+    fields: ClassVar[Mapping[str, FieldKind]]
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of coordinates that are released."""
+
+    @property
+    def noise_dimension(self) -> int:
+        """Number of coordinates of the noise X."""
+        return self.dimension
+
+    @abstractmethod
+    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+        """Return what X must hide, None if this geometry isn't one for that sensitivity."""
+
+    @property
+    @abstractmethod
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of each released coordinate, in those of X's, shape (dimension,).
+
+        A X is spherical noise seen along the rows of A, so that each coordinate has the law of one
+        coordinate of X times its row's length.
+        """
+
+    @abstractmethod
+    def covariance(self) -> NDArray[np.float64]:
+        """Return A·Aᵀ, the covariance in units of X's variance, shape (dimension, dimension)."""
+
+    @abstractmethod
+    def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return A·noisy: post-processing of what X has made safe, in floats."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CountEllipse(Geometry):
+    """(W v)ᵢ = vᵢ + shared·s, or (vᵢ + shared·s + offset·n, total·n) with the number of records n.
+
+    Every symmetric W up to scale is of this form. Raises InvalidArgument if W has no inverse.
+    """
+
+    kind: ClassVar[str] = "count-ellipse"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
+        {"queries": int, "shared": Fraction, "offset": Fraction, "total": Fraction}
+    )
+    queries: int
+    shared: Fraction
+    offset: Fraction
+    total: Fraction
+    """0: n is not released."""
+
+    def __init__(
+        self, *, queries: int, shared: Exact = 0, offset: Exact = 0, total: Exact = 0
+    ) -> None:
+        object.__setattr__(self, "queries", _validate.dimension(queries))
+        object.__setattr__(self, "shared", exact(shared, name="shared"))
+        object.__setattr__(self, "offset", exact(offset, name="offset"))
+        object.__setattr__(self, "total", exact(total, name="total"))
+        if 1 + self.queries * self.shared <= 0 or self.total < 0:
+            raise InvalidArgument(
+                name="geometry",
+                value=f"shared={float(self.shared):.6g}, total={float(self.total):.6g}",
+                expected="shared > -1/queries and total >= 0",
+            )
+        if self.offset and not self.total:
+            raise InvalidArgument(name="offset", value=offset, expected="0 where total is 0")
+
+    @property
+    def with_total(self) -> bool:
+        """Whether the number of records is released too, as the last coordinate."""
+        return self.total > 0
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates that are released."""
+        return self.queries + self.with_total
+
+    @property
+    def form(self) -> QuadraticForm:
+        """‖W(v, n)‖² as a form in ‖v‖², s and n."""
+        d, c, e = self.queries, self.shared, self.offset
+        return QuadraticForm(
+            squares=Fraction(1),
+            summed=2 * c + d * c**2,
+            crossed=2 * e * (1 + d * c),
+            counted=d * e**2 + self.total**2,
+        )
+
+    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+        """See `Geometry.hidden`; exact but for the root."""
+        if not isinstance(sensitivity, CountingQueries):
+            return None
+        if (sensitivity.dimension, sensitivity.with_total) != (self.queries, self.with_total):
+            return None
+        return Hidden.of_length(sensitivity.largest(self.form))
+
+    def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
+        """Return what W adds to each sum and to n, for s = `total` and n = `records`; exact."""
+        return self.shared * total + self.offset * records, (self.total - 1) * records
+
+    def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Geometry.restore`; W⁻¹ without a matrix."""
+        sums = noisy[: self.queries]
+        if not self.with_total:
+            return sums - self._drawn_in * sums.sum()
+        records = noisy[self.queries] / float(self.total)
+        sums = sums - float(self.offset) * records
+        return np.append(sums - self._drawn_in * sums.sum(), records)
+
+    @property
+    def _drawn_in(self) -> float:
+        """The h of (I + c·𝟙𝟙ᵀ)⁻¹ = I − h·𝟙𝟙ᵀ."""
+        return float(self.shared / (1 + self.queries * self.shared))
+
+    @property
+    def _entries(self) -> tuple[float, float, float, float]:
+        """The four numbers in A·Aᵀ: Var vᵢ, Cov(vᵢ, vⱼ), Cov(vᵢ, n) and Var n."""
+        d, h = self.queries, self.shared / (1 + self.queries * self.shared)
+        lean, spread = Fraction(0), Fraction(0)
+        if self.with_total:
+            lean = -self.offset / (1 + d * self.shared)  # what the noise in n brings to each sum
+            spread = 1 / self.total**2
+        between = -2 * h + d * h**2 + lean**2 * spread
+        return float(1 + between), float(between), float(lean * spread), float(spread)
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """See `Geometry.deviations`."""
+        variance, _, _, counted = self._entries
+        found = np.full(self.dimension, math.sqrt(variance))
+        if self.with_total:
+            found[-1] = math.sqrt(counted)
+        return found
+
+    def covariance(self) -> NDArray[np.float64]:
+        """See `Geometry.covariance`."""
+        variance, between, crossed, counted = self._entries
+        found = np.full((self.dimension, self.dimension), between, dtype=np.float64)
+        np.fill_diagonal(found, variance)
+        if self.with_total:
+            found[-1, :] = found[:, -1] = crossed
+            found[-1, -1] = counted
+        return found
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Blocks(Geometry):
+    """The same `CountEllipse`, with n, for each of `groups` disjoint groups."""
+
+    kind: ClassVar[str] = "blocks"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
+        {"groups": int, "queries": int, "shared": Fraction, "offset": Fraction, "total": Fraction}
+    )
+    groups: int
+    queries: int
+    shared: Fraction
+    offset: Fraction
+    total: Fraction
+
+    def __init__(
+        self,
+        *,
+        groups: int,
+        queries: int,
+        shared: Exact = 0,
+        offset: Exact = 0,
+        total: Exact = 1,
+    ) -> None:
+        block = CountEllipse(queries=queries, shared=shared, offset=offset, total=total)
+        if not block.with_total:
+            raise InvalidArgument(name="total", value=total, expected="total > 0")
+        object.__setattr__(self, "groups", _validate.dimension(groups))
+        for name in CountEllipse.fields:
+            object.__setattr__(self, name, getattr(block, name))
+        _validate.dimension(self.dimension)
+
+    @property
+    def block(self) -> CountEllipse:
+        """The map of one group."""
+        return CountEllipse(
+            queries=self.queries, shared=self.shared, offset=self.offset, total=self.total
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates that are released."""
+        return self.groups * self.block.dimension
+
+    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+        """See `Geometry.hidden`; exact but for the root."""
+        if not isinstance(sensitivity, Groups):
+            return None
+        if (sensitivity.groups, sensitivity.dimension) != (self.groups, self.queries):
+            return None
+        return Hidden.of_length(sensitivity.largest(self.block.form))
+
+    def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Geometry.restore`."""
+        parts = noisy.reshape(self.groups, self.block.dimension)
+        return np.concatenate([self.block.restore(part) for part in parts])
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """See `Geometry.deviations`."""
+        return np.tile(self.block.deviations, self.groups)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """See `Geometry.covariance`."""
+        return np.asarray(np.kron(np.eye(self.groups), self.block.covariance()), dtype=np.float64)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Matrix(Geometry):
+    """Any invertible W, given by its rows of exact numbers; for up to 200 coordinates."""
+
+    kind: ClassVar[str] = "matrix"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"rows": tuple})
+    rows: tuple[tuple[Fraction, ...], ...]
+
+    def __init__(self, *, rows: Sequence[Sequence[Exact]]) -> None:
+        found = tuple(tuple(exact(value, name="rows") for value in row) for row in rows)
+        size = len(found)
+        if not 1 <= size <= _MOST_ROWS or any(len(row) != size for row in found):
+            raise InvalidArgument(
+                name="rows", value=f"{size} rows", expected=f"a square of up to {_MOST_ROWS} rows"
+            )
+        object.__setattr__(self, "rows", found)
+        if not np.linalg.cond(self._floats) < 1e12:
+            raise InvalidArgument(
+                name="rows", value="a matrix that is singular or nearly so", expected="an inverse"
+            )
+
+    @property
+    def _floats(self) -> NDArray[np.float64]:
+        return np.array([[float(value) for value in row] for row in self.rows])
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates that are released."""
+        return len(self.rows)
+
+    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+        """See `Geometry.hidden`; exact but for the root."""
+        if not isinstance(sensitivity, Vertices) or sensitivity.coordinates != self.dimension:
+            return None
+        return Hidden.of_length(
+            max(
+                sum((value**2 for value in self.image(point)), Fraction(0))
+                for point in sensitivity.points
+            )
+        )
+
+    def image(self, vector: Sequence[Fraction]) -> list[Fraction]:
+        """Return W·vector, exactly."""
+        return [
+            sum((a * x for a, x in zip(row, vector, strict=True)), Fraction(0)) for row in self.rows
+        ]
+
+    def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Geometry.restore`."""
+        return np.asarray(np.linalg.solve(self._floats, noisy), dtype=np.float64)
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """See `Geometry.deviations`."""
+        return np.asarray(np.sqrt(np.diag(self.covariance())), dtype=np.float64)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """See `Geometry.covariance`."""
+        inverse = np.asarray(np.linalg.inv(self._floats), dtype=np.float64)
+        return inverse @ inverse.T
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Cells(Geometry):
+    """Independent noise for one number in each of `count` cells, of which one person moves one.
+
+    The others are left alone, so that their noise says nothing: no composition is needed.
+    """
+
+    kind: ClassVar[str] = "cells"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"count": int})
+    count: int
+
+    def __init__(self, *, count: int) -> None:
+        object.__setattr__(self, "count", _validate.dimension(count))
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates that are released."""
+        return self.count
+
+    @property
+    def noise_dimension(self) -> int:
+        """1: the law of one number."""
+        return 1
+
+    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+        """See `Geometry.hidden`."""
+        if not isinstance(sensitivity, Linf) or min(sensitivity.l0, self.count) != 1:
+            return None
+        return Hidden.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
+
+    def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Geometry.restore`."""
+        return noisy
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """See `Geometry.deviations`."""
+        return np.ones(self.count)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """See `Geometry.covariance`."""
+        return np.eye(self.count)
+
+
+GEOMETRIES: dict[str, type[Geometry]] = {
+    kind.kind: kind for kind in (CountEllipse, Blocks, Matrix, Cells)
+}
+"""Every geometry by the name that certificates use."""

@@ -1,0 +1,345 @@
+"""Sensitivities that aren't balls: how far one person can move many queries at once.
+
+| API | meaning |
+|---|---|
+| `Linf(bound, l0=k)` | at most k coordinates move, each by at most `bound` |
+| `CountingQueries(dimension=d, max_nonzero=k)` | a record adds x ∈ [0, bound]^d, at most k not 0 |
+| `Groups(groups=m, dimension=d)` | m disjoint groups of d counting queries each, with row counts |
+| `Vertices(points)` | the convex hull of ±points |
+
+A quadratic form is convex, so that it is largest at a corner of these sets: corners are what the
+geometries of `guarantees.geometry` ask for, and all of it is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import ClassVar, Literal, final
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact, root_above
+from leastnoise.guarantees.sensitivity import (
+    BALLS,
+    FieldKind,
+    Norm,
+    Sensitivity,
+    positive_bound,
+)
+
+Neighbours = Literal["add-remove", "replace-one"]
+NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
+
+_MOST_POINTS = 10_000
+
+
+@final
+@dataclass(frozen=True)
+class Linf(Sensitivity):
+    """All shifts with at most `l0` coordinates that aren't 0, each of size at most `bound`.
+
+    A histogram of disjoint cells is Linf(1, l0=1) when a record is added or removed, and
+    Linf(1, l0=2) when one is replaced. `whole` says that all coordinates are whole numbers, as
+    counts are. Raises InvalidArgument unless bound > 0, l0 >= 1, and bound is whole if `whole`.
+
+    >>> Linf(1, l0=4).radius("l2", dimension=9)
+    Fraction(2, 1)
+    """
+
+    kind: ClassVar[str] = "linf"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
+        {"bound": Fraction, "l0": int, "whole": bool}
+    )
+    bound: Fraction
+    l0: int
+    whole: bool
+
+    def __init__(self, bound: Exact, *, l0: int = 1, whole: bool = False) -> None:
+        object.__setattr__(self, "bound", positive_bound(bound))
+        object.__setattr__(self, "l0", _count(l0, name="l0"))
+        object.__setattr__(self, "whole", whole)
+        if whole and self.bound.denominator != 1:
+            raise InvalidArgument(
+                name="sensitivity", value=str(bound)[:40], expected="a whole sensitivity"
+            )
+
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `Sensitivity.radius`; √k·bound in l2, k = min(l0, dimension)."""
+        moved = min(self.l0, dimension)
+        if norm == "integer":
+            return self.bound if self.whole and dimension == 1 else None
+        if norm == "l1":
+            return _l1_radius(moved * self.bound, moved=moved)
+        return root_above(self.bound**2 * moved)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class QuadraticForm:
+    """‖v‖²·squares + s²·summed + s·n·crossed + n²·counted, s = Σv, n the number of records.
+
+    What a linear map that treats all queries alike makes of the squared length of (v, n). It is
+    convex, since it is a squared length.
+    """
+
+    squares: Fraction
+    summed: Fraction = Fraction(0)
+    crossed: Fraction = Fraction(0)
+    counted: Fraction = Fraction(0)
+
+    def at(self, *, ones: int, minus: int = 0, records: int = 0, bound: Fraction) -> Fraction:
+        """Return the form at `ones` entries of bound, `minus` of −bound, and n = `records`."""
+        total = bound * (ones - minus)
+        return (
+            self.squares * bound**2 * (ones + minus)
+            + self.summed * total**2
+            + self.crossed * total * records
+            + self.counted * records**2
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CountingQueries(Sensitivity):
+    """`dimension` sums over records x ∈ [0, bound]^dimension with at most `max_nonzero` not 0.
+
+    With `with_total` the number of records follows the sums as one more coordinate. Neighbours
+    differ by one record that is added or removed, or by one that is replaced. Raises
+    InvalidArgument unless 1 <= max_nonzero <= dimension and bound > 0.
+
+    >>> CountingQueries(dimension=9, max_nonzero=4).radius("l2", dimension=9)
+    Fraction(2, 1)
+    """
+
+    kind: ClassVar[str] = "counting-queries"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
+        {
+            "bound": Fraction,
+            "dimension": int,
+            "max_nonzero": int,
+            "neighbours": str,
+            "with_total": bool,
+        }
+    )
+    dimension: int
+    max_nonzero: int
+    neighbours: Neighbours
+    with_total: bool
+    bound: Fraction
+
+    def __init__(
+        self,
+        *,
+        dimension: int,
+        max_nonzero: int | None = None,
+        neighbours: Neighbours = "add-remove",
+        with_total: bool = False,
+        bound: Exact = 1,
+    ) -> None:
+        queries = _validate.dimension(dimension)
+        most = queries if max_nonzero is None else _count(max_nonzero, name="max_nonzero")
+        if most > queries:
+            raise InvalidArgument(
+                name="max_nonzero", value=most, expected=f"1 <= max_nonzero <= dimension={queries}"
+            )
+        object.__setattr__(self, "dimension", queries)
+        object.__setattr__(self, "max_nonzero", most)
+        object.__setattr__(
+            self, "neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
+        )
+        object.__setattr__(self, "with_total", with_total)
+        object.__setattr__(self, "bound", positive_bound(bound))
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers released together: the queries, and the number of records if it is released."""
+        return self.dimension + self.with_total
+
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `Sensitivity.radius`."""
+        if norm == "integer" or dimension != self.coordinates:
+            return None
+        adding = self.neighbours == "add-remove"
+        moved = self.max_nonzero if adding else min(2 * self.max_nonzero, self.dimension)
+        counted = int(adding and self.with_total)
+        if norm == "l1":
+            return _l1_radius(self.bound * moved + counted, moved=moved + counted)
+        return root_above(self.bound**2 * moved + counted)
+
+    def largest(self, form: QuadraticForm) -> Fraction:
+        """Return the largest value of `form` over all shifts, exactly.
+
+        Being convex, the form is largest where every record's entries are 0 or bound. An added
+        record then has m <= k ones. Of a replaced one i ones and j minus ones are left, i, j <= k
+        and i + j <= d; see `_replaced`.
+        """
+        if self.neighbours == "replace-one":
+            return max(form.at(ones=i, minus=j, bound=self.bound) for i, j in self._replaced(form))
+        most, records = self.max_nonzero, int(self.with_total)
+        # a quadratic in m: its largest whole-number point is at an end or next to the vertex
+        bend = self.bound**2 * form.summed
+        slope = self.bound**2 * form.squares + self.bound * form.crossed * records
+        places = {0, most}
+        if bend < 0:
+            vertex = math.floor(-slope / (2 * bend))
+            places |= {min(max(m, 0), most) for m in (vertex, vertex + 1)}
+        return max(form.at(ones=m, records=records, bound=self.bound) for m in places)
+
+    def _replaced(self, form: QuadraticForm) -> set[tuple[int, int]]:
+        """Return pairs (i, j), i >= j, one of which is the worst.
+
+        notation: N = i + j <= M = min(2k, d), D = i − j; the form is αN + βD². For β >= 0 the
+        largest D = min(N, 2k − N) is worst; in N that is convex on [0, k] and on [k, M], so an end
+        is worst. For β < 0 D is 0 or 1, as N is even or odd, and N is M or M − 1.
+        """
+        most = min(2 * self.max_nonzero, self.dimension)
+        if form.summed >= 0:
+            sizes = (0, self.max_nonzero, most)
+            pairs = ((size, min(size, 2 * self.max_nonzero - size)) for size in sizes)
+        else:
+            pairs = ((size, size % 2) for size in (most, max(most - 1, 0)))
+        return {((size + far) // 2, (size - far) // 2) for size, far in pairs}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Groups(Sensitivity):
+    """`groups` disjoint groups of `dimension` counting queries, each followed by its row count.
+
+    A record lies in one group. Coordinates run group by group: dimension sums, then the number of
+    the group's records. Raises InvalidArgument for what is not a positive whole number.
+    """
+
+    kind: ClassVar[str] = "groups"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
+        {"bound": Fraction, "groups": int, "dimension": int, "neighbours": str}
+    )
+    groups: int
+    dimension: int
+    neighbours: Neighbours
+    bound: Fraction
+
+    def __init__(
+        self,
+        *,
+        groups: int,
+        dimension: int,
+        neighbours: Neighbours = "add-remove",
+        bound: Exact = 1,
+    ) -> None:
+        object.__setattr__(self, "groups", _count(groups, name="groups"))
+        object.__setattr__(self, "dimension", _validate.dimension(dimension))
+        object.__setattr__(
+            self, "neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
+        )
+        object.__setattr__(self, "bound", positive_bound(bound))
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers released together."""
+        return self.groups * (self.dimension + 1)
+
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `Sensitivity.radius`."""
+        if norm == "integer" or dimension != self.coordinates:
+            return None
+        if norm == "l1":
+            return None  # a shift moves a sum and a count at least
+        square = self.bound**2 * self.dimension
+        return root_above(max(self._corners(square + 1, square)))
+
+    def largest(self, form: QuadraticForm) -> Fraction:
+        """Return the largest value of Σ form over the groups, exactly."""
+
+        def within(neighbours: Neighbours) -> Fraction:
+            added = neighbours == "add-remove"
+            one = CountingQueries(
+                dimension=self.dimension, neighbours=neighbours, with_total=added, bound=self.bound
+            )
+            return one.largest(form)
+
+        added = within("add-remove")
+        return (
+            added
+            if self.neighbours == "add-remove"
+            else max(self._corners(added, within("replace-one")))
+        )
+
+    def _corners(self, added: Fraction, replaced: Fraction) -> tuple[Fraction, ...]:
+        """Return what a change may come to: a replaced record stays in its group or leaves it."""
+        if self.neighbours == "add-remove":
+            return (added,)
+        return (replaced, 2 * added) if self.groups > 1 else (replaced,)
+
+
+@final
+@dataclass(frozen=True)
+class Vertices(Sensitivity):
+    """All shifts in the convex hull of ±points. The points are the ways one person can count.
+
+    Raises InvalidArgument unless the points have one positive dimension and aren't all 0.
+
+    >>> Vertices([["1", "0"], ["0.6", "0.8"]]).radius("l2", dimension=2)
+    Fraction(1, 1)
+    """
+
+    kind: ClassVar[str] = "vertices"
+    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"points": tuple})
+    points: tuple[tuple[Fraction, ...], ...]
+
+    def __init__(self, points: Sequence[Sequence[Exact]]) -> None:
+        found = tuple(tuple(exact(value, name="points") for value in point) for point in points)
+        if not found or len(found) > _MOST_POINTS or len({len(point) for point in found}) != 1:
+            raise InvalidArgument(
+                name="points",
+                value=f"{len(found)} points",
+                expected=f"1 to {_MOST_POINTS:,} points of one dimension",
+            )
+        if not any(value for point in found for value in point):
+            raise InvalidArgument(name="points", value="0 alone", expected="a point that is not 0")
+        object.__setattr__(self, "points", found)
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers released together."""
+        return len(self.points[0])
+
+    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `Sensitivity.radius`; a norm is convex, so largest at a corner."""
+        if norm == "integer" or dimension != self.coordinates:
+            return None
+        if norm == "l1":
+            length, moved = max(
+                (sum(map(abs, point), Fraction(0)), sum(value != 0 for value in point))
+                for point in self.points
+            )
+            return _l1_radius(length, moved=moved)
+        return root_above(
+            max(sum((value**2 for value in point), Fraction(0)) for point in self.points)
+        )
+
+
+SENSITIVITIES: dict[str, type[Sensitivity]] = {
+    **BALLS,
+    **{kind.kind: kind for kind in (Linf, CountingQueries, Groups, Vertices)},
+}
+"""Every kind by the name that certificates use."""
+
+
+def _l1_radius(length: Fraction, *, moved: int) -> Fraction | None:
+    """Return `length` if one coordinate alone moves so far, None otherwise.
+
+    The worst shift of an l1 ball is along an axis (theory/noise.md §1(d)). Where the set has no
+    such shift, a guarantee for the ball would be weaker than one for the set.
+    """
+    return length if moved == 1 else None
+
+
+def _count(value: int, *, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidArgument(name=name, value=value, expected=f"a whole {name} >= 1")
+    return value

@@ -1,0 +1,303 @@
+"""Exact values, and how they split on a grid: v/g = whole + fraction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+# Values are projected on |v/g| <= 2^61, which moves no two of them apart in any norm and leaves
+# room in an int64.
+LARGEST_STEPS = 1 << 61
+LARGEST_BITS = 1 << 11
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScaledIntegers:
+    """The exact values numerators·2^(−bits).
+
+    `numerators` is an int64 array. Raises InvalidArgument for another dtype or for |bits| > 2048.
+    """
+
+    numerators: NDArray[np.int64]
+    bits: int
+
+    def __post_init__(self) -> None:
+        """Check the type of the numerators and the range of bits, never a value."""
+        numerators = np.asarray(self.numerators)
+        if numerators.dtype != np.int64:
+            raise InvalidArgument(
+                name="numerators",
+                value=f"an array of {numerators.dtype}",
+                expected="numerators to be an int64 array",
+                hint="Convert it with numpy.asarray(…, dtype=numpy.int64) where that is exact.",
+            )
+        if abs(self.bits) > LARGEST_BITS:
+            raise InvalidArgument(
+                name="bits", value=self.bits, expected=f"|bits| <= {LARGEST_BITS}"
+            )
+        object.__setattr__(self, "numerators", numerators)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Split:
+    """v/g = whole + f, |f| <= 1; `fraction` is f as floats, within 2^-52, `exact(i)` is f itself.
+
+    `total()` is Σ v/g, exactly.
+    """
+
+    whole: NDArray[np.int64]
+    fraction: NDArray[np.float64]
+    exact: Callable[[int], Fraction]
+    total: Callable[[], Fraction]
+
+
+def splitter(values: ExactValues, exponent: int) -> Callable[[slice], Split]:
+    """Return how to split any slice of `values` on the grid 2^exponent."""
+    if isinstance(values, Shifted):
+        split = splitter(values.values, exponent)
+        return lambda here: _shifted(split(here), values, here)
+    if isinstance(values, Rationals):
+        items = values.values.reshape(-1)
+        return lambda here: _split_rationals(items[here], exponent)
+    if isinstance(values, ScaledIntegers):
+        numerators, shift = values.numerators.reshape(-1), exponent + values.bits
+        return lambda here: _split_integers(numerators[here], shift)
+    floats = values.reshape(-1)
+    return lambda here: _split_floats(floats[here], exponent)
+
+
+def _split_floats(values: NDArray[np.float64], exponent: int) -> Split:
+    """Split v·2^(−exponent). Scaling by powers of two is exact; what underflows is below 2^-1022.
+
+    Two factors, since 2^(−exponent) itself may be outside the range of floats.
+    """
+    half = exponent // 2
+    scaled = values * math.ldexp(1.0, -half)
+    scaled *= math.ldexp(1.0, half - exponent)
+    scaled[np.isnan(scaled)] = 0.0
+    np.clip(scaled, -float(LARGEST_STEPS), float(LARGEST_STEPS), out=scaled)
+    whole = np.rint(scaled)
+    return Split(
+        whole=whole.astype(np.int64),
+        fraction=scaled - whole,
+        exact=partial(_exact_float_fraction, values, whole, exponent),
+        total=lambda: _sum_of_floats(values, exponent),
+    )
+
+
+def _exact_float_fraction(
+    values: NDArray[np.float64], whole: NDArray[np.float64], exponent: int, index: int
+) -> Fraction:
+    value = float(values[index])
+    if math.isnan(value):
+        return Fraction(0)
+    if math.isinf(value):  # cut off at ±2^61, which is `whole`
+        return Fraction(0)
+    return _clamped(Fraction(value) / Fraction(2) ** exponent) - int(whole[index])
+
+
+def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
+    """Split numerators·2^(−shift) by integer shifts; every intermediate fits an int64."""
+    if shift <= 0:
+        whole = _shifted_up(numerators, -shift)
+        rest = np.zeros_like(whole)
+    elif shift <= 62:
+        # int64 holds up to 2^63: only with a shift of 1 can that be more than 2^61 steps
+        largest = min(LARGEST_STEPS << shift, np.iinfo(np.int64).max)
+        numerators = np.clip(numerators, -largest, largest)
+        rest = numerators & ((1 << shift) - 1)
+        up = rest >> (shift - 1)  # 1 where the fraction is a half or more
+        whole = (numerators >> shift) + up
+        rest -= up << shift
+    else:  # |numerators| <= 2^63: all of it is fraction, at most 1
+        whole = np.zeros_like(numerators)
+        rest = numerators
+    fraction = np.ldexp(rest.astype(np.float64), -max(shift, 0))
+    return Split(
+        whole=whole,
+        fraction=fraction,
+        exact=partial(_exact_integer_fraction, numerators, whole, shift),
+        total=lambda: (
+            _sum_of_integers(whole) + Fraction(_sum_of_integers(rest), 1 << max(shift, 0))
+        ),
+    )
+
+
+def _shifted_up(numerators: NDArray[np.int64], places: int) -> NDArray[np.int64]:
+    """Return numerators·2^places, cut off at ±2^61."""
+    if places > 61:
+        return np.sign(numerators) * LARGEST_STEPS
+    largest = LARGEST_STEPS >> places
+    return np.clip(numerators, -largest, largest) << places
+
+
+def _exact_integer_fraction(
+    numerators: NDArray[np.int64], whole: NDArray[np.int64], shift: int, index: int
+) -> Fraction:
+    value = Fraction(int(numerators[index])) / Fraction(2) ** shift
+    return _clamped(value) - int(whole[index])
+
+
+def _clamped(steps: Fraction) -> Fraction:
+    return max(Fraction(-LARGEST_STEPS), min(Fraction(LARGEST_STEPS), steps))
+
+
+_FLOATS: tuple[type, ...] = (float, np.float32, np.float16)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rationals:
+    """Any exact numbers, one by one: slower, and for what fits neither floats nor int64."""
+
+    values: NDArray[np.object_]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shifted:
+    """values + shifts[which], the shifts in grid steps and exact; a few of them serve all."""
+
+    values: Plain
+    shifts: tuple[Fraction, ...]
+    which: NDArray[np.intp]
+
+
+Plain = np.ndarray | ScaledIntegers | Rationals
+ExactValues = Plain | Shifted
+
+
+Values: TypeAlias = "ArrayLike | Sequence[Fraction] | ScaledIntegers"
+"""What a release takes: whatever numpy reads as numbers, or exact scaled integers."""
+
+
+def as_exact(values: Values) -> Plain:
+    """Return `values` as the exact numbers that they are, refusing types, never values.
+
+    A list may hold numbers of several kinds, and numpy would round them to one. Which of the three
+    forms is used may depend on the values; what they stand for doesn't, so neither does the result.
+    """
+    if isinstance(values, ScaledIntegers):
+        return values
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidArgument(
+            name="values", value="a ragged sequence", expected="a flat array of numbers"
+        ) from None
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind in "ib" or (kind == "u" and size < 8):
+        return ScaledIntegers(numerators=array.astype(np.int64), bits=0)
+    if kind == "f" and size <= 8:
+        items = np.asarray(values, dtype=object) if isinstance(values, (list, tuple)) else array
+        if items is array or all(isinstance(item, float) for item in items.reshape(-1)):
+            return array.astype(np.float64)
+        array, kind = items, "O"
+    if kind == "u" or (kind == "O" and not any(isinstance(item, Decimal) for item in array.flat)):
+        return Rationals(values=array.astype(object))
+    raise InvalidArgument(
+        name="values",
+        value=f"an array of {array.dtype.type.__name__}",  # a text's dtype tells its length
+        expected="floats of at most 64 bits, whole numbers, or Fractions",
+    )
+
+
+def _steps_of(item: object, exponent: int) -> Fraction:
+    """Return item/2^exponent, cut off at ±2^61; NaN and what isn't a number count as 0."""
+    if isinstance(item, _FLOATS) and math.isinf(cast("float", item)):
+        return Fraction(LARGEST_STEPS if cast("float", item) > 0 else -LARGEST_STEPS)
+    return _clamped(_fraction_of(item) / Fraction(2) ** exponent)
+
+
+def fractions_of(values: Plain) -> list[Fraction]:
+    """Return all values as Fractions, shape (d,); what isn't a finite number counts as 0."""
+    if isinstance(values, ScaledIntegers):
+        unit = Fraction(2) ** -values.bits
+        return [int(one) * unit for one in values.numerators.reshape(-1)]
+    return [_fraction_of(item) for item in flat(values).reshape(-1).tolist()]
+
+
+def _fraction_of(item: object) -> Fraction:
+    if isinstance(item, _FLOATS):
+        number = float(cast("float", item))  # exact: no more than 64 bits
+        return Fraction(number) if math.isfinite(number) else Fraction(0)
+    if isinstance(item, (int, np.integer)):
+        return Fraction(int(item))
+    return item if isinstance(item, Fraction) else Fraction(0)
+
+
+def _split_rationals(values: NDArray[np.object_], exponent: int) -> Split:
+    steps = [_steps_of(item, exponent) for item in values]
+    whole = np.array([round(step) for step in steps], dtype=np.int64)
+    rest = [step - round(step) for step in steps]
+    fraction = np.array([float(one) for one in rest])
+    return Split(
+        whole=whole,
+        fraction=fraction,
+        exact=rest.__getitem__,
+        total=lambda: sum(steps, Fraction(0)),
+    )
+
+
+def flat(values: ExactValues) -> NDArray[Any]:
+    """Return an array of one entry a value, in their shape."""
+    if isinstance(values, ScaledIntegers):
+        return values.numerators
+    if isinstance(values, Shifted):
+        return flat(values.values)
+    return values.values if isinstance(values, Rationals) else values
+
+
+def _shifted(split: Split, values: Shifted, here: slice) -> Split:
+    """Add the shifts, and project the sum on ±2^61 steps."""
+    which = values.which[here]
+    # |whole| <= 2^61: a shift beyond ±2^62 is cut off with the sum whatever it is
+    wholes = [max(-2 * LARGEST_STEPS, min(2 * LARGEST_STEPS, round(one))) for one in values.shifts]
+    rests = [shift - whole for shift, whole in zip(values.shifts, wholes, strict=True)]
+    floats = np.array([float(max(-1, min(1, rest))) for rest in rests])
+    whole = split.whole + np.array(wholes, dtype=np.int64)[which]
+    cut = np.abs(whole) >= LARGEST_STEPS
+    np.clip(whole, -LARGEST_STEPS, LARGEST_STEPS, out=whole)
+    fraction = split.fraction + floats[which]
+    fraction[cut] = 0.0
+
+    def exact(index: int) -> Fraction:
+        return Fraction(0) if cut[index] else split.exact(index) + rests[which[index]]
+
+    def total() -> Fraction:
+        return sum((Fraction(int(whole[i])) + exact(i) for i in range(len(whole))), Fraction(0))
+
+    return Split(whole=whole, fraction=fraction, exact=exact, total=total)
+
+
+def _sum_of_integers(values: NDArray[np.int64]) -> int:
+    """Return Σ values, which may not fit an int64: high and low halves apart."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
+def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
+    """Return Σ v·2^(−exponent), each cut off like any value, exactly: mantissas by exponent."""
+    limit = min(math.ldexp(float(LARGEST_STEPS), min(exponent, 900)), np.finfo(np.float64).max)
+    mantissas, exponents = np.frexp(np.clip(np.nan_to_num(values, nan=0.0), -limit, limit))
+    whole = np.ldexp(mantissas, 53).astype(np.int64)
+    total = Fraction(0)
+    for power in np.unique(exponents).tolist():
+        total += _sum_of_integers(whole[exponents == power]) * Fraction(2) ** (
+            power - 53 - exponent
+        )
+    return total
