@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import final
 
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import Search, unit_law
-from leastnoise.certify.certificate import Certificate
+from leastnoise.certify.certificate import Certificate, hidden_by
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
+from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.loss import Loss
@@ -43,14 +45,16 @@ def calibrate_family(
     budget: Budget,
     sensitivity: Sensitivity,
     dimension: int,
+    geometry: Geometry | None = None,
     loss: Loss = Loss.MSE,
     fixed: Mapping[str, Fraction | int] | None = None,
     search: Search | None = None,
 ) -> Calibrated:
     """Return the law of `family` with the least loss that is proved to meet `budget`.
 
-    `loss` decides the parameters beside the scale, if the family has any; `fixed` sets some.
-    `search` finds the law for a family that calibration itself has no search for.
+    `dimension` is the noise's, which a `geometry` may make another than the query's. `loss` decides
+    the parameters beside the scale, if the family has any; `fixed` sets some. `search` finds the
+    law for a family that calibration itself has no search for.
 
     The scale is never below the exact minimum and at most 1e-9 (relative) above it.
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
@@ -60,7 +64,8 @@ def calibrate_family(
     if budget.delta > _LARGEST_DELTA:
         why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
         raise NotApplicable(family=family.name, why=why)
-    shift = radius_in_norm_of(family, sensitivity, dimension=dimension)
+    hidden = hidden_by(family, sensitivity, geometry)
+    shift = radius_in_norm_of(family, hidden.outer, dimension=dimension)
     started = time.perf_counter()
     request = Request(budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {})
     try:
@@ -71,7 +76,8 @@ def calibrate_family(
             raise
         raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
     found = time.perf_counter()
-    certificate = _prove(least, budget=budget, sensitivity=sensitivity)
+    prove = partial(Certificate.prove, budget=budget, sensitivity=sensitivity, geometry=geometry)
+    certificate = _widened(least, prove)
     return Calibrated(
         certificate=certificate,
         search_seconds=found - started,
@@ -79,21 +85,18 @@ def calibrate_family(
     )
 
 
-def _prove(least: Noise, *, budget: Budget, sensitivity: Sensitivity) -> Certificate:
+def _widened(least: Noise, prove: Callable[..., Certificate]) -> Certificate:
     *widenings, last = _WIDENINGS
     for widening in widenings:
         try:
-            return _prove_at(least, 1 + widening, budget, sensitivity)
+            return prove(noise=_at(least, 1 + widening))
         except NotCertified:
             continue
-    return _prove_at(least, 1 + last, budget, sensitivity)
+    return prove(noise=_at(least, 1 + last))
 
 
-def _prove_at(
-    least: Noise, widening: Fraction, budget: Budget, sensitivity: Sensitivity
-) -> Certificate:
+def _at(least: Noise, widening: Fraction) -> Noise:
     scale = least.scale * widening
     if not least.parameter_kinds:  # a scale that was searched; others are the sensitivity itself
-        scale = Fraction(float_at_least(scale))
-    noise = least.scaled(scale / least.scale)
-    return Certificate.prove(budget=budget, noise=noise, sensitivity=sensitivity)
+        scale = Fraction(float_at_least(scale))  # so that the printed one is what is proved
+    return least.scaled(scale / least.scale)

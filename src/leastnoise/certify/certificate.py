@@ -84,7 +84,7 @@ class Certificate:
     @property
     def hidden(self) -> Hidden:
         """What the noise must hide; raises NotApplicable if the geometry is for something else."""
-        return hidden_by(self.noise, self.sensitivity, self.geometry)
+        return hidden_by(type(self.noise), self.sensitivity, self.geometry)
 
     @classmethod
     def prove(
@@ -240,17 +240,17 @@ def _check_fixed(fields: dict[str, Any]) -> None:
 def _prove(
     noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, epsilon: Fraction
 ) -> ProvedDelta:
-    return prove_hidden(noise, hidden_by(noise, sensitivity, geometry), epsilon)
+    return prove_hidden(noise, hidden_by(type(noise), sensitivity, geometry), epsilon)
 
 
-def hidden_by(noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:
-    """Return what `noise` must hide; raises NotApplicable if the geometry is for something else."""
+def hidden_by(family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:
+    """Return what the noise must hide; raises NotApplicable if the geometry isn't for this."""
     if geometry is None:
         return Hidden.of(sensitivity)
     hidden = geometry.hidden(sensitivity)
     if hidden is None:
         raise NotApplicable(
-            family=noise.name,
+            family=family.name,
             why=f"the geometry {geometry.kind} isn't one for that {sensitivity.kind} sensitivity",
         )
     return hidden

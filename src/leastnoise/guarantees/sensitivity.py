@@ -37,6 +37,11 @@ class Sensitivity(ABC):
     kind: ClassVar[str]
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"bound": Fraction})
 
+    @property
+    def coordinates(self) -> int | None:
+        """Numbers released together, if the sensitivity fixes it."""
+        return None
+
     @abstractmethod
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """Return the radius of the `norm` ball of R^dimension that holds every shift.

@@ -153,6 +153,13 @@ class CountingQueries(Sensitivity):
         )
         object.__setattr__(self, "with_total", with_total)
         object.__setattr__(self, "bound", positive_bound(bound))
+        if with_total and neighbours == "replace-one":
+            raise InvalidArgument(
+                name="with_total",
+                value=with_total,
+                expected="with_total=False where records are replaced",
+                hint="Their number is public then: publish it as it is.",
+            )
 
     @property
     def coordinates(self) -> int:

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Protocol
 
 from leastnoise import _validate
-from leastnoise.noise.base import Noise
+
+
+class HasErrors(Protocol):
+    """Whatever knows its expected errors."""
+
+    @property
+    def mse(self) -> float:
+        """The expected squared error, in all coordinates."""
+        ...
+
+    @property
+    def mae(self) -> float:
+        """The expected absolute error, in all coordinates."""
+        ...
 
 
 class Loss(StrEnum):
@@ -19,6 +33,6 @@ class Loss(StrEnum):
         """Return the loss called `name`; raises InvalidArgument for another word."""
         return cls(_validate.one_of(name, tuple(cls), name="loss"))
 
-    def of(self, noise: Noise) -> float:
-        """Return the loss of `noise`."""
+    def of(self, noise: HasErrors) -> float:
+        """Return the loss of a noise law, or of a mechanism."""
         return noise.mse if self is Loss.MSE else noise.mae

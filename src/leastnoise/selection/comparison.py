@@ -10,16 +10,27 @@ from leastnoise.design.lower_bound import LowerBound
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.loss import Loss
 from leastnoise.release.mechanism import Mechanism
+from leastnoise.selection.constructions import BALL
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A proved mechanism, and the seconds that finding and proving it took."""
+    """A proved mechanism, and the seconds that finding and proving it took.
+
+    `construction` names how the noise is fitted to the sensitivity: "ball" if it is added as it is.
+    """
 
     mechanism: Mechanism
+    construction: str
     search_seconds: float
     proof_seconds: float
+
+    @property
+    def label(self) -> str:
+        """The noise, and how it is fitted unless it is added as it is: "l2 (ellipse)"."""
+        name = self.mechanism.noise.name
+        return name if self.construction == BALL else f"{name} ({self.construction})"
 
 
 @final
@@ -73,18 +84,19 @@ class Comparison:
         best = self.mechanisms[0].noise
         if self.best_possible.bound.scope == "integer" and not isinstance(best, DiscreteStaircase):
             return None
-        return max(0.0, self.loss.of(best) / self.best_possible.value - 1)
+        return max(0.0, self.loss.of(self.mechanisms[0]) / self.best_possible.value - 1)
 
     def __str__(self) -> str:
         """Return a table, a line a mechanism."""
-        lines = [f"{'noise':<20}{'scale':>12}{'mse':>12}{'mae':>12}"]
+        lines = [f"{'noise':<30}{'scale':>12}{'mse':>12}{'mae':>12}"]
         lines += [
-            f"{m.noise.name:<20}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{m.mae:>12.6g}"
-            for m in self.mechanisms
+            f"{found.label:<30}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{m.mae:>12.6g}"
+            for found in self.candidates
+            for m in (found.mechanism,)
         ]
-        lines += [f"{skipped.name:<20}skipped: {skipped.why}" for skipped in self.skipped]
+        lines += [f"{skipped.name:<30}skipped: {skipped.why}" for skipped in self.skipped]
         if self.gap is not None:
-            name = self.mechanisms[0].noise.name
+            name = self.candidates[0].label
             lines.append(
                 f"{name} is at most {percent(self.gap)} above the best possible {self.loss}"
             )

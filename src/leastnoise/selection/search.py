@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from leastnoise import _validate
-from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.request import Request
-from leastnoise.certify.prove import needs_norm, prove_delta
+from leastnoise.certify.prove import prove_delta
 from leastnoise.design import find
 from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
@@ -26,6 +24,7 @@ from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import BestPossible, Candidate, Comparison, Skipped
+from leastnoise.selection.fit import Problem, fitted
 
 _PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
 
@@ -86,31 +85,24 @@ def compare(
     Raises InvalidArgument for a malformed argument.
     """
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
-    _validate.dimension(dimension)
     offered = _offered(sensitivity)
+    dimension = _dimension(offered, dimension)
     task = _task(budget, ranking, offered) if dimension == 1 else None
     if bound and task:
         with suppress(NotApplicable):  # then no bound is known, and none is shown
             find.design(task, gap=find.fine_gap(task), progress=progress)
+    problem = Problem(budget=budget, offered=offered, dimension=dimension, loss=ranking)
+    ways = problem.ways()
     candidates: list[Candidate] = []
     skipped: list[Skipped] = []
     for name, family in FAMILIES.items():
         try:
-            candidates.append(
-                _candidate(
-                    family,
-                    budget=budget,
-                    offered=offered,
-                    dimension=dimension,
-                    loss=ranking,
-                    patience=_PATIENCE,
-                )
-            )
+            candidates += fitted(family, problem, ways=ways, patience=_PATIENCE)
         except NotApplicable as error:
             skipped.append(Skipped(name=name, why=error.why))
         except Refused as error:
             skipped.append(Skipped(name=name, why=str(error)))
-    candidates.sort(key=lambda found: ranking.of(found.mechanism.noise))
+    candidates.sort(key=lambda found: ranking.of(found.mechanism))
     return Comparison(
         loss=ranking,
         candidates=tuple(candidates),
@@ -170,15 +162,12 @@ def candidate(
     parameters: Mapping[str, Exact] | None = None,
 ) -> Candidate:
     """Return the calibrated family `noise` with its timings; see `calibrate`."""
+    offered = _offered(sensitivity)
+    dimension = _dimension(offered, dimension)
     family = _family(noise, dimension=dimension)
-    return _candidate(
-        family,
-        budget=budget,
-        offered=_offered(sensitivity),
-        dimension=dimension,
-        loss=Loss.named(loss),
-        fixed=_fixed(family, parameters or {}),
-    )
+    problem = Problem(budget=budget, offered=offered, dimension=dimension, loss=Loss.named(loss))
+    fixed = _fixed(family, parameters or {})
+    return fitted(family, problem, ways=problem.ways(), fixed=fixed)[0]
 
 
 def _fixed(family: type[Noise], parameters: Mapping[str, Exact]) -> dict[str, Fraction | int]:
@@ -214,38 +203,20 @@ def _family(noise: str, *, dimension: int) -> type[Noise]:
     return Laplace if one and family is SphericalLaplace else family
 
 
-def _candidate(
-    family: type[Noise],
-    *,
-    budget: Budget,
-    offered: tuple[Sensitivity, ...],
-    dimension: int,
-    loss: Loss,
-    fixed: Mapping[str, Fraction | int] | None = None,
-    patience: float = find.SECONDS,
-) -> Candidate:
-    known: list[tuple[Fraction, int]] = []
-    for index, sensitivity in enumerate(offered):
-        radius = sensitivity.radius(family.norm, dimension=dimension)
-        if radius is not None:
-            known.append((radius, index))
+def _dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
+    """Return the number of coordinates; a sensitivity that knows it may leave it out (1)."""
+    _validate.dimension(dimension)
+    fixed = (one.coordinates for one in offered)
+    known = {count for count in fixed if count is not None}
     if not known:
-        raise NotApplicable(family=family.name, why=needs_norm(family.norm))
-    designer = find.SEARCHES.get(family)
-    found = calibrate_family(
-        family,
-        budget=budget,
-        sensitivity=offered[min(known)[1]],
-        dimension=dimension,
-        loss=loss,
-        fixed=fixed,
-        search=partial(designer, seconds=patience) if designer else None,
-    )
-    return Candidate(
-        mechanism=Mechanism(found.certificate),
-        search_seconds=found.search_seconds,
-        proof_seconds=found.proof_seconds,
-    )
+        return dimension
+    if len(known) > 1 or dimension not in {1, *known}:
+        raise InvalidArgument(
+            name="dimension",
+            value=dimension,
+            expected=f"{', '.join(map(str, sorted(known)))}, as the sensitivity says",
+        )
+    return known.pop()
 
 
 def _offered(sensitivity: Sensitivities) -> tuple[Sensitivity, ...]:

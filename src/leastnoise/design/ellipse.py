@@ -1,0 +1,270 @@
+"""The ellipses that fit noise to counting queries, to groups of them, and to any finite set.
+
+Each function proposes a geometry in floats; how long the shifts are that the noise must hide is
+worked out exactly, from the geometry alone (`Geometry.hidden`). A worse proposal costs accuracy,
+never privacy.
+
+notation (theory/noise.md §8): Σ = A·Aᵀ has the eigenvalue U along 𝟙 and V across it; P = Σ⁻¹ has
+a = 1/U and b = 1/V, and with the number of records the entries α (‖v‖²), β (s²), η (s·n), ν (n²).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.geometry import Blocks, CountEllipse, Matrix
+from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
+from leastnoise.numerics.minima import minimise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ROUNDS = 60  # of the cutting planes; three or four are usual
+_SLACK = 1e-9  # by which a constraint may be missed: it costs as much in variance
+
+
+def least_variance(queries: CountingQueries) -> CountEllipse:
+    """Return the ellipse of least total variance for `queries`, and for n if it is released.
+
+    Without n it is the closed form of theory/noise.md §8 for one record that is added or removed,
+    and a search in one unknown for one that is replaced. Among all linear maps none has a
+    smaller variance, for any spherical noise: averaging over permutations makes any map symmetric.
+
+    >>> queries = CountingQueries(dimension=2)
+    >>> found = least_variance(queries)
+    >>> hidden = found.hidden(queries)
+    >>> round(float(hidden.outer.bound * found.deviations[0]) ** 2, 9)
+    1.333333333
+    """
+    d = queries.dimension
+    if queries.neighbours == "replace-one":
+        return _replaced(queries)
+    if queries.with_total:
+        return with_total(queries)
+    along, across = _eigenvalues(d, queries.max_nonzero)
+    return CountEllipse(queries=d, shared=_float((math.sqrt(across / along) - 1) / d))
+
+
+def _eigenvalues(d: int, k: int) -> tuple[float, float]:
+    """Return (U, V) with the longest image of a shift 1 (theory/noise.md §8, closed form)."""
+    if d == 1:
+        return 1.0, 1.0
+
+    def kappa(m: int) -> float:
+        return math.sqrt((d - 1) * m / (d - m))
+
+    m = _largest(lambda m: kappa(m) * (2 * m - 1 - d) <= 2 * m - 1, d - 1)
+    if k <= m or kappa(m) * (2 * m + 1 - d) >= 2 * m + 1:
+        m = min(k, m)
+        along = m * (m + kappa(m) * (d - m)) / d
+        return along, along / kappa(m)
+    return m * (m + 1) / (2 * m + 1 - d), m * (m + 1) / (2 * m + 1)
+
+
+def _largest(holds: Callable[[int], bool], most: int) -> int:
+    """Return the largest m in 1 … most for which `holds`; it holds up to there and no further."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _replaced(queries: CountingQueries) -> CountEllipse:
+    """Return the best ellipse for a record that is replaced, by a search over ρ = β/α.
+
+    Its total variance is max(N + ρD²)·(d − 1 + 1/(1 + dρ)), over the corners' N = ‖v‖², D² = s².
+    """
+    d, corners = queries.dimension, _corners(queries)
+
+    def log_variance(log_ratio: float) -> float:
+        rho = math.expm1(log_ratio) / d
+        longest = float((corners[:, 0] + rho * corners[:, 1]).max())
+        return math.log(longest * (d - 1 + math.exp(-log_ratio)))
+
+    # 1 + dρ = V/U lies within [1/(d + 1)², d + 1]: beyond, one eigenvalue alone costs more
+    grid = np.linspace(-2 * math.log(d + 1), math.log(d + 1), 32)
+    best = minimise(log_variance, grid.tolist())
+    return CountEllipse(queries=d, shared=_float(math.expm1(best / 2) / d))
+
+
+def with_total(queries: CountingQueries) -> CountEllipse:
+    """Return the ellipse of least total variance in queries and n, by convex programming.
+
+    Minimise tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²), where P has length at most 1 at
+    every corner: α‖v‖² + βs² + 2ηsn + νn² <= 1. Raises NotApplicable if the solver fails.
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for when it is used)
+
+    d, corners = queries.dimension, _corners(queries)
+    unit = corners.max(axis=0)
+    rows = corners / unit  # so that all unknowns are of the order of 1
+
+    def trace(x: NDArray[np.float64]) -> float:
+        alpha, beta, eta, nu = (x / unit).tolist()
+        along = alpha + d * beta
+        determinant = along * nu - d * eta * eta
+        if min(alpha, determinant) <= 0:
+            return math.inf
+        return (d - 1) / alpha + (nu + along) / determinant
+
+    x = np.array([0.5, 0.0, 0.0, 0.5])  # the ball
+    active = {0, len(rows) - 1, len(rows) // 2}
+    start = trace(x)
+    for _ in range(_ROUNDS):
+        chosen = rows[sorted(active)]
+        found = minimize(
+            lambda x: trace(x) / start,
+            x,
+            constraints={"type": "ineq", "fun": lambda x, a=chosen: 1 - a @ x},
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        lengths = rows @ found.x
+        worst = int(lengths.argmax())
+        x = found.x / max(1.0, lengths[worst])
+        if lengths[worst] <= 1 + _SLACK or worst in active:
+            break
+        active.add(worst)
+    if not trace(x) <= start:
+        raise NotApplicable(family="ellipse", why="the convex program was not solved")
+    return _ellipse(d, (x / unit).tolist())
+
+
+def _corners(queries: CountingQueries) -> NDArray[np.float64]:
+    """Return ‖v‖², s², 2sn and n² at every corner that can be worst, shape (corners, 4)."""
+    k, bound = queries.max_nonzero, float(queries.bound)
+    if queries.neighbours == "add-remove":
+        size = np.arange(k + 1.0)
+        far, n = size, 1.0
+    else:
+        most = np.arange(min(2 * k, queries.dimension) + 1.0)
+        size, n = np.concatenate([most, most]), 0.0
+        far = np.concatenate([np.minimum(most, 2 * k - most), most % 2])
+    total = bound * far
+    return np.stack([bound**2 * size, total**2, 2 * total * n, np.full_like(size, n)], axis=1)
+
+
+def _ellipse(d: int, form: Sequence[float]) -> CountEllipse:
+    """Return the map W, with n, that has WᵀW = P/α; `form` is (α, β, η, ν)."""
+    alpha, beta, eta, nu = form
+    root = math.sqrt(1 + d * beta / alpha)
+    offset = eta / alpha / root
+    return CountEllipse(
+        queries=d,
+        shared=_float((root - 1) / d),
+        offset=_float(offset),
+        total=_float(math.sqrt(nu / alpha - d * offset**2)),
+    )
+
+
+def free_total(queries: CountingQueries) -> CountEllipse | None:
+    """Return the ellipse of the queries alone with n released beside it for nothing, if it can be.
+
+    A term g(1 − s/m)² is added to the form, m the one number of ones at which the ellipse touches
+    its set and g as large as the others allow (theory/noise.md §8). For Gaussian noise the error of
+    the queries stays as it is. None if two corners are touched, or if records are replaced.
+    """
+    d, k = queries.dimension, queries.max_nonzero
+    if queries.neighbours == "replace-one":
+        return None
+    along, across = _eigenvalues(d, k)
+    m = np.arange(k + 1.0)
+    lengths = m * m / (d * along) + m * (d - m) / (d * across)
+    touched = int(lengths.argmax())
+    others = m != touched
+    room = (1 - lengths[others]) / (1 - m[others] / touched) ** 2
+    g = float(room.min()) * float(queries.bound) ** 2
+    if g <= _SLACK:
+        return None
+    alpha, beta = 1 / across, (1 / along - 1 / across) / d
+    bound = float(queries.bound)
+    lean = g / (touched * bound)
+    return _ellipse(d, (alpha, beta + lean / (touched * bound), -lean, g))
+
+
+def lebeda(queries: int, *, weight: float | None = None) -> CountEllipse:
+    """Return Algorithm 1 of Lebeda (2024): 2v − n and C·n are released, with C = `weight`.
+
+    Without a weight C = d^¼, which has the least error in the queries, (√d + 1)²/(4μ²); a larger
+    one tells n better. Its covariance is Corollary 3.1's.
+
+    >>> queries = CountingQueries(dimension=4, with_total=True)
+    >>> hidden = lebeda(4).hidden(queries)
+    >>> round(float(hidden.outer.bound * lebeda(4).deviations[0]) ** 2, 9)  # (√4 + 1)²/4
+    2.25
+    """
+    chosen = queries**0.25 if weight is None else weight
+    return CountEllipse(queries=queries, offset=Fraction(-1, 2), total=_float(chosen / 2))
+
+
+def joseph_yu(queries: int, max_nonzero: int) -> CountEllipse:
+    """Return the Count ellipse of Joseph & Yu (2024), for max_nonzero <= queries/2.
+
+    Raises InvalidArgument beyond that; `least_variance` knows the best one for every max_nonzero.
+    """
+    if 2 * max_nonzero > queries:
+        raise InvalidArgument(
+            name="max_nonzero", value=max_nonzero, expected=f"max_nonzero <= {queries // 2}"
+        )
+    return least_variance(CountingQueries(dimension=queries, max_nonzero=max_nonzero))
+
+
+def grouped(sensitivity: Groups) -> Blocks:
+    """Return Algorithm 2 of Lebeda (2024) for disjoint groups, with its error in η corrected.
+
+    Each group releases 2v − n and C·n: C = d^¼ for records that are added or removed, C = √d for
+    records that are replaced, where the noise that a group's queries share has variance 1/μ²
+    instead of the printed 4/μ² (theory/noise.md §8).
+    """
+    power = 0.25 if sensitivity.neighbours == "add-remove" else 0.5
+    one = lebeda(sensitivity.dimension, weight=sensitivity.dimension**power)
+    return Blocks(
+        groups=sensitivity.groups, queries=one.queries, offset=one.offset, total=one.total
+    )
+
+
+def least_trace(sensitivity: Vertices) -> Matrix:
+    """Return the map whose ellipsoid has the least total variance for any finite set of points.
+
+    The dual of min tr P⁻¹ under pᵀPp <= 1 is max tr(M^½)² over M = Σ uᵢ pᵢpᵢᵀ, u >= 0, Σu = 1, and
+    P ∝ M^(−½). Raises InvalidArgument if the points span less than the whole space.
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415
+
+    points = np.array([[float(value) for value in point] for point in sensitivity.points])
+    if np.linalg.matrix_rank(points) < points.shape[1]:
+        raise InvalidArgument(
+            name="points",
+            value=f"points of rank {np.linalg.matrix_rank(points)}",
+            expected=f"points that span all {points.shape[1]} dimensions",
+        )
+
+    def negative(logits: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        weights = _softmax(logits)
+        values, vectors = np.linalg.eigh((points.T * weights) @ points)
+        roots = np.sqrt(np.maximum(values, 1e-300))
+        pull = 0.5 * (((points @ vectors) ** 2) / roots).sum(axis=1)
+        return -math.log(roots.sum()), -weights * (pull - weights @ pull) / roots.sum()
+
+    start = np.zeros(len(points))
+    precise = {"maxiter": 5000, "ftol": 0.0, "gtol": 1e-12}
+    found = minimize(negative, start, jac=True, method="L-BFGS-B", options=precise)
+    values, vectors = np.linalg.eigh((points.T * _softmax(found.x)) @ points)
+    quarter = (vectors * np.maximum(values, 1e-300) ** -0.25) @ vectors.T
+    return Matrix(rows=[[_float(value) for value in row] for row in quarter / quarter.max()])
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+def _float(number: float) -> Fraction:
+    return Fraction(float(number))

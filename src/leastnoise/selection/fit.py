@@ -1,0 +1,119 @@
+"""One noise family for one problem: fitted to the sensitivity in every way that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import final
+
+from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.certify.prove import needs_norm
+from leastnoise.design import find
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.base import Noise
+from leastnoise.noise.loss import Loss
+from leastnoise.release.mechanism import Mechanism
+from leastnoise.selection.comparison import Candidate
+from leastnoise.selection.constructions import Construction, constructions
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A query of `dimension` numbers, all the sensitivities that it has, a budget and a loss."""
+
+    budget: Budget
+    offered: tuple[Sensitivity, ...]
+    dimension: int
+    loss: Loss
+
+    def ways(self) -> list[tuple[Sensitivity, Construction]]:
+        """Return every pair of a sensitivity and a construction for it."""
+        return [
+            (one, way)
+            for one in self.offered
+            for way in constructions(one, dimension=self.dimension)
+        ]
+
+
+def fitted(
+    family: type[Noise],
+    problem: Problem,
+    *,
+    ways: list[tuple[Sensitivity, Construction]],
+    fixed: Mapping[str, Fraction | int] | None = None,
+    patience: float = find.SECONDS,
+) -> list[Candidate]:
+    """Return `family`, calibrated and proved, in each of `ways` that it can serve; best first.
+
+    Of several plain balls the smallest in the family's norm is used. `fixed` sets parameters, and
+    `patience` is how many seconds a family that is designed may take. Raises Refused with the
+    first reason if no way is left.
+    """
+    found: list[Candidate] = []
+    reasons: list[Refused] = []
+    for sensitivity, way in _worthwhile(family, problem, ways):
+        try:
+            found.append(_candidate(family, problem, sensitivity, way, fixed or {}, patience))
+        except Refused as error:
+            reasons.append(error)
+    if not found:
+        raise reasons[0] if reasons else _no_norm(family)
+    return sorted(found, key=lambda one: problem.loss.of(one.mechanism))
+
+
+def _no_norm(family: type[Noise]) -> Refused:
+    return NotApplicable(family=family.name, why=needs_norm(family.norm))
+
+
+def _worthwhile(
+    family: type[Noise], problem: Problem, ways: list[tuple[Sensitivity, Construction]]
+) -> list[tuple[Sensitivity, Construction]]:
+    """Leave out what says the same twice: larger balls, and cells where the family has vectors."""
+    balls = [
+        (radius, index)
+        for index, (one, way) in enumerate(ways)
+        if way.geometry is None
+        and (radius := one.radius(family.norm, dimension=problem.dimension)) is not None
+    ]
+    kept = [ways[min(balls)[1]]] if balls else []
+    vectors = family.why_not(dimension=problem.dimension, delta=problem.budget.delta) is None
+    kept += [
+        (one, way)
+        for one, way in ways
+        if way.geometry is not None
+        and (way.geometry.noise_dimension == problem.dimension or not vectors)
+    ]
+    return kept
+
+
+def _candidate(  # noqa: PLR0917 (one call of its own)
+    family: type[Noise],
+    problem: Problem,
+    sensitivity: Sensitivity,
+    way: Construction,
+    fixed: Mapping[str, Fraction | int],
+    patience: float,
+) -> Candidate:
+    designer = find.SEARCHES.get(family)
+    geometry = way.geometry
+    calibrated = calibrate_family(
+        family,
+        budget=problem.budget,
+        sensitivity=sensitivity,
+        dimension=geometry.noise_dimension if geometry else problem.dimension,
+        geometry=geometry,
+        loss=problem.loss,
+        fixed=fixed,
+        search=partial(designer, seconds=patience) if designer else None,
+    )
+    return Candidate(
+        mechanism=Mechanism(calibrated.certificate),
+        construction=way.name,
+        search_seconds=calibrated.search_seconds,
+        proof_seconds=calibrated.proof_seconds,
+    )
