@@ -9,6 +9,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
@@ -22,6 +23,11 @@ LAWS: tuple[Noise, ...] = (
     FlippedHuber(scale="0.7", alpha="1.2", gamma="0.8"),
     FlippedHuber(scale="0.7", alpha="0.2", gamma="1.1"),
     Optimal(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),
+    *(
+        SphericalStaircase(scale="0.7", dimension=d, gamma="0.4", radius="4.3", decay="1")
+        for d in (2, 7)
+    ),
+    SphericalStaircase(scale="0.7", dimension=3, gamma="0.8", radius="0.7", decay="0.2"),
     Staircase(scale="0.7", gamma="0.4", decay="1"),
     TruncatedLaplace(scale="0.7", radius="2.5"),
     TruncatedLaplace(scale="0.7", radius="0.4"),

@@ -11,6 +11,7 @@ import pytest
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
 from leastnoise.noise.flipped_huber import FlippedHuber
+from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
@@ -27,7 +28,7 @@ def _edges(law: Noise) -> tuple[Fraction, ...]:
         return (law.alpha,)
     if isinstance(law, Staircase):
         return tuple(law.gamma + j for j in range(60))
-    return law.steps.edges if isinstance(law, StepNoise) else ()
+    return law.steps.edges if isinstance(law, (StepNoise, RadialStepNoise)) else ()
 
 
 def _along_the_radius(law: Noise, moment: int) -> mp.mpf:
@@ -48,8 +49,9 @@ def _along_the_radius(law: Noise, moment: int) -> mp.mpf:
         )
         return at_zero * (2 * one) ** d * (part / one if moment else 1)
     sphere = 2 * mp.pi ** (mp.mpf(d) / 2) / mp.gamma(mp.mpf(d) / 2)
+    points = sorted({0, 2, 8, 60, *(float(edge) * 0.7 for edge in _edges(law))})
     return sphere * integrate(
-        lambda r: r ** (d - 1 + moment) * density([float(r)] + [0.0] * (d - 1)), [0, 2, 8, 60]
+        lambda r: r ** (d - 1 + moment) * density([float(r)] + [0.0] * (d - 1)), points
     )
 
 

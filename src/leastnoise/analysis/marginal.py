@@ -12,6 +12,7 @@ from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
 from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -60,6 +61,21 @@ def _spherical_laplace(noise: Noise, outside: float) -> float:
         return math.fsum(m * math.erfc(t / (2 * x)) for m, x in zip(mass.tolist(), s, strict=True))
 
     return _solve(tail, outside, guess=2 * mode)
+
+
+def _radial_step(noise: Noise, outside: float) -> float:
+    """Sum the caps of all balls beyond t: I_{1−t²/e²}((d + 1)/2, ½) for the ball of radius e."""
+    from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    if not isinstance(noise, RadialStepNoise):
+        raise TypeError(f"{noise.name} has no shells")
+    edges, masses, p = noise.steps.float_edges, noise.ball_masses, (noise.dimension + 1) / 2
+
+    def tail(t: float) -> float:
+        inside = np.clip((1 - t / edges) * (1 + t / edges), 0.0, 1.0)
+        return float(masses @ betainc(p, 0.5, inside))
+
+    return _solve(tail, outside, guess=float(masses @ edges) / math.sqrt(2 * p))
 
 
 def _step(noise: Noise, outside: float) -> float:
@@ -134,6 +150,7 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.LATTICE: _lattice,
     Shape.LATTICE_STEP: _step,
     Shape.STEP: _step,
+    Shape.RADIAL_STEP: _radial_step,
     Shape.FLIPPED_HUBER: _flipped_huber,
     Shape.STAIRCASE: _staircase,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,

@@ -13,6 +13,7 @@ from leastnoise.calibration import (
     classic,
     flipped_huber,
     gaussian_mixture,
+    spherical_staircase,
     staircase,
     truncated_laplace,
     truncated_staircase,
@@ -26,6 +27,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
@@ -56,6 +58,7 @@ SEARCHES: dict[type[Noise], Search] = {
     GaussianMixture: gaussian_mixture.search,
     Laplace: _by_scale_alone(Laplace, classic.laplace),
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
+    SphericalStaircase: spherical_staircase.search,
     Staircase: staircase.search,
     TruncatedLaplace: truncated_laplace.search,
     TruncatedStaircase: truncated_staircase.search,

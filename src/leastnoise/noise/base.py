@@ -37,6 +37,7 @@ class Shape(StrEnum):
     LATTICE_STEP = "lattice-step"  # the same, each point spread evenly over its cell
     STEP = "step"  # exact edges: a finite sum over the pieces of two shifted copies
     GAUSSIAN_KERNELS = "gaussian-kernels"  # ln f + x²/2σ² convex: sup over all shorter shifts
+    RADIAL_STEP = "radial-step"  # exact radii: a finite sum over level sets, volumes of two balls
     SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
 
 

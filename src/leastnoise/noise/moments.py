@@ -26,3 +26,20 @@ def exponential_moment(power: int, limit: float) -> float:
         total += term
         term *= a
     return total * math.exp(-a)
+
+
+def gamma_ratio(x: float) -> float:
+    """Γ(x + ½)/Γ(x), x >= 1; from its series for large x, where lgamma differences lose digits."""
+    if x < 30:
+        return math.gamma(x + 0.5) / math.gamma(x)
+    y = 1 / x  # coefficients of the asymptotic series of Γ(x+½)/(Γ(x)√x); next term 1e-4·y⁸
+    series = (
+        -1 / 8,
+        1 / 128,
+        5 / 1024,
+        -21 / 32768,
+        -399 / 262144,
+        869 / 4194304,
+        39325 / 33554432,
+    )
+    return math.sqrt(x) * (1 + sum(c * y ** (k + 1) for k, c in enumerate(series)))

@@ -10,6 +10,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
@@ -24,6 +25,7 @@ FAMILIES: dict[str, type[Noise]] = {
         Laplace,
         Optimal,
         SphericalLaplace,
+        SphericalStaircase,
         Staircase,
         TruncatedLaplace,
         TruncatedStaircase,

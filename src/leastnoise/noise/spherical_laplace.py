@@ -11,6 +11,7 @@ import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.moments import gamma_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -67,21 +68,4 @@ class SphericalLaplace(Noise):
     def mean_abs(self) -> float:
         """E R · E|U_1| = σ (2/√π) Γ(d/2 + 1)/Γ((d+1)/2), U uniform on the sphere."""
         d = self.dimension
-        return float(self.scale) * 2 / math.sqrt(math.pi) * _gamma_ratio((d + 1) / 2)
-
-
-def _gamma_ratio(x: float) -> float:
-    """Γ(x + ½)/Γ(x), x >= 1; from its series for large x, where lgamma differences lose digits."""
-    if x < 30:
-        return math.gamma(x + 0.5) / math.gamma(x)
-    y = 1 / x  # coefficients of the asymptotic series of Γ(x+½)/(Γ(x)√x); next term 1e-4·y⁸
-    series = (
-        -1 / 8,
-        1 / 128,
-        5 / 1024,
-        -21 / 32768,
-        -399 / 262144,
-        869 / 4194304,
-        39325 / 33554432,
-    )
-    return math.sqrt(x) * (1 + sum(c * y ** (k + 1) for k, c in enumerate(series)))
+        return float(self.scale) * 2 / math.sqrt(math.pi) * gamma_ratio((d + 1) / 2)

@@ -31,6 +31,10 @@ class IncreasingRoot:
         """Return the root's safe side; raises Refused if no sign change is met."""
         return self._close(f, *self._bracket(f, guess))
 
+    def between(self, f: Callable[[float], float], *, safe: float, unsafe: float) -> float:
+        """Return the root's safe side, given f(safe) <= 0 < f(unsafe), on either side of it."""
+        return self._close(f, _Point(safe, f(safe)), _Point(unsafe, f(unsafe)))
+
     def _bracket(self, f: Callable[[float], float], guess: float) -> tuple[_Point, _Point]:
         last = _Point(guess, f(guess))
         direction = 1.0 if last.safe else -1.0

@@ -14,6 +14,7 @@ from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
@@ -24,6 +25,7 @@ from leastnoise.sampling import (
     kernels,
     laplace,
     lattice,
+    radial_step,
     spherical_laplace,
     staircase,
     step,
@@ -40,6 +42,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     Laplace: laplace.sampler,
     Optimal: lattice.step_sampler,
     SphericalLaplace: spherical_laplace.sampler,
+    SphericalStaircase: radial_step.sampler,
     Staircase: staircase.sampler,
     TruncatedLaplace: truncated_laplace.sampler,
     TruncatedStaircase: step.sampler,
