@@ -3,10 +3,12 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument, Refused
-from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.selection.search import calibrate, compare, least_noise, privacy_profile
 
@@ -76,3 +78,44 @@ def test_privacy_profile_falls_in_epsilon() -> None:
 def test_prints_as_a_table() -> None:
     text = str(compare(epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7))
     assert text.splitlines()[1].split() == ["l2", "0.93364", "48.8142", "14.2964"]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "with_total", "label", "variance"),
+    [  # theory/noise.md §8 and issue's table: per-query variance at (1, 1e-5), all queries at once
+        (2, False, "gaussian", 27.835),
+        (2, True, "gaussian (algorithm-1)", 20.27945),
+        (2, False, "gaussian (ellipse)", 18.557),
+        (2, False, "l2 (ellipse)", 3.99328),
+        (10, False, "gaussian", 139.176),
+        (10, True, "gaussian (algorithm-1)", 60.2791),
+        (10, False, "gaussian (ellipse)", 59.9528),
+        (10, False, "l2 (ellipse)", 36.0976),
+    ],
+)
+def test_counting_queries_have_the_variances_of_the_theory(
+    dimension: int, with_total: bool, label: str, variance: float
+) -> None:
+    queries = CountingQueries(dimension=dimension, with_total=with_total)
+    found = compare(epsilon="1", delta="1e-5", sensitivity=queries)
+    (one,) = [candidate for candidate in found.candidates if candidate.label == label]
+    assert one.mechanism.variances[0] == pytest.approx(variance, rel=2e-5)
+    assert one.mechanism.mse == pytest.approx(one.mechanism.variances.sum())
+    losses = [mechanism.mse for mechanism in found.mechanisms]
+    assert losses == sorted(losses)
+
+
+def test_cells_take_noise_for_one_number_each() -> None:
+    found = compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, whole=True), dimension=50)
+    assert found.candidates[0].label == "discrete-staircase (cells)"
+    one = compare(epsilon="1", delta="1e-5", sensitivity=Integer(1))
+    assert found.mechanisms[0].mse == pytest.approx(50 * one.mechanisms[0].mse)
+    names = [mechanism.noise.name for mechanism in found.mechanisms]
+    assert names.count("gaussian") == 1  # in cells it is the same law as in the ball
+    released = found.mechanisms[0].release(np.zeros(50))
+    assert len(set(released.values.tolist())) > 1  # each cell has a draw of its own
+
+
+def test_a_dimension_that_contradicts_the_sensitivity_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="dimension"):
+        compare(epsilon=1, sensitivity=CountingQueries(dimension=4), dimension=3)

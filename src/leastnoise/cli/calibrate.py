@@ -18,6 +18,11 @@ def command(
     dimension: options.Dimension = 1,
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
+    l0: options.MaxMoved = None,
+    counting_queries: options.AreCounting = False,
+    max_nonzero: options.MaxNonzero = None,
+    release_n: options.ReleasesTotal = False,
+    neighbours: options.WhoAreNeighbours = "add-remove",
     loss: options.Loss = "mse",
     compositions: options.Compositions = 1,
     sampling_rate: options.SamplingRate = "1",
@@ -37,11 +42,22 @@ def command(
     from leastnoise.selection.search import candidate
 
     options.one_full_release(compositions, sampling_rate)
+    declared = options.Declaration(
+        norm=norm,
+        bound=sensitivity,
+        dimension=dimension,
+        integer=integer,
+        l0=l0,
+        counting_queries=counting_queries,
+        max_nonzero=max_nonzero,
+        release_n=release_n,
+        neighbours=neighbours,
+    ).sensitivity()
     found = candidate(
         noise,
         budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=options.sensitivity_from(norm, sensitivity, integer=integer),
-        dimension=dimension,
+        sensitivity=declared,
+        dimension=declared.coordinates or dimension,
         loss=loss,
         parameters=options.parameters_from(param),
     )
@@ -52,9 +68,9 @@ def command(
         records.print_json(record)
         return
     rows = [
-        ("noise", record["noise"]["name"]),
+        ("noise", found.label),
         ("scale", repr(record["scale"])),
-        ("dimension", str(dimension)),
+        ("dimension", str(record["dimension"])),
         ("mse (E‖X‖₂²)", f"{record['mse']:.6g}"),
         ("mae (E‖X‖₁)", f"{record['mae']:.6g}"),
         ("delta, proved", f"in [{record['delta_interval'][0]!r}, {record['delta_interval'][1]!r}]"),

@@ -20,6 +20,11 @@ def command(
     dimension: options.Dimension = 1,
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
+    l0: options.MaxMoved = None,
+    counting_queries: options.AreCounting = False,
+    max_nonzero: options.MaxNonzero = None,
+    release_n: options.ReleasesTotal = False,
+    neighbours: options.WhoAreNeighbours = "add-remove",
     loss: options.Loss = "mse",
     compositions: options.Compositions = 1,
     sampling_rate: options.SamplingRate = "1",
@@ -36,12 +41,23 @@ def command(
     from leastnoise.selection.search import compare
 
     options.one_full_release(compositions, sampling_rate)
+    declared = options.Declaration(
+        norm=norm,
+        bound=sensitivity,
+        dimension=dimension,
+        integer=integer,
+        l0=l0,
+        counting_queries=counting_queries,
+        max_nonzero=max_nonzero,
+        release_n=release_n,
+        neighbours=neighbours,
+    ).sensitivity()
     with records.stages() if bound and not as_json else nullcontext() as stage:
         found = compare(
             epsilon=epsilon,
             delta=delta,
-            sensitivity=options.sensitivity_from(norm, sensitivity, integer=integer),
-            dimension=dimension,
+            sensitivity=declared,
+            dimension=declared.coordinates or dimension,
             loss=loss,
             bound=bound,
             progress=stage,
@@ -58,22 +74,23 @@ def command(
     best = candidates[0][loss] if candidates else 0.0
     rows = [
         (
-            one["noise"]["name"],
+            candidate.label,
             f"{one['scale']:.10g}",
             f"{one['mse']:.6g}",
             f"{one['mae']:.6g}",
             f"{one[loss] / best:.4g}×" if best > 0 else "",
         )
-        for one in candidates
+        for candidate, one in zip(found.candidates, candidates, strict=True)
     ]
-    title = f"ε = {epsilon}, δ = {delta}, dimension {dimension}, {norm} sensitivity {sensitivity}"
+    title = f"ε = {epsilon}, δ = {delta}, {declared.kind} sensitivity {sensitivity}, dimension "
+    title += str(declared.coordinates or dimension)
     records.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
     for one in found.skipped:
         typer.echo(f"  {one.name} is skipped: {one.why}")
     if found.gap is not None:
         from leastnoise.selection.comparison import percent
 
-        name = candidates[0]["noise"]["name"]
+        name = found.candidates[0].label
         typer.echo(f"  {name} is at most {percent(found.gap)} above the best possible {loss}")
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, cast, final
 
 import typer
 
+from leastnoise import _validate
+
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.guarantees.structured import Neighbours
 
 Epsilon = Annotated[str, typer.Option("--epsilon", help="ε of the budget, an exact decimal.")]
 Delta = Annotated[str, typer.Option("--delta", help="δ of the budget, an exact decimal.")]
@@ -15,7 +19,24 @@ Dimension = Annotated[int, typer.Option("--dimension", help="Coordinates release
 SensitivityBound = Annotated[
     str, typer.Option("--sensitivity", help="The most that one unit can move the query.")
 ]
-Norm = Annotated[str, typer.Option("--norm", help="Norm of the sensitivity: l2 or l1.")]
+Norm = Annotated[str, typer.Option("--norm", help="Norm of the sensitivity: l2, l1 or linf.")]
+MaxMoved = Annotated[
+    int | None, typer.Option("--l0", help="With --norm linf: how many coordinates one unit moves.")
+]
+AreCounting = Annotated[
+    bool,
+    typer.Option("--counting-queries", help="Each record adds a number from 0 to 1 to each query."),
+]
+MaxNonzero = Annotated[
+    int | None,
+    typer.Option("--max-nonzero", help="How many counting queries one record adds to; all."),
+]
+ReleasesTotal = Annotated[
+    bool, typer.Option("--release-n", help="Release the number of records with the queries.")
+]
+WhoAreNeighbours = Annotated[
+    str, typer.Option("--neighbours", help="For counting queries: add-remove or replace-one.")
+]
 Loss = Annotated[
     str,
     typer.Option("--loss", help="Error to minimise: mse (E‖X‖₂²) or mae (E‖X‖₁)."),
@@ -64,8 +85,50 @@ def one_full_release(compositions: int, sampling_rate: str) -> None:
         raise Refused("This version proves one release at a time, without subsampling.")
 
 
-def sensitivity_from(norm: str, bound: str, *, integer: bool = False) -> Sensitivity:
-    """Return the sensitivity that --norm, --sensitivity and --integer declare."""
-    from leastnoise.guarantees.sensitivity import sensitivity_of_kind
+@final
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """What the options say of the query."""
 
-    return sensitivity_of_kind("integer" if integer else norm, bound)
+    norm: str
+    bound: str
+    dimension: int
+    integer: bool
+    l0: int | None
+    counting_queries: bool
+    max_nonzero: int | None
+    release_n: bool
+    neighbours: str
+
+    def sensitivity(self) -> Sensitivity:
+        """Return the sensitivity; raises InvalidArgument for options that contradict each other."""
+        from leastnoise.guarantees.sensitivity import sensitivity_of_kind
+        from leastnoise.guarantees.structured import CountingQueries, Linf
+
+        if self.counting_queries:
+            self._refuse("--norm", self.norm, unless="l2", because="without --counting-queries")
+            self._refuse("--l0", self.l0, unless=None, because="--norm linf with it")
+            self._refuse("--integer", self.integer, unless=False, because="one number")
+            return CountingQueries(
+                dimension=self.dimension,
+                max_nonzero=self.max_nonzero,
+                neighbours=cast("Neighbours", self.neighbours),  # checked there
+                with_total=self.release_n,
+                bound=self.bound,
+            )
+        counting = "--counting-queries with it"
+        self._refuse("--max-nonzero", self.max_nonzero, unless=None, because=counting)
+        self._refuse("--release-n", self.release_n, unless=False, because=counting)
+        self._refuse("--neighbours", self.neighbours, unless="add-remove", because=counting)
+        if self.norm == Linf.kind:
+            return Linf(self.bound, l0=1 if self.l0 is None else self.l0, whole=self.integer)
+        self._refuse("--l0", self.l0, unless=None, because="--norm linf with it")
+        _validate.one_of(self.norm, ("l2", "l1", Linf.kind), name="norm")
+        return sensitivity_of_kind("integer" if self.integer else self.norm, self.bound)
+
+    @staticmethod
+    def _refuse(option: str, value: object, *, unless: object, because: str) -> None:
+        from leastnoise.errors import InvalidArgument
+
+        if value != unless:
+            raise InvalidArgument(name=option, value=value, expected=because)

@@ -22,6 +22,7 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     """Enclose δ(ε) of a noise of known scale."""
+    from leastnoise.guarantees.sensitivity import sensitivity_of_kind
     from leastnoise.selection.search import privacy_profile
 
     options.one_full_release(compositions, "1")
@@ -29,7 +30,7 @@ def command(
         noise,
         scale=scale,
         epsilons=epsilon,
-        sensitivity=options.sensitivity_from(norm, sensitivity),
+        sensitivity=sensitivity_of_kind(norm, sensitivity),
         dimension=dimension,
         parameters=options.parameters_from(param),
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.results import Table
 
 _MOST_ROWS = 50
+_MOST_VARIANCES = 1000
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -123,16 +124,18 @@ def calibrated_record(
     found: Candidate, *, epsilon: str, delta: str, sensitivity: str
 ) -> dict[str, Any]:
     """Return what `calibrate --json` prints; the three texts are given back as they came."""
+    from leastnoise.certify.kinds import record_of
+
     mechanism = found.mechanism
     certificate = mechanism.certificate
     parameters = {
         name: float(value) if isinstance(value, Fraction) else value
         for name, value in mechanism.noise.parameters.items()
     }
-    return {
+    record = {
         "noise": {"name": mechanism.noise.name, "parameters": parameters},
         "dimension": certificate.dimension,
-        "sensitivity": {"kind": certificate.sensitivity.kind, "bound": sensitivity},
+        "sensitivity": record_of(certificate.sensitivity) | {"bound": sensitivity},
         "epsilon": epsilon,
         "delta": delta,
         "compositions": certificate.compositions,
@@ -143,3 +146,8 @@ def calibrated_record(
         "certified": certificate.proved,
         "seconds": {"search": found.search_seconds, "proof": found.proof_seconds},
     }
+    if certificate.geometry is not None:
+        record["geometry"] = {"name": found.construction} | record_of(certificate.geometry)
+        if certificate.dimension <= _MOST_VARIANCES:
+            record["variances"] = mechanism.variances.tolist()
+    return record
