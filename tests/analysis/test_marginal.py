@@ -5,8 +5,11 @@ import pytest
 
 from leastnoise.analysis.marginal import absolute_quantile
 from leastnoise.errors import InvalidArgument
+from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from tests.routes import integrate
 
@@ -30,6 +33,23 @@ def test_l2_against_the_law_of_a_projection(dimension: int) -> None:
 
         points = [mp.mpf(0), mp.mpf(t), *(t + dimension * k / 2 for k in range(1, 9)), 60 + 9 * d]
         assert float(integrate(below, sorted(points))) == pytest.approx(probability, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        GaussianMixture(scale="0.3", modes=2, spacing="1.5", decay="0.7"),
+        QuasiGaussian(scale="0.3", spacing="1.5", decay="0.7"),
+        QuasiGaussian(scale="2", spacing="1.5", decay="0.7"),
+    ],
+    ids=["mixture", "quasi", "wide"],
+)
+def test_kernels_against_the_integral_of_the_density(law: Noise) -> None:
+    for probability in (0.2, 0.5, 0.95, 0.999):
+        t = absolute_quantile(law, probability)
+        points = [t * k / 8 for k in range(9)]
+        half = integrate(lambda x: mp.exp(float(law.log_density([float(x)]))), points)
+        assert float(2 * half) == pytest.approx(probability, abs=1e-9)
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, -1.0, float("nan")])

@@ -11,7 +11,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
-from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
@@ -127,14 +127,18 @@ def _truncated_laplace(noise: Noise, outside: float) -> float:
 
 
 def _gaussian_kernels(noise: Noise, outside: float) -> float:
-    """P(|X| > t) is a sum of normal tails on both sides of every centre."""
-    if not isinstance(noise, GaussianMixture):
-        raise TypeError(f"{noise.name} is not gaussian-mixture")
+    """P(|X| > t) is a sum of normal tails; a folded kernel has but one, on its own side of 0."""
+    if not isinstance(noise, KernelNoise):
+        raise TypeError(f"{noise.name} has no kernels")
     spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
-    kernels = [
-        (k * spacing, math.exp(-abs(k) * decay)) for k in range(-noise.modes, noise.modes + 1)
-    ]
-    total = math.fsum(weight for _, weight in kernels)
+    if noise.folded:
+        kernels = [(0.0, 1.0), (spacing, math.exp(-decay))]
+        total = 1 + math.exp(-decay) * math.erfc(-spacing / math.sqrt(2))
+    else:
+        kernels = [
+            (k * spacing, math.exp(-abs(k) * decay)) for k in range(-noise.modes, noise.modes + 1)
+        ]
+        total = math.fsum(weight for _, weight in kernels)
 
     def tail(t: float) -> float:
         return math.fsum(w * math.erfc((t - m) / math.sqrt(2)) for m, w in kernels) / total

@@ -8,20 +8,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from leastnoise.analysis.kernels import Kernels, log_delta
-from leastnoise.calibration import classic
+from leastnoise.analysis.kernel_crossings import Kernels
+from leastnoise.calibration.kernels import apart, least_scale
 from leastnoise.calibration.request import Request
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.gaussian_mixture import GaussianMixture
-from leastnoise.numerics.roots import IncreasingRoot
 
 MOST_MODES = 32
 """K is searched up to here; each further mode costs time in every later step."""
 
-# Of ln σ: above the float error of ln δ, below the 1e-9 promised.
-_ROOT = IncreasingRoot(tolerance=2e-11, first_step=0.1)
 _HELPS = 1e-6  # a further mode must lower the loss by this (relative) to be worth it
-_GUESS = 0.36  # σ of a mixture whose components stand apart, within a factor of 3
 
 
 def search(request: Request) -> GaussianMixture:
@@ -91,25 +87,8 @@ class _Problem:
 
     def _guess(self) -> float:
         scales = [float(law.scale) for law in self.found.values() if law.modes > 1]
-        return scales[-1] if scales else _GUESS
+        return scales[-1] if scales else apart(self.request.budget.epsilon)
 
     def _law_with(self, modes: int) -> Callable[[float], Kernels]:
         decay = float(self.decay)
         return lambda sigma: Kernels(modes=modes, spacing=1 / sigma, decay=decay)
-
-
-def least_scale(
-    law_with: Callable[[float], Kernels], request: Request, *, guess: float
-) -> Fraction:
-    """Return the least σ with δ <= the budget's, where δ falls in σ."""
-    epsilon, delta = float(request.budget.epsilon), request.budget.delta
-    log_target = math.log(delta.numerator) - math.log(delta.denominator)
-    most = float(classic.gaussian(1, request.budget))
-
-    def over(log_ratio: float) -> float:
-        sigma = math.exp(-log_ratio)
-        if sigma > most:  # each component alone hides the shift there
-            return min(math.log(most) - math.log(sigma), -1e-9)
-        return log_delta(law_with(sigma), shift=1 / sigma, epsilon=epsilon) - log_target
-
-    return Fraction(math.exp(-_ROOT.find(over, guess=-math.log(min(guess, most)))))

@@ -13,6 +13,7 @@ from leastnoise.calibration import (
     classic,
     flipped_huber,
     gaussian_mixture,
+    quasi_gaussian,
     spherical_staircase,
     staircase,
     truncated_laplace,
@@ -26,6 +27,7 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
@@ -57,6 +59,7 @@ SEARCHES: dict[type[Noise], Search] = {
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     GaussianMixture: gaussian_mixture.search,
     Laplace: _by_scale_alone(Laplace, classic.laplace),
+    QuasiGaussian: quasi_gaussian.search,
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
     SphericalStaircase: spherical_staircase.search,
     Staircase: staircase.search,

@@ -1,4 +1,4 @@
-"""Exact draws from mixtures of Gaussians: a component by its weight, then a normal about it."""
+"""Exact draws from laws made of Gaussian kernels: a kernel by its weight, then a normal in it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
-from leastnoise.sampling.lazy import LazyNormal, LazyReal
+from leastnoise.sampling.lazy import LazyNormal, LazyReal, certainly_less, decide
 from leastnoise.sampling.scalar import LazySampler, choose
 
 
 @final
 class LazyShifted(LazyReal):
-    """A lazy real plus a rational."""
+    """±(a lazy real plus a rational)."""
 
-    def __init__(self, real: LazyReal, by: Fraction) -> None:
-        self._real, self._by = real, by
+    def __init__(self, real: LazyReal, by: Fraction, *, negative: bool = False) -> None:
+        self._real, self._by, self._negative = real, by, negative
 
     def enclose(self, bits: int) -> arb:
         """See `LazyReal.enclose`."""
-        return self._real.enclose(bits) + ball(self._by)
+        value = self._real.enclose(bits) + ball(self._by)
+        return -value if self._negative else value
 
 
 def mixture_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -46,3 +48,30 @@ def _cumulative(noise: GaussianMixture) -> list[arb]:
     for k in range(-noise.modes, noise.modes + 1):
         sums.append(sums[-1] + ball(-abs(k) * noise.decay).exp())
     return [*(partial / sums[-1] for partial in sums[1:-1]), arb(1)]
+
+
+def quasi_gaussian_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `quasi-gaussian`, in units of `grid`."""
+    if not isinstance(noise, QuasiGaussian):
+        raise TypeError(f"{noise.name} is not quasi-gaussian")
+    t = noise.spacing / noise.scale
+
+    def in_the_middle() -> list[arb]:
+        """Enclose 1/(1 + 2wΦ(t)), the weight of the inner kernel."""
+        side = (ball(-t) / arb(2).sqrt()).erfc()  # 2Φ(t)
+        return [1 / (1 + ball(-noise.decay).exp() * side), arb(1)]
+
+    def draw_one() -> LazyReal:
+        if choose(entropy, in_the_middle) == 0:
+            return LazyNormal(entropy)
+        return LazyShifted(_normal_above(-t, entropy), t, negative=entropy.bits(1) == 1)
+
+    return LazySampler(draw_one, factor=noise.scale / grid)
+
+
+def _normal_above(limit: Fraction, entropy: Entropy) -> LazyNormal:
+    """Return a normal that exceeds `limit` <= 0: one is redrawn if it certainly doesn't."""
+    while True:
+        normal = LazyNormal(entropy)
+        if decide(lambda bits, x=normal: certainly_less(ball(limit), x.enclose(bits))):
+            return normal

@@ -1,0 +1,286 @@
+"""Where the privacy loss of sums of Gaussian kernels passes ε, for many shifts at once.
+
+All lengths are in units of σ. notation: f the density, φ a shift, u = y + φ,
+L(y) = ln f(u) − ln f(y) − ε, ℓ = (ln f)′ = m(x) − x with m increasing (`noise.kernels`).
+
+L′ = m(u) − m(y) − φ, so that values of m at the ends of a cell bound L′ in it: this is how sign
+changes of L are isolated. There are at most 4K + 1 of them in a mixture (Descartes' rule for sums
+of exponentials), and none beyond the outermost component on the right.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_WINDOW = 8.8  # in σ: what is farther from its component is e^-38 of the whole
+_CELL = 0.25  # first cells, in the lengths over which m changes
+_ROUNDS = 40  # halvings of a cell
+_NEWTON = 60
+_ROOT = 1e-10  # in σ: H is flat in its end points, so this costs it less than 1e-16
+# Where decay = ε and φ is the spacing, L is 0 up to rounding over most of the line: what counts is
+# L > NOISE, which loses less than NOISE of H.
+NOISE = 1e-13
+_S = np.linspace(0.0, 1.0, 9)[:, None]
+
+
+class _SHARES:
+    """Hermite's basis, and its derivatives, at nine places of a cell."""
+
+    value_left, value_right = (1 + 2 * _S) * (1 - _S) ** 2, _S**2 * (3 - 2 * _S)
+    slope_left, slope_right = _S * (1 - _S) ** 2, -(_S**2) * (1 - _S)
+    change = 6 * _S * (1 - _S)
+    change_left, change_right = (1 - _S) * (1 - 3 * _S), _S * (3 * _S - 2)
+
+
+_LOG_ROOT_2PI = math.log(2 * math.pi) / 2
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Kernels:
+    """Kernels of width 1 at k·spacing, weights ∝ e^(−|k|·decay); see `KernelNoise`."""
+
+    modes: int
+    spacing: float
+    decay: float
+    folded: bool = False
+
+    @cached_property
+    def log_norm(self) -> float:
+        """The log of the sum of the weights, by kernels as masses."""
+        if self.folded:
+            right = math.erfc(-self.spacing / math.sqrt(2))  # 2Φ(t)
+            return math.log1p(math.exp(-self.decay) * right)
+        k = np.arange(1, self.modes + 1)
+        return math.log1p(2 * float(np.exp(-k * self.decay).sum()))
+
+    @property
+    def sharp(self) -> float:
+        """One over the length within which m changes."""
+        return max(self.spacing, 1.0)
+
+    def log_density_and_mean(self, x: Array) -> tuple[Array, Array]:
+        """Return ln f and m at the points x, each of shape (n,)."""
+        if self.folded:
+            return self._folded(x)
+        t = self.spacing
+        reach = min(self.modes, int(_WINDOW / t) + 1)
+        # the exponent −(x − kt)²/2 − |k|·decay is largest at kt = x moved towards 0 by decay/t
+        k = np.copysign(np.maximum(np.abs(x) / t - self.decay / t**2, 0.0), x)
+        k = np.rint(np.clip(k, reach - self.modes, self.modes - reach))
+        k = k + np.arange(-reach, reach + 1.0)[:, None]
+        exponents = x - k * t
+        exponents *= exponents
+        exponents *= -0.5
+        exponents -= self.decay * np.abs(k)
+        largest = exponents.max(axis=0)
+        exponents -= largest
+        mass = np.exp(exponents, out=exponents)
+        total = mass.sum(axis=0)
+        k *= mass
+        return largest + np.log(total) - (self.log_norm + _LOG_ROOT_2PI), t * k.sum(axis=0) / total
+
+    def _folded(self, x: Array) -> tuple[Array, Array]:
+        t, r = self.spacing, np.abs(x)
+        side = t * (r - t / 2) - self.decay  # log of the outer kernel over the inner one
+        log_total = np.logaddexp(0.0, side)
+        mean = t * np.exp(side - log_total)
+        log_f = log_total - r * r / 2 - (self.log_norm + _LOG_ROOT_2PI)
+        return log_f, np.where(x < 0, -mean, mean)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Crossings:
+    """The sign changes of L for several shifts, shift by shift and from left to right.
+
+    `index` says which shift a root y is for; f, slope_u = ℓ(u) and slope_y = ℓ(y) are there.
+    """
+
+    index: NDArray[np.intp]
+    roots: Array
+    falling: NDArray[np.bool_]
+    f: Array
+    slope_u: Array
+    slope_y: Array
+
+
+def crossings(law: Kernels, shifts: Array, epsilon: float) -> Crossings:
+    """Isolate the sign changes of L for every shift, then close in on each by Newton's method."""
+    index, a, b, left, right = _first_cells(law, shifts, epsilon)
+    kept: list[tuple[NDArray[Any], ...]] = []
+    for _ in range(_ROUNDS):
+        phi = shifts[index]
+        crossing, open_ = _classified(left, right, width=b - a, phi=phi, sharp=law.sharp)
+        if crossing.any():
+            ends = left[0][crossing], right[0][crossing]
+            kept.append((index[crossing], a[crossing], b[crossing], *ends))
+        if not open_.any():
+            break
+        index, phi, a, b = index[open_], phi[open_], a[open_], b[open_]
+        left, right = left[:, open_], right[:, open_]
+        middle = (a + b) / 2
+        centre = _ends(law, middle, phi, epsilon)[:3]
+        index = np.concatenate((index, index))
+        a, b = np.concatenate((a, middle)), np.concatenate((middle, b))
+        left, right = np.concatenate((left, centre), 1), np.concatenate((centre, right), 1)
+    none = np.zeros(0)
+    which, low, high, at_low, at_high = (
+        (np.concatenate(parts) for parts in zip(*kept, strict=True)) if kept else (none,) * 5
+    )
+    order = np.lexsort((low, which))
+    which, low, high = which[order].astype(np.intp), low[order], high[order]
+    return _closed_in(
+        law, low, high, ends=(at_low[order], at_high[order]), index=which, shifts=shifts,
+        epsilon=epsilon,
+    )  # fmt: skip
+
+
+def _first_cells(
+    law: Kernels, shifts: Array, epsilon: float
+) -> tuple[NDArray[np.intp], Array, Array, Array, Array]:
+    """Return shift number, ends, and L, m(y), m(u) there of the cells that may hold a sign change.
+
+    For y < −Kt − φ/2 − ε/φ, L > 0: ln f + y²/2 has slope at least −Kt. For y > Kt, f falls, and
+    L <= −ε.
+    """
+    last = law.modes * law.spacing
+    count = math.ceil(last * law.sharp / _CELL)
+    inner = np.linspace(-last, last, 2 * count + 1)
+    reach = shifts / 2 + epsilon / shifts + 1
+    outer = np.stack((-last - reach, -last - np.minimum(shifts, reach)), axis=1)
+    shape = (shifts.size, 2 + inner.size)
+    if law.folded:  # cells end left and right of the kinks, at 0 and −φ
+        kinks = np.stack((np.nextafter(-shifts, -np.inf), -shifts), axis=1)
+        inner = np.concatenate((inner, [np.nextafter(0.0, -1.0)]))
+        inner = np.broadcast_to(inner, (shifts.size, inner.size))
+        nodes = np.sort(np.concatenate((outer, kinks, inner), axis=1), axis=1)
+        nodes = np.maximum(nodes, outer[:, :1])
+        log_y, mean_y = (v.reshape(nodes.shape) for v in law.log_density_and_mean(nodes.ravel()))
+    else:
+        nodes = np.concatenate((outer, np.broadcast_to(inner, (shifts.size, inner.size))), axis=1)
+        far, near = law.log_density_and_mean(outer.ravel()), law.log_density_and_mean(inner)
+        log_y, mean_y = np.empty(shape), np.empty(shape)
+        for whole, left, right in zip((log_y, mean_y), far, near, strict=True):
+            whole[:, :2], whole[:, 2:] = left.reshape(-1, 2), right
+    log_u, mean_u = (
+        v.reshape(nodes.shape) for v in law.log_density_and_mean((nodes + shifts[:, None]).ravel())
+    )
+    rise = log_u - log_y - epsilon
+    # most cells are left out by the steepest that L can be in them
+    least = mean_u[:, :-1] - mean_y[:, 1:] - shifts[:, None]
+    most = mean_u[:, 1:] - mean_y[:, :-1] - shifts[:, None]
+    steepest = np.maximum(np.abs(least), np.abs(most))
+    away = np.abs(rise[:, :-1] + rise[:, 1:]) > np.diff(nodes, axis=1) * steepest
+    sign = rise > 0
+    away &= sign[:, :-1] == sign[:, 1:]
+    index, place = np.nonzero(~away)
+    values = np.stack((rise, mean_y, mean_u))
+    left, right = values[:, index, place], values[:, index, place + 1]
+    return index, nodes[index, place], nodes[index, place + 1], left, right
+
+
+def _ends(law: Kernels, y: Array, phi: Array, epsilon: float) -> Array:
+    """Return L(y), m(y), m(y + φ) and ln f(y + φ), stacked."""
+    log_f, mean = law.log_density_and_mean(np.concatenate((y, y + phi)))
+    n = y.size
+    return np.stack((log_f[n:] - log_f[:n] - epsilon, mean[:n], mean[n:], log_f[n:]))
+
+
+def _classified(
+    left: Array, right: Array, *, width: Array, phi: Array, sharp: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which cells hold exactly one sign change, and which may hold several.
+
+    m changes within lengths of 1/`sharp` and more.
+    """
+    least = left[2] - right[1] - phi  # bounds of L′, as m increases
+    most = right[2] - left[1] - phi
+    monotone = (least >= 0) | (most <= 0) | (width <= 1e-9)
+    differ = (left[0] > 0) != (right[0] > 0)
+    # two lines of the steepest slopes allowed bound how far L can come back between the ends
+    span = np.where(monotone, 1.0, most - least)
+    above = (right[0] * most - left[0] * least - most * least * width) / span
+    below = (left[0] * most - right[0] * least + most * least * width) / span
+    settled = monotone | (~differ & np.where(left[0] > 0, below > 0, above <= 0))
+    rest = ~settled
+    settled[rest] = _settled_by_cubic(
+        left[:, rest], right[:, rest], width=width[rest], phi=phi[rest], sharp=sharp
+    )
+    return differ & settled, ~settled
+
+
+def _settled_by_cubic(
+    left: Array, right: Array, *, width: Array, phi: Array, sharp: float
+) -> NDArray[np.bool_]:
+    """Return in which small cells L keeps its sign, or is monotone, by Hermite's cubic for L.
+
+    The cubic errs by (width·sharp)⁴/384 times at most about 1/8, and in proportion to a short φ, as
+    L is an integral over it. Ends that are 0 up to rounding mean a stretch where L is 0.
+    """
+    sign = np.where(left[0] > 0, 1.0, -1.0)
+    slope_left, slope_right = (sign * (end[2] - end[1] - phi) * width for end in (left, right))
+    value_left, value_right = sign * left[0], sign * right[0]
+    relative = width * sharp
+    error = 0.002 * relative**4 * np.minimum(1.0, phi * sharp)
+    s = _SHARES
+    cubic = s.value_left * value_left + s.slope_left * slope_left
+    cubic += s.value_right * value_right + s.slope_right * slope_right
+    away = (cubic.min(axis=0) > error) & (value_right > 0)
+    change = s.change * (value_right - value_left)
+    change += s.change_left * slope_left + s.change_right * slope_right
+    steady = (change.min(axis=0) > 8 * error) | (change.max(axis=0) < -8 * error)
+    flat = np.maximum(np.abs(slope_left), np.abs(slope_right)) < 1e-10
+    nothing = (np.maximum(np.abs(value_left), np.abs(value_right)) < 100 * NOISE) & flat
+    nothing &= value_right > 0
+    return (relative <= _CELL * 1.0001) & (away | steady) | (relative <= 1) & nothing
+
+
+def _closed_in(
+    law: Kernels,
+    low: Array,
+    high: Array,
+    *,
+    ends: tuple[Array, Array],
+    index: NDArray[np.intp],
+    shifts: Array,
+    epsilon: float,
+) -> Crossings:
+    """Return the roots of L in [low, high]: Newton's steps, halvings where they leave."""
+    phi, falling = shifts[index], ends[0] > 0
+    x = low + (high - low) * ends[0] / (ends[0] - ends[1])  # the secant's
+    step, log_u, mean_y, mean_u = (np.zeros_like(x) for _ in range(4))
+    for _ in range(_NEWTON if x.size else 0):
+        value, mean_y, mean_u, log_u = _ends(law, x, phi, epsilon)
+        before = (value > 0) == falling
+        low, high = np.where(before, x, low), np.where(before, high, x)
+        slope = mean_u - mean_y - phi
+        step = value / np.where(slope == 0, np.inf, slope)
+        # after a step the error is step²·|L″/2L′|, L″ at most about sharp²/4
+        close = (step * law.sharp) ** 2 <= 8 * _ROOT * np.abs(slope)
+        done = (np.abs(value) <= NOISE / 10) | close
+        step[np.abs(value) <= NOISE / 10] = 0.0
+        following = x - step
+        if done.all():
+            break
+        inside = (following > low) & (following < high)
+        x = np.where(inside | done, following, (low + high) / 2)
+    slope_u = mean_u - x - phi
+    return Crossings(
+        index=index,
+        roots=x - step,
+        falling=falling,
+        f=np.exp(log_u - step * slope_u),
+        slope_u=slope_u,
+        slope_y=mean_y - x,
+    )
