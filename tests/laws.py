@@ -8,6 +8,8 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.optimal_radial import OptimalRadial
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
@@ -28,6 +30,9 @@ LAWS: tuple[Noise, ...] = (
         for d in (2, 7)
     ),
     SphericalStaircase(scale="0.7", dimension=3, gamma="0.8", radius="0.7", decay="0.2"),
+    OptimalRadial(scale="0.7", dimension=2, cells=3, edges=(2, 4, 9), weights=(9, 4, 1)),
+    QuasiGaussian(scale="0.7", spacing="2.1", decay="0.5"),
+    QuasiGaussian(scale="0.7", spacing="0.4", decay="1"),
     Staircase(scale="0.7", gamma="0.4", decay="1"),
     TruncatedLaplace(scale="0.7", radius="2.5"),
     TruncatedLaplace(scale="0.7", radius="0.4"),

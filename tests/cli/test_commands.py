@@ -228,7 +228,7 @@ def test_a_whole_number_query_gets_the_best_noise_on_whole_numbers() -> None:
 
 
 def test_noise_for_one_number_is_refused_for_several() -> None:
-    for name in ("optimal", "discrete-staircase"):
+    for name in ("truncated-staircase", "discrete-staircase"):
         done = run("calibrate", "--noise", name, "--epsilon", "1", "--delta", "1e-5",
                    "--dimension", "2", "--json")  # fmt: skip
         assert (done.returncode, done.stdout) == (1, "")

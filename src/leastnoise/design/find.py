@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from leastnoise.calibration.request import Request
-from leastnoise.design import cache
+from leastnoise.design import cache, radial
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.refine import Design, Progress, Task, examined, refine
 from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
@@ -16,6 +16,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.optimal_radial import OptimalRadial
 
 GAP = 0.005
 FINE_GAP = 0.001
@@ -153,5 +154,9 @@ class Search(Protocol):
         ...
 
 
-SEARCHES: dict[type[Noise], Search] = {Optimal: optimal, DiscreteStaircase: discrete_staircase}
+SEARCHES: dict[type[Noise], Search] = {
+    Optimal: optimal,
+    OptimalRadial: radial.search,
+    DiscreteStaircase: discrete_staircase,
+}
 """Who designs for whom; the counterpart of calibration's table."""

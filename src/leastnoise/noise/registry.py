@@ -9,6 +9,8 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.optimal_radial import OptimalRadial
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
@@ -24,6 +26,8 @@ FAMILIES: dict[str, type[Noise]] = {
         Gaussian,
         Laplace,
         Optimal,
+        OptimalRadial,
+        QuasiGaussian,
         SphericalLaplace,
         SphericalStaircase,
         Staircase,

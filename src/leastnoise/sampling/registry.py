@@ -13,6 +13,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.optimal_radial import OptimalRadial
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
@@ -42,6 +43,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     GaussianMixture: kernels.mixture_sampler,
     Laplace: laplace.sampler,
     Optimal: lattice.step_sampler,
+    OptimalRadial: radial_step.sampler,
     QuasiGaussian: kernels.quasi_gaussian_sampler,
     SphericalLaplace: spherical_laplace.sampler,
     SphericalStaircase: radial_step.sampler,

@@ -20,6 +20,8 @@ from leastnoise.guarantees.sensitivity import Integer, Sensitivity
 from leastnoise.noise.base import Noise, ParameterKind
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.optimal_radial import OptimalRadial
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
@@ -75,13 +77,15 @@ def compare(
     loss: str = "mse",
     bound: bool = False,
     progress: Progress | None = None,
+    parameters: Mapping[str, Mapping[str, Exact]] | None = None,
 ) -> Comparison:
     """Return every noise family, calibrated and proved, best first by `loss`.
 
     `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁). Families that can't serve come with the reason.
     For one number, `best_possible` is a proved lower bound on the loss of any noise, if one is
     known from designing `optimal` noise or kept from before; with `bound` it is computed, which may
-    take a minute (`progress` is told the stages).
+    take a minute (`progress` is told the stages). `parameters` sets parameters by the name of the
+    family.
     Raises InvalidArgument for a malformed argument.
     """
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
@@ -93,11 +97,16 @@ def compare(
             find.design(task, gap=find.fine_gap(task), progress=progress)
     problem = Problem(budget=budget, offered=offered, dimension=dimension, loss=ranking)
     ways = problem.ways()
+    fixed = {
+        name: _fixed(family_named(name), values) for name, values in (parameters or {}).items()
+    }
     candidates: list[Candidate] = []
     skipped: list[Skipped] = []
     for name, family in FAMILIES.items():
         try:
-            candidates += fitted(family, problem, ways=ways, patience=_PATIENCE)
+            candidates += fitted(
+                family, problem, ways=ways, fixed=fixed.get(name), patience=_PATIENCE
+            )
         except NotApplicable as error:
             skipped.append(Skipped(name=name, why=error.why))
         except Refused as error:
@@ -198,9 +207,14 @@ def _refuse_list(name: str, kind: ParameterKind) -> None:
 
 
 def _family(noise: str, *, dimension: int) -> type[Noise]:
-    """Return the family called `noise`; in one dimension l2 is Laplace, and goes by that name."""
+    """Return the family called `noise`, whose law may go by another name in this dimension.
+
+    In one dimension l2 is laplace; in several, optimal is optimal-radial.
+    """
     family, one = family_named(noise), _validate.dimension(dimension) == 1
-    return Laplace if one and family is SphericalLaplace else family
+    if family is SphericalLaplace:
+        return Laplace if one else family
+    return OptimalRadial if family is Optimal and not one else family
 
 
 def _dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
