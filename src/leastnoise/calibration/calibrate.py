@@ -10,7 +10,7 @@ from functools import partial
 from typing import final
 
 from leastnoise.calibration.request import Request
-from leastnoise.calibration.search import Search, unit_law
+from leastnoise.calibration.search import Search, limit_of, unit_law
 from leastnoise.certify.certificate import Certificate, hidden_by
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
@@ -32,11 +32,15 @@ _WIDENINGS = (Fraction(0), Fraction(2, 10**12), Fraction(2, 10**11), Fraction(8,
 @final
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """A proved noise law, and the seconds that finding and proving it took."""
+    """A proved noise law, and the seconds that finding and proving it took.
+
+    `note` says where the search ended before it was done, if it did.
+    """
 
     certificate: Certificate
     search_seconds: float
     proof_seconds: float
+    note: str | None = None
 
 
 def calibrate_family(
@@ -82,6 +86,7 @@ def calibrate_family(
         certificate=certificate,
         search_seconds=found - started,
         proof_seconds=time.perf_counter() - found,
+        note=limit_of(law, request),
     )
 
 

@@ -26,7 +26,8 @@ def search(request: Request) -> GaussianMixture:
     `fixed` may set modes and decay. For fixed modes δ falls as σ grows (see `GaussianMixture`), so
     the smallest private σ is found by a root search. K is searched from where the outermost
     component has a weight below δ, since with fewer modes σ can't be small, up and down for as long
-    as that helps, and not beyond MOST_MODES. Raises InvalidArgument for a fixed spacing.
+    as that helps, and not beyond MOST_MODES (`limit_of` says so where it matters). Raises
+    InvalidArgument for a fixed spacing.
     """
     if "spacing" in request.fixed:
         raise InvalidArgument(
@@ -38,6 +39,28 @@ def search(request: Request) -> GaussianMixture:
     if "modes" in request.fixed:
         return problem.best_with(int(request.fixed["modes"]))
     return min((problem.best_with(modes) for modes in problem.modes()), key=request.loss.of)
+
+
+def limit_of(law: GaussianMixture, request: Request) -> str | None:
+    """Return the note that K was searched up to MOST_MODES only, where more might help."""
+    enough = _enough(law.decay, request)
+    if "modes" in request.fixed or max(enough, law.modes) < MOST_MODES:
+        return None
+    return f"modes are searched up to {MOST_MODES}; more may help, set modes to try"
+
+
+def _enough(decay: Fraction | int, request: Request) -> int:
+    """Return the least K with w_K <= δ, or MOST_MODES if it is larger.
+
+    A shift by the spacing bares the last component.
+    """
+    total, delta = 1.0, float(request.budget.delta)
+    for modes in range(MOST_MODES):
+        weight = math.exp(-modes * float(decay))
+        total += 2 * weight if modes else 0.0
+        if weight / total <= delta:
+            return modes
+    return MOST_MODES
 
 
 @final
@@ -60,7 +83,7 @@ class _Problem:
 
     def modes(self) -> list[int]:
         """Return the numbers of modes that were looked at."""
-        start = self._enough()
+        start = _enough(self.decay, self.request)
         candidates = [0, 1, start]
         for direction in (1, -1):
             modes, best = start, self._loss(start)
@@ -73,17 +96,6 @@ class _Problem:
 
     def _loss(self, modes: int) -> float:
         return self.request.loss.of(self.best_with(modes))
-
-    def _enough(self) -> int:
-        """Return the least K with w_K <= δ: a shift by the spacing bares the last component."""
-        decay, delta = float(self.decay), float(self.request.budget.delta)
-        total = 1.0
-        for modes in range(MOST_MODES):
-            weight = math.exp(-modes * decay)
-            total += 2 * weight if modes else 0.0
-            if weight / total <= delta:
-                return modes
-        return MOST_MODES
 
     def _guess(self) -> float:
         scales = [float(law.scale) for law in self.found.values() if law.modes > 1]

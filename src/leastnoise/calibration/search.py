@@ -46,6 +46,13 @@ def unit_law(family: type[Noise], request: Request) -> Noise:
     return SEARCHES[family](request)
 
 
+def limit_of(law: Noise, request: Request) -> str | None:
+    """Return where the search that found `law` was cut off, so that another may have less loss."""
+    if isinstance(law, GaussianMixture):
+        return gaussian_mixture.limit_of(law, request)
+    return None
+
+
 def _by_scale_alone(family: type[Noise], least_scale: Callable[[int, Budget], Fraction]) -> Search:
     def search(request: Request) -> Noise:
         scale = least_scale(request.dimension, request.budget)

@@ -28,6 +28,7 @@ def command(
     sampling_rate: options.SamplingRate = "1",
     integer: options.IsInteger = False,
     param: options.Parameters = None,
+    modes: options.Modes = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
     ] = None,
@@ -59,7 +60,7 @@ def command(
         sensitivity=declared,
         dimension=declared.coordinates or dimension,
         loss=loss,
-        parameters=options.parameters_from(param),
+        parameters=options.parameters_from(param) | options.modes_from(modes),
     )
     if certificate is not None:
         write_file(certificate, found.mechanism.certificate.to_json() + "\n")
@@ -75,6 +76,8 @@ def command(
         ("mae (E‖X‖₁)", f"{record['mae']:.6g}"),
         ("delta, proved", f"in [{record['delta_interval'][0]!r}, {record['delta_interval'][1]!r}]"),
     ]
+    if found.note is not None:
+        rows.append(("note", found.note))
     if certificate is not None:
         rows.append(("certificate", str(certificate)))
     records.print_table(f"ε = {epsilon}, δ = {delta}", ("", ""), rows)

@@ -29,6 +29,7 @@ def command(
     compositions: options.Compositions = 1,
     sampling_rate: options.SamplingRate = "1",
     integer: options.IsInteger = False,
+    modes: options.Modes = None,
     bound: Annotated[
         bool, typer.Option("--bound", help="Prove how good any noise could be; up to a minute.")
     ] = False,
@@ -61,6 +62,7 @@ def command(
             loss=loss,
             bound=bound,
             progress=stage,
+            parameters={"gaussian-mixture": options.modes_from(modes)} if modes else None,
         )
     candidates = [
         records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
@@ -85,6 +87,9 @@ def command(
     title = f"ε = {epsilon}, δ = {delta}, {declared.kind} sensitivity {sensitivity}, dimension "
     title += str(declared.coordinates or dimension)
     records.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
+    for candidate in found.candidates:
+        if candidate.note is not None:
+            typer.echo(f"  {candidate.label}: {candidate.note}")
     for one in found.skipped:
         typer.echo(f"  {one.name} is skipped: {one.why}")
     if found.gap is not None:

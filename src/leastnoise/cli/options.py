@@ -46,6 +46,10 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the family; repeatable."),
 ]
+Modes = Annotated[
+    int | None,
+    typer.Option("--modes", help="Components −K…K of gaussian-mixture; searched if not given."),
+]
 Compositions = Annotated[
     int, typer.Option("--compositions", help="How often it will be released; only 1 is proved yet.")
 ]
@@ -67,6 +71,11 @@ def parameters_from(texts: list[str] | None) -> dict[str, str]:
         if not (name and separator and value):
             raise InvalidArgument(name="--param", value=name, expected="NAME=VALUE")
     return {name: value for name, _, value in pairs}
+
+
+def modes_from(modes: int | None) -> dict[str, int]:
+    """Return what --modes sets."""
+    return {} if modes is None else {"modes": modes}
 
 
 def one_full_release(compositions: int, sampling_rate: str) -> None:

@@ -146,6 +146,8 @@ def calibrated_record(
         "certified": certificate.proved,
         "seconds": {"search": found.search_seconds, "proof": found.proof_seconds},
     }
+    if found.note is not None:
+        record["note"] = found.note
     if certificate.geometry is not None:
         record["geometry"] = {"name": found.construction} | record_of(certificate.geometry)
         if certificate.dimension <= _MOST_VARIANCES:

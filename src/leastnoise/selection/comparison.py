@@ -19,12 +19,14 @@ class Candidate:
     """A proved mechanism, and the seconds that finding and proving it took.
 
     `construction` names how the noise is fitted to the sensitivity: "ball" if it is added as it is.
+    `note` says where the search ended before it was done, if it did.
     """
 
     mechanism: Mechanism
     construction: str
     search_seconds: float
     proof_seconds: float
+    note: str | None = None
 
     @property
     def label(self) -> str:
@@ -94,6 +96,7 @@ class Comparison:
             for found in self.candidates
             for m in (found.mechanism,)
         ]
+        lines += [f"{found.label}: {found.note}" for found in self.candidates if found.note]
         lines += [f"{skipped.name:<30}skipped: {skipped.why}" for skipped in self.skipped]
         if self.gap is not None:
             name = self.candidates[0].label

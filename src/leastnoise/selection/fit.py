@@ -116,4 +116,5 @@ def _candidate(  # noqa: PLR0917 (one call of its own)
         construction=way.name,
         search_seconds=calibrated.search_seconds,
         proof_seconds=calibrated.proof_seconds,
+        note=calibrated.note,
     )
