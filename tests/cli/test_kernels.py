@@ -1,0 +1,66 @@
+"""Noise made of Gaussian kernels, as a shell sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import answer, run
+
+BUDGET = ("--epsilon", "1", "--delta", "0.25")
+
+
+def test_quasi_gaussian_calibrates_certifies_and_verifies(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    found = answer(
+        "calibrate", "--noise", "quasi-gaussian", *BUDGET, "--sensitivity", "2",
+        "--certificate", str(path),
+    )  # fmt: skip
+    assert found["scale"] == pytest.approx(2 * 0.2620144084, rel=1e-7)
+    assert found["noise"]["parameters"] == {"spacing": 2.0, "decay": 1.0}
+    assert found["certified"] is True
+    assert found["delta_interval"][1] <= 0.25
+    assert run("verify", str(path)).returncode == 0
+    record = json.loads(path.read_text())
+    record["noise"]["parameters"]["spacing"] = "2.2"
+    path.write_text(json.dumps(record))
+    assert run("verify", str(path)).returncode == 1
+
+
+def test_compare_lists_it_and_says_why_not() -> None:
+    names = {one["noise"]["name"] for one in answer("compare", *BUDGET)["candidates"]}
+    assert "quasi-gaussian" in names
+    skipped = {one["name"]: one["why"] for one in answer("compare", "--epsilon", "1")["skipped"]}
+    assert "delta=0" in skipped["quasi-gaussian"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--modes", "3"), "a parameter of quasi-gaussian (spacing, decay)"),
+        (("--modes", "many"), "--modes"),
+        (("--param", "spacing=2"), "the spacing is the sensitivity"),
+        (("--param", "weights=2"), "a parameter of quasi-gaussian (spacing, decay)"),
+    ],
+)
+def test_what_is_not_free_is_refused(options: tuple[str, str], words: str) -> None:
+    done = run("calibrate", "--noise", "quasi-gaussian", *BUDGET, *options, "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_a_gaussian_has_no_modes() -> None:
+    done = run("calibrate", "--noise", "gaussian", *BUDGET, "--modes", "3", "--json")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_profile_of_a_given_law() -> None:
+    found = answer(
+        "profile", "--noise", "quasi-gaussian", "--scale", "0.2620144084", "--param", "spacing=1",
+        "--param", "decay=1", "--epsilon", "1",
+    )  # fmt: skip
+    low, high = found["points"][0]["delta_interval"]
+    assert low == pytest.approx(0.25, abs=1e-8)
+    assert high == pytest.approx(0.25, abs=1e-8)
