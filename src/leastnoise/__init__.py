@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import L1 as L1
     from leastnoise.guarantees.sensitivity import L2 as L2
     from leastnoise.guarantees.sensitivity import Integer as Integer
+    from leastnoise.guarantees.structured import CountingQueries as CountingQueries
+    from leastnoise.guarantees.structured import Groups as Groups
+    from leastnoise.guarantees.structured import Linf as Linf
+    from leastnoise.guarantees.structured import Vertices as Vertices
     from leastnoise.noise.gaussian import Gaussian as Gaussian
     from leastnoise.noise.laplace import Laplace as Laplace
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
@@ -76,6 +80,10 @@ __version__ = "0.1.0"
 _HOME = {
     "L1": "guarantees.sensitivity",
     "L2": "guarantees.sensitivity",
+    "CountingQueries": "guarantees.structured",
+    "Groups": "guarantees.structured",
+    "Linf": "guarantees.structured",
+    "Vertices": "guarantees.structured",
     "Budget": "guarantees.budget",
     "Certificate": "certify.certificate",
     "CertificateRejected": "errors",

@@ -87,15 +87,40 @@ def vector(
     """The integers before noise. `limit` is the largest squared norm of one unit."""
     columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     by_row = unit == "row"
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    if "where" in query:
+        return conditions(rows, query, columns, unit=None if by_row else unit)
     parts = scalars(query.get("statistics", ["count"]), columns, by_row=by_row)
     axes = [list(keys) for keys in query.get("group_by", {}).values()]
     if "histogram" in query:
         axes.append(list(range(len(query["histogram"]["edges"]) - 1)))
     cells = list(itertools.product(*axes))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
+    per_unit = contributions(rows, spec, query, parts, bits=bits)
+    most = spec.get("contribution", {}).get("max_rows")
+    for added in per_unit.values():
+        mine = added
+        if bits == 0 and most is not None:  # persons in cells: the first few count
+            kept = sorted(mine, key=lambda key: cells.index(key[0]))[:most]
+            mine = dict.fromkeys(kept, 1)
+        for key, value in clip(mine, by_row=by_row, limit=limit).items():
+            totals[key] += value
+    return [totals[cell, i] for cell in cells for i in range(len(parts))]
+
+
+def contributions(
+    rows: list[dict[str, Any]],
+    spec: dict[str, Any],
+    query: dict[str, Any],
+    parts: list[tuple[str, Any, Fraction, Fraction]],
+    *,
+    bits: int,
+) -> dict[Any, dict[Any, int]]:
+    """What each unit adds to each cell and component, before it is clipped."""
+    columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     per_unit: dict[Any, dict[Any, int]] = {}
-    for index, row in enumerate(frame.astype(object).where(frame.notna(), None).to_dict("records")):
-        person = index if by_row else row[unit]
+    for index, row in enumerate(rows):
+        person = index if unit == "row" else row[unit]
         cell = cell_of(row, query, columns)
         if person is None or cell is None:
             continue
@@ -108,10 +133,43 @@ def vector(
                 if kind == "value":
                     add = fixed(row[name], columns[name], centre=centre, radius=radius, bits=bits)
                 mine[cell, i] = mine.get((cell, i), 0) + add
-    for mine in per_unit.values():
-        for key, value in clip(mine, by_row=by_row, limit=limit).items():
-            totals[key] += value
-    return [totals[cell, i] for cell in cells for i in range(len(parts))]
+    return per_unit
+
+
+def conditions(
+    rows: list[dict[str, Any]], query: dict[str, Any], columns: dict[str, Any], *, unit: str | None
+) -> list[int]:
+    """How many units are in each condition, each in the first few of its own."""
+    mine: dict[Any, list[bool]] = {}
+    for index, row in enumerate(rows):
+        who = index if unit is None else row[unit]
+        if who is None:
+            continue
+        held = mine.setdefault(who, [False] * len(query["where"]))
+        for i, predicates in enumerate(query["where"].values()):
+            held[i] |= all(
+                satisfies(row[column], predicate, columns.get(column, {}).get("missing"))
+                for column, predicate in predicates.items()
+            )
+    totals = [0] * len(query["where"])
+    for held in mine.values():
+        places = [i for i, one in enumerate(held) if one]
+        for i in places[: query.get("max_conditions", len(held))]:
+            totals[i] += 1
+    return totals
+
+
+def satisfies(value: Any, predicate: dict[str, Any], missing: Any) -> bool:
+    if "among" in predicate:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return any(type(key) is type(value) and key == value for key in predicate["among"])
+    x = number(value, missing)
+    return x is not None and (
+        x >= predicate.get("min", -math.inf)
+        and x <= predicate.get("max", math.inf)
+        and x < predicate.get("below", math.inf)
+    )
 
 
 def clip(mine: dict[Any, int], *, by_row: bool, limit: int) -> dict[Any, int]:

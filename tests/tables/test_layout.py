@@ -12,6 +12,7 @@ import pytest
 from leastnoise.errors import SpecError
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.tables import spec_file
 from leastnoise.tables.layout import Layout, of_block
 
@@ -58,6 +59,11 @@ def test_clip_is_the_largest_norm_of_max_rows_rows(
     if found.dimension == 1 and statistics in (["count"], ["count_units"]):
         assert sensitivity == Integer(1 if once else rows)
         return
+    if statistics == ["count_units"]:  # 0 or 1 in each of at most so many cells
+        most = min(rows, keys)
+        expected = CountingQueries(dimension=keys, max_nonzero=most)
+        assert sensitivity == (Linf(1, whole=True) if most == 1 else expected)
+        return
     assert isinstance(sensitivity, L2)
     assert 0 <= sensitivity.bound**2 / brute - 1 <= Fraction(1, 2**59)
 
@@ -82,7 +88,9 @@ def test_one_count_moves_by_whole_numbers(
 
 def test_rows_as_units() -> None:
     assert layout(["count"], unit="row", keys=1).sensitivities == (Integer(1),)
-    assert layout(["count", "count_units"], unit="row", keys=5).sensitivities == (L1(1),)
+    counts = layout(["count", "count_units"], unit="row", keys=5)
+    assert counts.sensitivities == (Linf(1, whole=True),)
+    assert layout(["sum(a)"], unit="row", keys=5).sensitivities == (L1(1),)
     found = layout(["count", "mean(a)"], unit="row", keys=5)
     assert found.sensitivities == (L2(root_above(Fraction(2))), L1(2))
     assert found.bits == 22

@@ -272,6 +272,45 @@ def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     assert found.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
 
 
+def test_overlapping_conditions_get_an_ellipse_and_verify(folder: Path) -> None:
+    where = {
+        "low": {"x": {"below": 4}},
+        "high": {"x": {"min": 3}},
+        "plan": {"plan": {"among": [1, 2]}},
+    }
+    released = release(folder, query=[{"name": "who", "where": where}]).run()
+    (block,) = released.plan.blocks
+    certificate = block.mechanism.certificate
+    assert certificate.geometry is not None
+    assert certificate.geometry.kind == "count-ellipse"
+    table = released.tables["who"].columns
+    assert table["condition"] == ["low", "high", "plan"]
+    error = NoiseError.of(certificate)
+    assert error.std**2 == pytest.approx(block.mechanism.variances[0], rel=1e-6)
+    frame = pd.read_parquet(folder / "rows.parquet")
+    for name, held in [
+        ("low", frame["x"] < 4),
+        ("high", frame["x"] >= 3),
+        ("plan", frame["plan"] <= 2),
+    ]:
+        truth = len(set(frame.loc[held, "who"]))
+        place = table["condition"].index(name)
+        assert abs(table["count_units"][place] - truth) < 12 * error.std
+        assert table["count_units_std"][place] == error.std
+    assert verify_directory(folder / "out").delta.upper <= 1e-6
+
+
+def test_a_histogram_of_rows_gets_whole_numbers_in_each_cell(folder: Path) -> None:
+    privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}
+    queries = [{"name": "bins", "histogram": {"column": "x", "edges": [0, 2, 5, 10]}}]
+    released = release(folder, query=queries, privacy=privacy, contribution=None).run()
+    certificate = released.plan.blocks[0].mechanism.certificate
+    assert certificate.noise.name == "discrete-staircase"
+    assert certificate.dimension == 3
+    assert all(value % 1 == 0 for value in released.tables["bins"].columns["count"])
+    verify_directory(folder / "out")
+
+
 def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     queries = [{"name": "rows", "statistics": ["count"]}]
     privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}

@@ -37,6 +37,12 @@ group_by = { plan = [1, 2, 3] }
 [[query]]
 name = "visits"
 histogram = { column = "mdvis", edges = [0, 1, 5.5, 30] }
+[[query]]
+name = "conditions"
+max_conditions = 2
+[query.where]
+often = { mdvis = { min = "0.1", below = 3 }, plan = { among = [1, 2] } }
+noted = { note = { among = ["x"] } }
 [output]
 path = "out"
 format = "csv"
@@ -58,7 +64,7 @@ def test_numbers_are_the_decimals_that_print() -> None:
     spec = spec_file.loads(GOOD)
     assert spec.privacy.delta == Fraction(1, 10**6)
     assert spec.columns["mdvis"].bounds == (0, Fraction(1, 10))
-    assert spec.share(spec.query[0]) == Fraction(2, 3)
+    assert spec.share(spec.query[0]) == Fraction(2, 4)
 
 
 def test_what_is_written_reads_back_equal() -> None:
@@ -86,6 +92,14 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
                 "group_by": {"plan": [1, 2, 3]},
             },
             {"name": "visits", "histogram": {"column": "mdvis", "edges": ["0", 1, "5.5", 30]}},
+            {
+                "name": "conditions",
+                "max_conditions": 2,
+                "where": {
+                    "often": {"mdvis": {"min": 0.1, "below": 3}, "plan": {"among": [1, 2]}},
+                    "noted": {"note": {"among": ("x",)}},
+                },
+            },
         ],
         output={"path": "out", "format": "csv"},
     )
@@ -140,6 +154,33 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ('name = "visits"', 'name = "../visits"', "query[1].name", "names a file"),
         ('name = "visits"', 'name = "plan"', "query[1].name", "file of the release"),
         ('name = "visits"', 'name = "v"\nstatistics = ["count"]', "query[1].statistics", "another"),
+        ("max_conditions = 2", "max_conditions = 3", "query[2].max_conditions", "at most 2"),
+        ("max_conditions = 2", "max_conditions = 0", "query[2].max_conditions", "greater than"),
+        ("max_conditions = 2", 'statistics = ["count"]', "query[2].statistics", "another"),
+        ("max_conditions = 2", "group_by = { plan = [1] }", "query[2].where", "another"),
+        ('min = "0.1", ', "min = 0, max = 2, ", "query[2].where.often.mdvis", "not both"),
+        ('min = "0.1", below = 3', "", "query[2].where.often.mdvis", "min, max or below"),
+        ('min = "0.1", below', "least = 1, below", "query[2].where.often.mdvis.least", "permitted"),
+        ('min = "0.1", below = 3', "among = [1]", "query[2].where.often.mdvis.among", "histogram"),
+        (
+            "plan = { among = [1, 2]",
+            'plan = { among = ["a"]',
+            "query[2].where.often.plan.among[0]",
+            "Expected int",
+        ),
+        (
+            "plan = { among = [1, 2]",
+            "plna = { among = [1, 2]",
+            "query[2].where.often.plna",
+            "Did you mean plan?",
+        ),
+        (
+            'note = { among = ["x"] }',
+            "note = { min = 1 }",
+            "query[2].where.noted.note",
+            "text column",
+        ),
+        ('{ note = { among = ["x"] } }', "{}", "query[2].where.noted", "at least one"),
         ("weight = 2", "weight = 1e-7", "query[0].weight", "millionth"),
         ("weight = 2", "weight = 0", "query[0].weight", "> 0"),
         ("visits.csv", "visits.xlsx", "data.source", ".csv or .parquet"),

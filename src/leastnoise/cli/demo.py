@@ -41,6 +41,16 @@ name = "admissions"
 weight = 1
 histogram = { column = "totadm", edges = [0, 1, 2, 3, 4, 9] }
 
+[[query]]
+name = "persons"
+weight = 1
+
+[query.where]              # a person may be in several
+admitted = { totadm = { min = 1 } }
+ten_visits = { mdvis = { min = 10 } }
+no_visit_in_a_year = { mdvis = { max = 0 } }
+free_care = { plan = { among = [11] } }
+
 [output]
 path = "out"
 format = "csv"
@@ -110,6 +120,9 @@ def _true_values(source: Path) -> dict[str, list[tuple[str, ...]]]:
         " GROUP BY plan ORDER BY plan",
         "admissions": "SELECT count(*) FROM"
         " (SELECT least(totadm, 4) AS bin FROM read_csv($source)) GROUP BY bin ORDER BY bin",
+        "persons": "SELECT count(DISTINCT zper) FILTER (held) FROM (SELECT zper, unnest([1, 2, 3, 4])"
+        " AS place, unnest([totadm >= 1, mdvis >= 10, mdvis <= 0, plan = 11]) AS held"
+        " FROM read_csv($source)) GROUP BY place ORDER BY place",
     }
     return {
         name: [

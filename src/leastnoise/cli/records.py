@@ -56,6 +56,8 @@ def print_plan(plan: Plan) -> None:
     """Print what a release will hold and how large its errors will be, a table a query."""
     for block in plan.blocks:
         noise, budget = block.mechanism.noise, block.budget
+        geometry = block.mechanism.certificate.geometry
+        fitted = f", fitted by {geometry.kind}" if geometry else ""
         rows = [
             (
                 error.statistic,
@@ -68,9 +70,9 @@ def print_plan(plan: Plan) -> None:
             for error in block.errors
         ]
         print_table(
-            f"{block.name}: {block.layout.cells:,} cells, dimension {noise.dimension:,}, "
+            f"{block.name}: {block.layout.cells:,} cells, dimension {block.layout.dimension:,}, "
             f"ε = {float(budget.epsilon):.4g}, δ = {float(budget.delta):.4g}, "
-            f"{noise.name} noise of scale {float(noise.scale):.6g}",
+            f"{noise.name} noise of scale {float(noise.scale):.6g}{fitted}",
             ("in each cell", "std", "95 % ±", "with plain Gaussian noise"),
             rows,
         )

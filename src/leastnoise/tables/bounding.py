@@ -3,7 +3,8 @@
 Per row: values are made finite, clamped to the public bounds and turned into fixed-point integers
 of at most 2^bits. Per unit and cell: integer sums, clamped to ±⌊√N⌋, N = ⌊C²·4^bits⌋. Per unit: the
 exact squared norm q = ΣI² < 2^53, and, where q > N, every integer shrunk toward 0 so that the norm
-passes √N no more. Then integer totals by cell. No step depends on the order of rows or on threads.
+passes √N no more. Then integer totals by cell. Where a unit adds 0 or 1 to each cell, it is counted
+in the first few of its cells instead. No step depends on the order of rows or on threads.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.tables.engine import Engine
-    from leastnoise.tables.layout import Component, Layout
-    from leastnoise.tables.spec import Spec
+    from leastnoise.tables.layout import Component, Condition, Layout
+    from leastnoise.tables.spec import Predicate, Spec
 
 _UNIT, _CELL, _SHRINK = "unit", "cell", "shrink"
 
@@ -33,8 +34,12 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """
+    if layout.conditions:
+        return _condition_totals(engine, spec, layout)
     rows = _in_cells(engine, spec, layout)
-    if layout.by_row:
+    if layout.at_most is not None and not layout.by_row:
+        totals = _first_cells(rows, layout.at_most)
+    elif layout.by_row:
         totals = rows.group_by(_CELL).agg(*_row_sums(layout))
     else:
         per_unit = rows.group_by(_UNIT, _CELL).agg(*_row_sums(layout))
@@ -132,6 +137,60 @@ def _bin(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
 
     inside = (value >= edges[0]) & (value <= edges[-1])
     return nw.when(inside).then(search(0, len(edges) - 1)).otherwise(nw.lit(None, nw.Int64))
+
+
+def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
+    """Return how many units are in each condition, each unit in the first `at_most` of its own.
+
+    A person is in a condition if any of their rows is.
+    """
+    names = [f"c{index}" for index in range(layout.cells)]
+    held = [
+        nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
+        for name, condition in zip(names, layout.conditions, strict=True)
+    ]
+    frame = engine.frame
+    if layout.by_row:
+        frame = frame.select(*held)
+    else:
+        unit = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~unit.is_null()).select(unit.alias(_UNIT), *held)
+        frame = frame.group_by(_UNIT).agg(*(nw.col(name).max() for name in names))
+    frame = frame.with_columns(_before=nw.lit(0))
+    for name in names:
+        kept = nw.when(nw.col("_before") < layout.at_most).then(nw.col(name)).otherwise(0)
+        frame = frame.with_columns(kept.alias(name))
+        frame = frame.with_columns(_before=nw.col("_before") + nw.col(name))
+    ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
+    return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
+
+
+def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
+    """Return whether a row satisfies every predicate; one that can't be read satisfies none."""
+    return nw.all_horizontal(
+        *(_satisfies(engine, spec, *predicate) for predicate in condition.predicates),
+        ignore_nulls=False,
+    )
+
+
+def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) -> nw.Expr:
+    if predicate.among:
+        return nw.col(engine.column(column, "k")).is_in(list(predicate.among))
+    value = _finite(engine, spec, column)
+    ends = [
+        (predicate.min, lambda end: value >= end),
+        (predicate.max, lambda end: value <= end),
+        (predicate.below, lambda end: value < end),
+    ]
+    found = [compare(float(end)) for end, compare in ends if end is not None]
+    return nw.all_horizontal(*found, ignore_nulls=False)
+
+
+def _first_cells(rows: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
+    """Return how many persons are in each cell, each in the first `at_most` of their own."""
+    once = rows.group_by(_UNIT, _CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
+    placed = once.with_columns(place=nw.col(_CELL).rank("ordinal").over(_UNIT))
+    return placed.filter(nw.col("place") <= at_most).group_by(_CELL).agg(nw.col("i0").sum())
 
 
 def _row_sums(layout: Layout) -> list[nw.Expr]:

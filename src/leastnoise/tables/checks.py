@@ -16,7 +16,7 @@ from leastnoise.tables.layout import TooFineError, of_block
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from leastnoise.tables.spec import Key, Query, Spec
+    from leastnoise.tables.spec import Key, Predicate, Query, Spec
 
 Problem = tuple[str, str]
 
@@ -26,6 +26,7 @@ _KEY_TYPES: dict[str, type] = {"int": int, "text": str, "bool": bool}
 # Less of a budget is a slip of the pen, and may pass the range of floats.
 SMALLEST_SHARE = Fraction(1, 10**6)
 SUFFIXES = (".csv", ".parquet")
+MOST_CONDITIONS = 64
 
 
 def problems(spec: Spec) -> list[Problem]:
@@ -129,12 +130,13 @@ def _names(spec: Spec) -> Iterator[Problem]:
 
 
 def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    if query.histogram is not None:
+    other = "a histogram" if query.histogram is not None else "where" if query.where else ""
+    if other:
         if query.statistics:
-            yield f"{path}.statistics", "Not used beside a histogram: use another block."
+            yield f"{path}.statistics", f"Not used beside {other}: use another block."
         return
     if not query.statistics:
-        yield path, 'Expected statistics or a histogram, such as statistics = ["count"].'
+        yield path, 'Expected statistics, a histogram or where, such as statistics = ["count"].'
     seen: set[str] = set()
     for index, text in enumerate(query.statistics):
         key = f"{path}.statistics[{index}]"
@@ -165,6 +167,46 @@ def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield key, f"{float(left):g} is given twice."
         elif float(left) >= float(right):
             yield key, f"Expected increasing edges, got {float(left):g} before {float(right):g}."
+
+
+def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    conditions = query.where or {}
+    if conditions and (query.group_by or query.histogram is not None):
+        yield f"{path}.where", "Not used beside group_by or a histogram: use another block."
+    if query.max_conditions is not None and not query.max_conditions <= len(conditions):
+        message = f"Expected at most {len(conditions)}, the number of conditions."
+        yield f"{path}.max_conditions", message
+    if len(conditions) > MOST_CONDITIONS:
+        yield f"{path}.where", f"Expected at most {MOST_CONDITIONS} conditions."
+    for name, predicates in conditions.items():
+        if not predicates:
+            yield (
+                f"{path}.where.{name}",
+                "Expected at least one column, like { age = { min = 65 } }.",
+            )
+        for column, predicate in predicates.items():
+            key = f"{path}.where.{name}.{column}"
+            yield from _declared(spec, column, key)
+            yield from _predicate(predicate, key)
+            yield from predicate_type(spec.data.types.get(column), predicate, key)
+
+
+def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
+    ends = [end for end in (predicate.min, predicate.max, predicate.below) if end is not None]
+    if bool(ends) == bool(predicate.among):
+        yield key, "Expected min, max or below, or else among."
+    if predicate.max is not None and predicate.below is not None:
+        yield key, "Expected max or below, not both."
+    if len({type(value) for value in predicate.among}) > 1:
+        yield f"{key}.among", "Expected keys of one type."
+
+
+def predicate_type(declared: str | None, predicate: Predicate, key: str) -> Iterator[Problem]:
+    """Yield a problem if a column of this type can't be compared as the predicate says."""
+    if predicate.among:
+        yield from key_types(declared, predicate.among, f"{key}.among")
+    else:
+        yield from numeric_type(declared, key.rsplit(".", 1)[-1], key, "histogram")
 
 
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -244,6 +286,7 @@ def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
 
 _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _statistics,
+    _where,
     _histogram,
     _group_by,
 )

@@ -13,6 +13,8 @@ SUFFIXES = ("", "_std", "_low", "_high")
 def result_columns(layout: Layout) -> tuple[str, ...]:
     """Return the columns of the result: keys, then bins, then each statistic with its error."""
     keys = [key.column for key in layout.keys]
+    if layout.conditions:
+        keys.append("condition")
     if layout.bins:
         keys += [f"{layout.bins.column}_from", f"{layout.bins.column}_to"]
     values = [f"{asked.label}{suffix}" for asked in layout.statistics for suffix in SUFFIXES]

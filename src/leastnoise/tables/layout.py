@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal, final
 
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.tables import statistic
 from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
-    from leastnoise.tables.spec import Key, Query, Spec
+    from leastnoise.tables.spec import Key, Predicate, Query, Spec
 
 MAX_BITS = 22
 MIN_BITS = 8
@@ -61,6 +62,15 @@ class Bins:
     edges: tuple[Fraction, ...]
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """A named condition: a public predicate for each of some columns, all of which must hold."""
+
+    name: str
+    predicates: tuple[tuple[str, Predicate], ...]
+
+
 class TooFineError(ValueError):
     """The block has too many coordinates, or too large a clip, for exact integer sums."""
 
@@ -74,6 +84,9 @@ class Layout:
     the keys, the last key fastest, then the bins. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then the
     count's. `clip_squared` is C²; with `by_row` nothing is clipped, as a row is within C anyway.
+
+    With `conditions` a cell is a condition, and a unit may be in several. Where `at_most` is set a
+    unit adds 1 to the first `at_most` of the cells that it is in, and 0 to the others.
     """
 
     name: str
@@ -81,6 +94,8 @@ class Layout:
     statistics: tuple[Statistic, ...]
     keys: tuple[KeyColumn, ...]
     bins: Bins | None
+    conditions: tuple[Condition, ...]
+    at_most: int | None
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
     clip_squared: Fraction
@@ -89,6 +104,8 @@ class Layout:
     @property
     def cells(self) -> int:
         """Number of rows of the result."""
+        if self.conditions:
+            return len(self.conditions)
         bins = len(self.bins.edges) - 1 if self.bins else 1
         return bins * math.prod(len(key.values) for key in self.keys)
 
@@ -107,12 +124,17 @@ class Layout:
         """What is true of the query: every shift by one unit lies in each of these balls.
 
         A row touches one cell with at most m components in [−1, 1], so its l1 norm is at most m
-        and its l2 norm at most √m. A person's vector is only known to be in the l2 ball of C. One
-        count alone moves by whole numbers: a person adds their rows or, past a whole C, C.
+        and its l2 norm at most √m. A person's vector is only known to be in the l2 ball of C, but
+        where a unit adds 1 to a few cells more is known. One count alone moves by whole numbers: a
+        person adds their rows or, past a whole C, C.
         """
         whole = self._whole_shift()
         if whole is not None:
             return (Integer(whole),)
+        if self.at_most == 1:
+            return (Linf(1, whole=True),)
+        if self.at_most is not None:
+            return (CountingQueries(dimension=self.cells, max_nonzero=self.at_most),)
         l2 = L2(root_above(self.clip_squared))
         if not self.by_row:
             return (l2,)
@@ -132,11 +154,7 @@ class Layout:
 def of_block(spec: Spec, query: Query) -> Layout:
     """Return the layout of `query`; raises TooFineError if exact sums can't have 8 bits."""
     by_row = spec.privacy.by_row
-    statistics = (
-        (Statistic(kind="count"),)
-        if query.histogram
-        else tuple(statistic.parse(text) for text in query.statistics)
-    )
+    statistics = _statistics(query, by_row=by_row)
     keys = tuple(KeyColumn(column=name, values=values) for name, values in query.group_by.items())
     bins = (
         Bins(column=query.histogram.column, edges=query.histogram.edges)
@@ -152,6 +170,11 @@ def of_block(spec: Spec, query: Query) -> Layout:
         statistics=statistics,
         keys=keys,
         bins=bins,
+        conditions=tuple(
+            Condition(name=name, predicates=tuple(predicates.items()))
+            for name, predicates in query.where.items()
+        ),
+        at_most=None,
         components=components,
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         clip_squared=Fraction(len(components)),
@@ -162,10 +185,39 @@ def of_block(spec: Spec, query: Query) -> Layout:
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
+    at_most = _at_most(spec, query, shape)
+    if at_most is not None:
+        return replace(shape, at_most=at_most, clip_squared=Fraction(at_most), bits=0)
     if by_row:
         return shape
     squared = _clip_squared(spec, shape)
     return replace(shape, clip_squared=squared, bits=_bits(squared, shape.dimension))
+
+
+def _statistics(query: Query, *, by_row: bool) -> tuple[Statistic, ...]:
+    if query.where and not by_row:
+        return (Statistic(kind="count_units"),)
+    if query.histogram or query.where:
+        return (Statistic(kind="count"),)
+    return tuple(statistic.parse(text) for text in query.statistics)
+
+
+def _at_most(spec: Spec, query: Query, shape: Layout) -> int | None:
+    """Return in how many cells a unit counts, where all that it adds to a cell is 0 or 1.
+
+    A row is in one cell, or in some of the conditions; a person of R rows in R cells at most. One
+    cell alone is left to what is known of a single number.
+    """
+    if query.where:
+        return query.max_conditions or len(query.where)
+    if len(shape.components) != 1 or shape.cells == 1:
+        return None
+    if shape.by_row:
+        return 1 if shape.components[0].kind == "count" else None
+    most = spec.contribution.max_rows if spec.contribution else None
+    if most is None or shape.components[0].kind != "units":
+        return None
+    return min(most, shape.cells)
 
 
 def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ...]:

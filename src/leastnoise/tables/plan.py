@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.analysis.marginal import absolute_quantile
+from leastnoise.certify import kinds
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
@@ -50,13 +51,18 @@ class NoiseError:
     def of(cls, certificate: Certificate) -> NoiseError:
         """Return the error of each coordinate that the certificate's noise is added to."""
         # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error); whole
-        # numbers are on every grid up to 1.
+        # numbers are on every grid up to 1. A geometry treats the cells of a block alike: each
+        # error is one coordinate of the noise times `factor`, and at most √d·g/2 from rounding.
         noise, grid = certificate.noise, certificate.grid or Fraction(0)
         added = 0.0 if noise.norm == "integer" and grid <= 1 else float(grid)
+        factor, spread = 1.0, 1.0
+        if certificate.geometry is not None:
+            factor = float(certificate.geometry.deviations[0])
+            spread = math.sqrt(noise.dimension)
         return cls(
-            std=math.sqrt(noise.variance + added * added / 12),
-            half95=absolute_quantile(noise, 0.95) + added / 2,
-            half975=absolute_quantile(noise, 0.975) + added / 2,
+            std=factor * math.sqrt(noise.variance + added * added / 12),
+            half95=factor * (absolute_quantile(noise, 0.95) + spread * added / 2),
+            half975=factor * (absolute_quantile(noise, 0.975) + spread * added / 2),
         )
 
 
@@ -130,12 +136,11 @@ def block_record(
         "dimension": layout.dimension,
         "epsilon": decimal_text(budget.epsilon),
         "delta": decimal_text(budget.delta),
-        "sensitivities": [
-            {"kind": one.kind, "bound": decimal_text(one.bound)} for one in layout.sensitivities
-        ],
+        "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
         "clip_squared": None if layout.by_row else decimal_text(layout.clip_squared),
         "bits": layout.bits,
         "noise": certificate.noise.name,
+        "geometry": None if certificate.geometry is None else certificate.geometry.kind,
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
         "errors": [vars(error) for error in expected_errors(layout, certificate, plain_gaussian)],
@@ -158,8 +163,8 @@ def plan_record(
 
 
 def _notes(layouts: Sequence[Layout]) -> tuple[str, ...]:
-    kinds = {asked.kind for layout in layouts for asked in layout.statistics}
-    return (CLIP_NOTE, MEAN_NOTE) if "mean" in kinds else (CLIP_NOTE,)
+    asked = {one.kind for layout in layouts for one in layout.statistics}
+    return (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
 
 
 @final

@@ -64,6 +64,8 @@ def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> 
 
 def key_columns(layout: Layout) -> list[list[Any]]:
     """Return the key columns, and the two of the bins, cell by cell."""
+    if layout.conditions:
+        return [[condition.name for condition in layout.conditions]]
     axes: list[tuple[Any, ...]] = [key.values for key in layout.keys]
     if layout.bins:
         edges = [float(edge) for edge in layout.bins.edges]

@@ -74,6 +74,9 @@ def _mentioned_in(query: Query, path: str) -> Iterator[tuple[str, str]]:
         yield name, f"{path}.group_by.{name}"
     if query.histogram:
         yield query.histogram.column, f"{path}.histogram.column"
+    for condition, predicates in query.where.items():
+        for name in predicates:
+            yield name, f"{path}.where.{condition}.{name}"
 
 
 def _unfit(
@@ -95,6 +98,10 @@ def _unfit(
                 kind = columns[asked.column]
                 key = f"{path}.statistics[{place}]"
                 yield from checks.numeric_type(kind, asked.column, key, asked.kind)
+        for condition, predicates in query.where.items():
+            for name, predicate in predicates.items():
+                key = f"{path}.where.{condition}.{name}"
+                yield from checks.predicate_type(columns[name], predicate, key)
         if query.histogram:
             name = query.histogram.column
             key = f"{path}.histogram.column"

@@ -69,9 +69,8 @@ Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
 Edges = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
-Keys = Annotated[
-    dict[str, tuple[Annotated[Key, PlainValidator(_key)], ...]], BeforeValidator(_keys_listed)
-]
+PublicKey = Annotated[Key, PlainValidator(_key)]
+Keys = Annotated[dict[str, tuple[PublicKey, ...]], BeforeValidator(_keys_listed)]
 
 
 class _Section(BaseModel):
@@ -130,14 +129,30 @@ class Histogram(_Section):
 
 
 @final
+class Predicate(_Section):
+    """What a column's value must be: within these public numbers, or among these public keys."""
+
+    min: Number | None = None
+    max: Number | None = None
+    below: Number | None = None
+    among: Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)] = ()
+
+
+@final
 class Query(_Section):
-    """One block: one vector query and one draw of noise, with `weight` of the budget."""
+    """One block: one vector query and one draw of noise, with `weight` of the budget.
+
+    `where` names conditions, each a predicate on every column that it lists; of one unit at most
+    `max_conditions` are counted.
+    """
 
     name: Text
     weight: Positive = Fraction(1)
     statistics: Texts = ()
     group_by: Keys = Field(default_factory=dict)
     histogram: Histogram | None = None
+    where: dict[Text, dict[Text, Predicate]] = Field(default_factory=dict)
+    max_conditions: Annotated[int, Field(ge=1)] | None = None
 
 
 @final
