@@ -94,8 +94,8 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
 
     The spheres meet in the plane α = (a² − b² + t²)/(2t) away from the first centre, in a sphere of
     radius ρ. What is left is what the first ball has before that plane, less what the other has:
-    caps of I_{ρ²/a²}(p, ½)/2 and I_{ρ²/b²}(p, ½)/2 of each, p = (d + 1)/2, where α <= 0; else
-    through their complements I_{1−ρ²/a²}(½, p). To a few 1e-16·b/t.
+    caps of I_{ρ²/a²}(p, ½)/2 and I_{ρ²/b²}(p, ½)/2 of each, p = (d + 1)/2, where α <= 0; else all
+    but a cap, through I_{1−ρ²/a²}(½, p) if both are nearly half balls. To a few 1e-16·b/t.
     """
     from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 
@@ -108,11 +108,12 @@ def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
         def of_other(share: Floats) -> Floats:
             return np.exp(log_ratio + np.log(share))
 
-        caps = betainc(p, 0.5, _unit(square / (a * a)))
-        caps -= of_other(betainc(p, 0.5, _unit(square / (b * b))))
+        own_cap = betainc(p, 0.5, _unit(square / (a * a)))
+        other_cap = of_other(betainc(p, 0.5, _unit(square / (b * b))))
         bodies = betainc(0.5, p, _unit((before / a) ** 2)) - np.expm1(log_ratio)
         bodies += of_other(betainc(0.5, p, _unit(((t - before) / b) ** 2)))
-        shares = np.where(before <= 0, caps, bodies) / 2
+        bodies = np.where(log_ratio < 1, bodies, 2 - own_cap - other_cap)
+        shares = np.where(before <= 0, own_cap - other_cap, bodies) / 2
     return np.select([a + t <= b, a + b <= t], [0.0, 1.0], shares)
 
 

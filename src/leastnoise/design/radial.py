@@ -86,7 +86,9 @@ def _edges(staircase: SphericalStaircase) -> list[int]:
     end = math.ceil(radius * Fraction(5, 4)) + 2
     m = min(math.isqrt(_PAIRS // end), _MOST_CELLS)
     if m < 2:
-        raise _refused(f"its linear program would be too large, for a radius of {radius:.3g}")
+        raise _refused(
+            f"its linear program would be too large, for a radius of {float(radius):.3g}"
+        )
     offsets = {round(Fraction(k, m) * _CELLS) for k in range(m)}
     offsets |= {round(part * _CELLS) % _CELLS for part in (staircase.gamma, radius)}
     edges = (whole * _CELLS + offset for whole in range(end) for offset in sorted(offsets))
