@@ -275,6 +275,7 @@ def _closed_in(
             break
         inside = (following > low) & (following < high)
         x = np.where(inside | done, following, (low + high) / 2)
+    step = x - np.clip(x - step, low, high)  # where Newton's method did not come to rest
     slope_u = mean_u - x - phi
     return Crossings(
         index=index,

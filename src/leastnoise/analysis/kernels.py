@@ -31,6 +31,8 @@ _NODES = np.array(
     [0.05, 0.3, 0.5, 0.65, 0.76, 0.84, 0.89, 0.925, 0.95, 0.97, 0.985, 0.995, 1 - _BESIDE]
 )
 _HALVINGS = 8
+_SECANTS = 5  # to a mode or a valley
+_MERGED = 1e6
 _WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
 _ROUGH = 0.1  # how far H′ may be from what its neighbours foretell, relative to them
 _DIGITS = 1e-12  # of H
@@ -127,23 +129,29 @@ def _islands(law: Kernels, epsilon: float) -> Array:
 
     L(y, φ) is stationary only where ℓ(y) = ℓ(y + φ) = 0, and largest where y is a valley of f and
     y + φ a mode. Every island that doesn't reach the border holds such a point, so no rise of H is
-    overlooked between these shifts (equal ones, up to a thousandth of the spacing, are merged).
+    overlooked between these shifts (equal ones, up to a millionth of the spacing, are merged).
     """
     step = 0.25 / law.sharp
     x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3
     log_f, mean = law.log_density_and_mean(x)
     slope = mean - x
     turns = np.flatnonzero((slope[:-1] > 0) != (slope[1:] > 0))
-    at = x[turns] + step * slope[turns] / (slope[turns] - slope[turns + 1])
-    at, height = np.concatenate((at, -at)), np.tile(log_f[turns], 2)
     is_mode = np.tile(slope[turns] > 0, 2)
+    before, at = x[turns], x[turns + 1]
+    slope_before, slope_at = slope[turns], slope[turns + 1]
+    for _ in range(_SECANTS):
+        change = slope_at - slope_before
+        step = slope_at * (at - before) / np.where(change == 0, np.inf, change)
+        before, at, slope_before = at, at - step, slope_at
+        height, mean = law.log_density_and_mean(at)
+        slope_at = mean - at
     # 0 is a mode or a valley, too, by symmetry
-    at, height = np.append(at, 0.0), np.append(height, log_f[0])
+    at, height = np.concatenate((at, -at, [0.0])), np.concatenate((height, height, log_f[:1]))
     is_mode = np.append(is_mode, slope[0] <= 0)
     rise = height[is_mode][:, None] - height[~is_mode]
-    gaps = (at[is_mode][:, None] - at[~is_mode])[rise > epsilon - 0.1]  # 0.1: heights are rough
-    rounded = np.rint(gaps * (1000 / law.spacing))
-    return law.spacing / 1000 * np.unique(rounded[rounded > 0])
+    gaps = (at[is_mode][:, None] - at[~is_mode])[rise > epsilon - 0.01]
+    rounded = np.rint(gaps * (_MERGED / law.spacing))
+    return law.spacing / _MERGED * np.unique(rounded[rounded > 0])
 
 
 def _resolved(

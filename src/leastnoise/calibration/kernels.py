@@ -19,12 +19,12 @@ from leastnoise.numerics.roots import IncreasingRoot
 
 _ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
 _STEP = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
-_ATTEMPTS = 24
+_ATTEMPTS = 48
 _FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
 _STEPS = 60
 _NARROW = 10  # kernels so much narrower have nothing to do with each other
 _ANOTHER = -0.3  # √(H/δ) − 1 so far below 0 is another peak's
-_AGREES = 1e-11  # of ln δ
+_AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; where it is steep, the last digits of σ move it more
 _BACK, _ONWARD = 0.3, 20  # how far a peak may move: as σ grows it mostly nears the longest shift
 # Of σ: above the float error of ln δ, far below the 1e-9 promised; a failed proof takes seconds.
 _MARGIN = 1e-11
@@ -40,23 +40,35 @@ def least_scale(
     one is followed, and so on. `guess` is where to begin if the longest shift sets no bound.
     """
     problem = _Problem(law_with=law_with, request=request)
-    least = problem.root_of_end()
-    at = -math.log(guess) if least is None else least
-    found = problem.peaks(at)
-    step = _STEP
-    while least is None and problem.over(found.log_delta) <= 0:
-        at, step = at + step, 2 * step
-        found = problem.peaks(at)
+    end = problem.root_of_end()
+    at = -math.log(guess) if end is None else end
+    step, safe = _STEP, -math.inf
+    while (excess := problem.over((found := problem.peaks(at)).log_delta)) <= _AGREES:
+        if end is not None:
+            return _widened(at)
+        safe, at, step = at, at + step, 2 * step
+    # from here on δ is too large at `at`, and not at `safe` (which may be unknown)
     for _ in range(_ATTEMPTS):
-        if problem.over(found.log_delta) <= _AGREES:
-            break
-        before, at = at, problem.end_of(found, at)
-        if abs(at - before) <= _CLOSE:
-            break
-        found = problem.peaks(at)
-    else:
-        raise Refused("No scale was found that meets this budget.")
-    return Fraction(math.exp(-at) * (1 + _MARGIN))
+        proposed = problem.end_of(found, at)
+        if excess <= _ALMOST and abs(at - proposed) <= _CLOSE:
+            return _widened(proposed)
+        if not (safe < proposed < at - _GONE):
+            proposed = (at + safe) / 2 if math.isfinite(safe) else min(proposed, at - _FIRST)
+        found_there = problem.peaks(proposed)
+        there = problem.over(found_there.log_delta)
+        if abs(there) <= _ALMOST and there <= _AGREES:
+            return _widened(proposed)
+        if there <= 0:
+            safe = proposed
+        else:
+            at, found, excess = proposed, found_there, there
+        if at - safe <= _CLOSE:
+            return _widened(safe)
+    raise Refused("No scale was found that meets this budget.")
+
+
+def _widened(log_ratio: float) -> Fraction:
+    return Fraction(math.exp(-log_ratio) * (1 + _MARGIN))
 
 
 def apart(epsilon: Fraction) -> float:
@@ -104,17 +116,20 @@ class _Problem:
         island of {L > 0} does, whose area is quadratic in the distance.
         """
         here = _Place(at=start, share=found.worst / math.exp(start), excess=self.excess(found))
-        step = -min(_FIRST, max(here.excess, _LEAST))
+        step, over_at = -min(_FIRST, max(here.excess, _LEAST)), start
         before = _Place(at=start - step, share=here.share, excess=math.inf)
         for _ in range(_STEPS):
             drift = (here.share - before.share) / (here.at - before.at)
             share = min(max(here.share + drift * step, here.share / 2), (1 + here.share) / 2)
             following = self._peak_near(share, here.at + step)
             if following is None or following.excess < _ANOTHER:
+                if here.excess < 0:  # another peak, lost as σ gets smaller
+                    return (here.at + over_at) / 2
                 if abs(step) < _GONE:
                     return here.at + step
                 step /= 2
                 continue
+            over_at = here.at if here.excess > 0 else over_at
             before, here = here, following
             slope = (here.excess - before.excess) / (here.at - before.at)
             if slope <= 0:
