@@ -13,6 +13,7 @@ from leastnoise.sampling.base import Block
 from leastnoise.sampling.direction import DirectionSampler
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.lazy import GUARD, LEVELS, LazyExponential
+from leastnoise.sampling.quantiles import ETA
 from leastnoise.sampling.scaled import Constant
 
 RADIUS = Fraction(10**7, 3)
@@ -108,3 +109,12 @@ def test_many_coordinates() -> None:
     standard = x / float(RADIUS) * np.sqrt(dimension)
     assert stats.kstest(standard, stats.norm.cdf).pvalue > 1e-3
     assert stats.kstest(1.1 * standard, stats.norm.cdf).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("dimension", [2, 1000])
+def test_the_bound_takes_the_table_at_its_word(dimension: int) -> None:
+    """Each estimate of a normal may be ETA off, all in one direction; draws are far nearer."""
+    sampler = _sampler(dimension)
+    norm, error = sampler._normals.norm()
+    assert error >= ETA * np.sqrt(dimension)
+    assert sampler.draw(dimension).error >= ETA * float(RADIUS) / norm
