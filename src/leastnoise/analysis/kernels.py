@@ -138,7 +138,7 @@ def _islands(law: Kernels, epsilon: float) -> Array:
     turns = np.flatnonzero((slope[:-1] > 0) != (slope[1:] > 0))
     is_mode = np.tile(slope[turns] > 0, 2)
     before, at = x[turns], x[turns + 1]
-    slope_before, slope_at = slope[turns], slope[turns + 1]
+    slope_before, slope_at, height = slope[turns], slope[turns + 1], log_f[turns]
     for _ in range(_SECANTS):
         change = slope_at - slope_before
         step = slope_at * (at - before) / np.where(change == 0, np.inf, change)
