@@ -1,0 +1,1 @@
+"""Figures for people; matplotlib and plotext come with the extra `report` and are imported late."""
