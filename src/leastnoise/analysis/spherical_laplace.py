@@ -83,20 +83,21 @@ class _AngleLaw:
 
     def log_ratio(self, theta: _Angles, reference: float) -> _Angles:
         """Return ln p(θ)/p(reference)."""
-        sine, log_sine = math.sin(reference), _log_sine(np.float64(reference))
+        sine, reference_log = math.sin(reference), log_sine(np.float64(reference))
         tilt = 2 * self.z * np.sin((reference + theta) / 2) * np.sin((reference - theta) / 2)
         shape = np.log1p(self.r * np.sin(theta) ** 2) - math.log1p(self.r * sine**2)
         if self.dimension > 2:
-            shape = shape + (self.dimension - 2) * (_log_sine(theta) - log_sine)
+            shape = shape + (self.dimension - 2) * (log_sine(theta) - reference_log)
         return tilt + shape
 
 
-def _log_sine(theta: _Angles) -> _Angles:
+def log_sine(theta: _Angles) -> _Angles:
     """Ln sin θ; through cos²θ near π/2, where sin θ rounds to 1."""
     sine, cosine = np.sin(theta), np.cos(theta)
     near_pole = sine < np.abs(cosine)
     far_cosine = np.where(near_pole, 0.0, cosine)
-    return np.where(near_pole, np.log(sine), np.log1p(-(far_cosine**2)) / 2)
+    with np.errstate(divide="ignore"):
+        return np.where(near_pole, np.log(sine), np.log1p(-(far_cosine**2)) / 2)
 
 
 def bessel_ratio(twice_order: int, z: float) -> float:

@@ -38,6 +38,7 @@ class Shape(StrEnum):
     STEP = "step"  # exact edges: a finite sum over the pieces of two shifted copies
     GAUSSIAN_KERNELS = "gaussian-kernels"  # ln f + x²/2σ² convex: sup over all shorter shifts
     RADIAL_STEP = "radial-step"  # exact radii: a finite sum over level sets, volumes of two balls
+    GENERALIZED_GAMMA = "generalized-gamma"  # one integral over the radius, in the l2 shift
     SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
 
 

@@ -43,3 +43,28 @@ def gamma_ratio(x: float) -> float:
         39325 / 33554432,
     )
     return math.sqrt(x) * (1 + sum(c * y ** (k + 1) for k, c in enumerate(series)))
+
+
+_STIRLING_FROM = 40.0  # the first term left out is then below 1e-16
+
+
+def log_gamma_ratio(x: float, rise: float) -> float:
+    """Return ln Γ(x + rise)/Γ(x) for x > 0, rise >= 0, without the cancellation at large x.
+
+    >>> round(log_gamma_ratio(5.0, 1.0) - math.log(5), 14)
+    0.0
+    """
+    if x < _STIRLING_FROM:
+        return math.lgamma(x + rise) - math.lgamma(x)
+    top = x + rise
+    # Stirling's series: (x − ½) ln x − x + ln √(2π) + remainder(x)
+    main = (x - 0.5) * math.log1p(rise / x) + rise * math.log(top) - rise
+    return main + stirling_remainder(top) - stirling_remainder(x)
+
+
+def stirling_remainder(x: float) -> float:
+    """Return ln Γ(x) − (x − ½) ln x + x − ln √(2π) for x > 0."""
+    if x < _STIRLING_FROM:
+        return math.lgamma(x) - (x - 0.5) * math.log(x) + x - math.log(2 * math.pi) / 2
+    y = 1 / (x * x)
+    return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x

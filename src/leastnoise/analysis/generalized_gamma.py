@@ -1,0 +1,345 @@
+"""δ(ε) of spherical generalized gamma noise, as an integral of a positive function.
+
+In units of the scale the radius r has density ∝ r^α e^(−r^p), and −ln f is ℓ(r) = κ ln r + r^p up
+to a constant.  notation: d = dimension, s = the shift, κ = d−1−α, θ the angle from the shift,
+r₂² = r² + 2rs cos θ + s² the squared radius after it. The privacy loss is L = ℓ(r₂) − ℓ(r), and
+
+    δ = E[(1 − e^(ε−L))₊] = ∫ f_R(r) ∫₀^θ*(r) (1 − e^(ε−L)) f_Θ(θ) dθ dr,
+
+where L = ε at θ*, clipped to [0, π] (theory/noise.md §7). Nothing cancels: L − ε is summed up from
+its zero. θ* = π below r₁, 0 on a gap [a, b] (a or b or both may be missing); the integrand is
+singular there and the rule is tanh-sinh between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.analysis.spherical_laplace import log_sine
+from leastnoise.noise.moments import log_gamma_ratio, stirling_remainder
+from leastnoise.numerics.quadrature import gauss_legendre, tanh_sinh
+
+_Array = NDArray[np.float64]
+
+_CUT = 38.0  # an integrand is dropped where it is e^-38 of its peak
+_RADII, _ANGLES, _SCAN = 88, 44, 24  # nodes of the rules, and of the first look
+_STEEP = 8.0  # α + 1 from which the radius is bunched
+_LOWEST = -690.0  # ln of about the least float
+_NEWTON = 30
+_LOOKS = 8
+_TINY = 1e-280
+
+
+def log_delta(
+    *, dimension: int, alpha: float, kappa: float, p: float, shift: float, epsilon: float
+) -> float:
+    """Return ln δ(ε) under a shift of `shift` scales; −inf if it is 0.
+
+    `kappa` = dimension − 1 − `alpha` >= 0 is taken beside alpha, since it may be tiny.
+    """
+    law = _Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)
+    edge, gap = law.inner_edge(), law.gap()
+    pieces: list[tuple[float, float]] = []
+    if edge > 0 or gap is None or gap[0] > 0:
+        pieces.append((edge, math.inf if gap is None else gap[0]))
+    if gap is not None and gap[1] < math.inf:
+        pieces.append((gap[1], math.inf))
+    parts = [law.outer(*piece) for piece in pieces if piece[0] < piece[1]]
+    if edge > _TINY:
+        parts.append(law.inner(edge))
+    top = max(parts, default=-math.inf)
+    if top == -math.inf:
+        return -math.inf
+    return min(0.0, top + math.log(math.fsum(math.exp(part - top) for part in parts)))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Law:
+    d: int
+    alpha: float
+    kappa: float
+    p: float
+    s: float
+    epsilon: float
+
+    def rise(self, start: float, x: float) -> float:
+        """Return ℓ(start·e^x) − ℓ(start)."""
+        try:
+            if self.p * x > 1:
+                powers = math.exp(self.p * (math.log(start) + x)) - start**self.p
+            else:
+                powers = start**self.p * math.expm1(self.p * x)
+            return self.kappa * x + powers
+        except OverflowError:
+            return math.inf
+
+    @property
+    def rise_from_zero(self) -> float:
+        """Return ℓ(s) − ℓ(0)."""
+        return math.inf if self.kappa > 0 else self.s**self.p
+
+    def inner_edge(self) -> float:
+        """Return r₁, where ℓ(s−r) − ℓ(r) falls through ε on (0, s/2); 0 if nowhere."""
+        if self.rise_from_zero <= self.epsilon:
+            return 0.0
+
+        def over(y: float) -> float:
+            return self.rise(math.exp(y), math.log(self.s - math.exp(y)) - y) - self.epsilon
+
+        return math.exp(_bisect(over, _LOWEST, math.log(self.s / 2)))
+
+    def gap(self) -> tuple[float, float] | None:
+        """Return (a, b) between which ℓ(r+s) − ℓ(r) < ε; None if nowhere.
+
+        That difference falls, then rises: ℓ′ = κ/r + p r^(p−1) has one minimum if p > 1, and only
+        falls if p <= 1.
+        """
+
+        def over(y: float) -> float:
+            r = math.exp(y)
+            return self.rise(r, math.log1p(self.s / r)) - self.epsilon
+
+        low, high = _LOWEST, 690 / max(self.p, 1.0)
+        if self.p == 1 and self.kappa == 0:
+            return None if self.s > self.epsilon else (0.0, math.inf)
+        starts_above = self.rise_from_zero > self.epsilon
+        ends_above = self.p > 1
+        if starts_above and ends_above:
+            if self.kappa == 0:
+                return None
+            bottom = _lowest(over, low, high)
+            if over(bottom) >= 0:
+                return None
+            a, b = _bisect(over, low, bottom), _bisect(lambda y: -over(y), bottom, high)
+            return math.exp(a), math.exp(b)
+        if starts_above:
+            return math.exp(_bisect(over, low, high)), math.inf
+        if ends_above:
+            return 0.0, math.exp(_bisect(lambda y: -over(y), low, high))
+        return 0.0, math.inf
+
+    def log_radius(self, y: _Array) -> _Array:
+        """Ln of the density of y = ln r: k ln(r^p) − r^p + ln(p/Γ(k)), from its peak."""
+        k = (self.alpha + 1) / self.p
+        q = self.p * y - math.log(k)
+        peak = math.log(self.p) + math.log(k / (2 * math.pi)) / 2 - stirling_remainder(k)
+        return peak - k * _exp_gap(q)
+
+    def image(self, r: _Array) -> _Array:
+        """Return x = ln(ρ/r) > 0 with ℓ(ρ) = ℓ(r) + ε."""
+        return self._solve(r, self.epsilon)
+
+    def _solve(self, r: _Array, rise: float) -> _Array:
+        """Return x with κx + r^p expm1(px) = rise, by Newton from above: it is convex and rises."""
+        mass = r**self.p
+        with np.errstate(divide="ignore", over="ignore"):
+            x = np.log1p(rise / mass) / self.p
+            if self.kappa == 0:
+                return x
+            x = np.minimum(x, rise / self.kappa)
+            for _ in range(_NEWTON):
+                e = mass * np.expm1(self.p * x)
+                step = (self.kappa * x + e - rise) / (self.kappa + self.p * (e + mass))
+                x = np.maximum(x - step, 0.0)
+                if np.all(np.abs(step) <= 1e-15 * x):
+                    break
+        return x
+
+    def angle(self, r: _Array) -> tuple[_Array, _Array]:
+        """Return θ* in (0, π) and ρ*, the radius there."""
+        x = self.image(r)
+        rho = r * np.exp(x)
+        away = r * np.expm1(x)
+        upper = np.maximum((self.s - away) * (r + self.s + rho), 0.0)
+        lower = np.maximum((self.s + away) * (r + rho - self.s), 0.0)
+        return 2 * np.arctan2(np.sqrt(upper), np.sqrt(lower)), rho
+
+    def mean_gain(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
+        """Return ln ∫₀^θ (1 − e^(ε−L)) f_Θ, where L − ε = floor at θ and the radius there is rho.
+
+        All have shape (n,). Where L − ε exceeds _CUT the integrand has become the density, and the
+        angles are cut in two there.
+        """
+        if self.d == 1:
+            return self._two_sides(r, theta, rho, floor)
+        centre = np.minimum(theta, math.pi / 2)
+        low, high = self._window(centre, theta)
+        x = self._solve(rho, _CUT)
+        with np.errstate(over="ignore"):
+            cosine = np.cos(theta) + (rho / r) * (rho / self.s) * np.expm1(2 * x) / 2
+        cut = np.clip(np.arccos(np.clip(cosine, -1.0, 1.0)), low, high)
+        total = self._between(cut, high, (r, theta, rho, floor, centre))
+        if np.any(cut > low):
+            total = total + self._between(low, cut, (r, theta, rho, floor, centre))
+        with np.errstate(divide="ignore"):
+            gain = np.log(total)
+        if self.d > 2:
+            gain += (self.d - 2) * log_sine(centre)
+        return gain + log_gamma_ratio((self.d - 1) / 2, 0.5) - math.log(math.pi) / 2
+
+    def _between(self, low: _Array, high: _Array, at: tuple[_Array, ...]) -> _Array:
+        """Return ∫ (1 − e^(ε−L)) (sin/sin centre)^(d−2) over [low, high]."""
+        r, theta, rho, floor, centre = (one[:, None] for one in at)
+        unit, weight = gauss_legendre(0.0, 1.0, nodes=_ANGLES)
+        width = high - low
+        from_high = width[:, None] * unit
+        angle = high[:, None] - from_high
+        from_theta = from_high + (theta - high[:, None])
+        turn = np.sin((theta + angle) / 2) * np.sin(from_theta / 2)
+        x = np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
+        with np.errstate(over="ignore"):
+            gap = self.kappa * x + rho**self.p * np.expm1(self.p * x) + floor
+        values = -np.expm1(-gap)
+        if self.d > 2:
+            values *= np.exp((self.d - 2) * (log_sine(angle) - log_sine(centre)))
+        return width * (values @ weight)
+
+    def _window(self, centre: _Array, theta: _Array) -> tuple[_Array, _Array]:
+        """Return the angles below θ between which sin^(d−2) counts."""
+        n = self.d - 2
+        sine = np.maximum(np.sin(centre), 1e-140)
+        slope = n * np.cos(centre) / sine
+        curve = n / sine / sine + 1e-9
+        reach = 2 * _CUT / (slope + np.sqrt(slope * slope + 2 * _CUT * curve))
+        return np.maximum(centre - reach, 0.0), np.minimum(theta, centre + reach)
+
+    def _two_sides(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
+        """Return the same in one dimension, where θ is 0 or π, each with probability ½."""
+        both = theta >= math.pi
+        end = r + self.s
+        x = np.log(end / rho)
+        gap = self.kappa * x + rho**self.p * np.expm1(self.p * x) + floor
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.log(-np.expm1(-gap) / 2 + np.where(both, -np.expm1(-floor) / 2, 0.0))
+
+    def inner(self, edge: float) -> float:
+        """Return ln of the part of δ from r < r₁."""
+        log_edge, power = math.log(edge), self.alpha + 1
+        if power > _STEEP:  # the density falls towards 0 fast enough
+            low = min(log_edge, math.log(power / self.p) / self.p) - 800 / power
+            return self._integral(self._inside, max(low, _LOWEST), log_edge, ends=(False, True))
+        u, _, weight = tanh_sinh(_RADII)  # u = (r/r₁)^(α+1) takes the pole of r^α away
+        y = np.maximum(log_edge + np.log(u) / power, _LOWEST)
+        return _log_dot(self._inside(y) - np.log(power * u), weight)
+
+    def _inside(self, y: _Array) -> _Array:
+        """Return ln of the integrand in y = ln r where θ* = π."""
+        r = np.exp(y)
+        rho = self.s - r
+        x = np.log(rho) - y
+        with np.errstate(over="ignore"):
+            rise = np.where(x < 1, r**self.p * np.expm1(self.p * x), rho**self.p - r**self.p)
+        floor = np.maximum(self.kappa * x + rise - self.epsilon, 0.0)
+        return self.log_radius(y) + self.mean_gain(r, np.full_like(r, math.pi), rho, floor)
+
+    def outer(self, start: float, end: float) -> float:
+        """Return ln of the part of δ from start < r < end, where 0 < θ* < π."""
+        k = (self.alpha + 1) / self.p
+        low = max(math.log(start), _LOWEST)
+        high = math.log(end) if end < math.inf else self._far(math.log(k) / self.p, k)
+        return self._integral(self._beyond, low, high, ends=(True, end < math.inf))
+
+    def _beyond(self, y: _Array) -> _Array:
+        """Return ln of the integrand in y = ln r where θ* < π."""
+        r = np.exp(y)
+        theta, rho = self.angle(r)
+        with np.errstate(invalid="ignore"):
+            values = self.log_radius(y) + self.mean_gain(r, theta, rho, np.zeros_like(r))
+        return np.where(np.isnan(values), -math.inf, values)
+
+    def _integral(
+        self,
+        log_f: Callable[[_Array], _Array],
+        low: float,
+        high: float,
+        *,
+        ends: tuple[bool, bool],
+    ) -> float:
+        """Return ln ∫ f where f counts; at the `ends` that are singular, it is in half powers."""
+        if high <= low:
+            return -math.inf
+        left, right = _narrowed(log_f, low, high)
+        singular = (ends[0] and left == low, ends[1] and right == high)
+        unit, weight = gauss_legendre(0.0, 1.0, nodes=_RADII)
+        place, slope = _smoothed(unit, singular)
+        return _log_dot(log_f(left + (right - left) * place), weight * slope * (right - left))
+
+    def _far(self, mode: float, k: float) -> float:
+        """Return y beyond which the density of ln r is below e^-800 of its peak."""
+        q = 2.0
+        while k * (math.expm1(q) - q) < 800:
+            q *= 1.5
+        return mode + q / self.p
+
+
+def _narrowed(log_f: Callable[[_Array], _Array], low: float, high: float) -> tuple[float, float]:
+    """Return where f is above e^−_CUT of its largest value, as far as a grid can tell."""
+    for _ in range(_LOOKS):
+        edges = np.linspace(low, high, _SCAN + 1)
+        values = log_f((edges[1:] + edges[:-1]) / 2)
+        kept = np.flatnonzero(values > values.max() - _CUT)
+        if kept.size == 0 or values.max() == -math.inf:
+            break
+        low, high = float(edges[max(kept[0] - 1, 0)]), float(edges[min(kept[-1] + 2, _SCAN)])
+        if kept.size > _SCAN // 2:
+            break
+    return low, high
+
+
+def _smoothed(unit: _Array, ends: tuple[bool, bool]) -> tuple[_Array, _Array]:
+    """Return a map of [0, 1] onto itself that is quadratic at the given ends, and its slope."""
+    v = unit
+    if ends == (True, True):
+        return v * v * (3 - 2 * v), 6 * v * (1 - v)
+    if ends == (True, False):
+        return v * v, 2 * v
+    if ends == (False, True):
+        return 1 - (1 - v) ** 2, 2 * (1 - v)
+    return v, np.ones_like(v)
+
+
+def _exp_gap(q: _Array) -> _Array:
+    """e^q − 1 − q, by its series for small q."""
+    series = np.zeros_like(q)
+    for n in range(11, 1, -1):
+        series = (1 + series) * q / n
+    with np.errstate(over="ignore"):
+        return np.where(np.abs(q) < 0.1, series * q, np.expm1(q) - q)
+
+
+def _log_dot(logs: _Array, weight: _Array) -> float:
+    top = float(logs.max())
+    if top == -math.inf:
+        return -math.inf
+    return top + math.log(float(np.exp(logs - top) @ weight))
+
+
+def _bisect(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that falls goes through 0."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in {low, high}:
+            break
+        if f(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _lowest(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return about where a function that falls, then rises, is least."""
+    for _ in range(120):
+        third = (high - low) / 3
+        if f(low + third) <= f(high - third):
+            high -= third
+        else:
+            low += third
+    return (low + high) / 2
