@@ -1,4 +1,4 @@
-"""Proved lower bounds on the loss of any additive noise for one number."""
+"""Proved lower bounds on the loss of any additive noise for one number, or for a vector."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certify.strict_json import exact_fields, number, parse_object, typed
+from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.loss import Loss
@@ -67,6 +68,10 @@ class Witness:
         spent = sum(multiplier for _, multiplier in self.multipliers)
         return least - delta * Fraction(spent, 1 << self.bits)
 
+    def record(self) -> dict[str, object]:
+        """Return the witness as what JSON holds, exactly."""
+        return {name: getattr(self, name) for name in _WITNESS_FIELDS}
+
     def _check(self) -> None:
         shifts = [j for j, _ in self.multipliers]
         longest = 2 * self.reach + 1
@@ -94,6 +99,8 @@ class LowerBound:
     `loss` is E|X| (mae) or E X² (mse); for sensitivity Δ the bound is `value`·Δ or `value`·Δ².
     `scope` "real": any noise that hides every shift in [−1, 1]. "integer": any noise on the whole
     numbers for a query of whole numbers; the sensitivity is then the witness's `cells` steps.
+    With a `RadialWitness` it is about E‖X‖₂² of noise for `dimension` numbers, and shifts up to
+    length 1 in l2.
     Nothing is promised of mechanisms that are not additive noise.
     """
 
@@ -101,7 +108,7 @@ class LowerBound:
     value: float
     epsilon: Fraction
     delta: Fraction
-    witness: Witness
+    witness: Witness | RadialWitness
     scope: Scope = "real"
 
     @classmethod
@@ -111,7 +118,7 @@ class LowerBound:
         loss: Loss,
         epsilon: Fraction,
         delta: Fraction,
-        witness: Witness,
+        witness: Witness | RadialWitness,
         scope: Scope = "real",
     ) -> LowerBound:
         """Return the bound that `witness` proves, rounded down to a float."""
@@ -147,6 +154,11 @@ class LowerBound:
                 f"The witness proves a loss of at least {float(proved):.9g}, not {self.value:.9g}."
             )
 
+    @property
+    def dimension(self) -> int:
+        """How many numbers the noise is for."""
+        return self.witness.dimension if isinstance(self.witness, RadialWitness) else 1
+
     def at_sensitivity(self, sensitivity: Fraction) -> float:
         """Return the bound for that sensitivity, rounded down."""
         exact = Fraction(self.value) * sensitivity ** power_of(self.loss)
@@ -164,13 +176,7 @@ class LowerBound:
                 "epsilon": decimal_text(self.epsilon),
                 "delta": decimal_text(self.delta),
                 "scope": self.scope,
-                "witness": {
-                    "cells": self.witness.cells,
-                    "reach": self.witness.reach,
-                    "bits": self.witness.bits,
-                    "multipliers": self.witness.multipliers,
-                    "prices": self.witness.prices,
-                },
+                "witness": self.witness.record(),
             }
         )
 
@@ -205,7 +211,12 @@ def power_of(loss: Loss) -> int:
 
 
 def _proved(
-    witness: Witness, *, loss: Loss, epsilon: Fraction, delta: Fraction, scope: Scope
+    witness: Witness | RadialWitness,
+    *,
+    loss: Loss,
+    epsilon: Fraction,
+    delta: Fraction,
+    scope: Scope,
 ) -> Fraction:
     """Return what the witness proves.
 
@@ -214,13 +225,19 @@ def _proved(
     """
     if epsilon < 0 or not 0 <= delta < 1:
         raise CertificateRejected("A lower bound needs epsilon >= 0 and 0 <= delta < 1.")
+    if isinstance(witness, RadialWitness):
+        if loss is not Loss.MSE or scope != "real":
+            raise CertificateRejected("A bound for vectors is about mse and real noise alone.")
+        return witness.bound(epsilon=epsilon, delta=delta)
     bound = witness.bound(epsilon=epsilon, delta=delta, power=power_of(loss))
     if scope == "real" and loss is Loss.MSE:
         bound -= Fraction(1, 4 * witness.cells**2)
     return bound
 
 
-def _witness_of(record: object) -> Witness:
+def _witness_of(record: object) -> Witness | RadialWitness:
+    if isinstance(record, dict) and "dimension" in record:
+        return RadialWitness.from_record(record)
     fields: dict[str, Any] = exact_fields(record, _WITNESS_FIELDS, where="witness")
     pairs = [_whole_numbers(pair) for pair in typed(fields["multipliers"], list, where="λ")]
     if any(len(pair) != 2 for pair in pairs):

@@ -10,13 +10,14 @@ from typing import Any
 from leastnoise import _validate
 from leastnoise.calibration.request import Request
 from leastnoise.certify.prove import prove_delta
-from leastnoise.design import find
+from leastnoise.design import find, radial_bound_find
+from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Integer, Sensitivity
+from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity
 from leastnoise.noise.base import Noise, ParameterKind
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
@@ -82,19 +83,19 @@ def compare(
     """Return every noise family, calibrated and proved, best first by `loss`.
 
     `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁). Families that can't serve come with the reason.
-    For one number, `best_possible` is a proved lower bound on the loss of any noise, if one is
-    known from designing `optimal` noise or kept from before; with `bound` it is computed, which may
-    take a minute (`progress` is told the stages). `parameters` sets parameters by the name of the
+    For one number, and for the mse of a vector with an l2 sensitivity, `best_possible` is a proved
+    lower bound on the loss of any noise, if one is known from designing `optimal` noise or kept
+    from before; with `bound` it is computed, which may take a minute (`progress` is told the
+    stages). `parameters` sets parameters by the name of the
     family.
     Raises InvalidArgument for a malformed argument.
     """
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
     offered = _offered(sensitivity)
     dimension = _dimension(offered, dimension)
-    task = _task(budget, ranking, offered) if dimension == 1 else None
+    task = _task(budget, ranking, offered, dimension)
     if bound and task:
-        with suppress(NotApplicable):  # then no bound is known, and none is shown
-            find.design(task, gap=find.fine_gap(task), progress=progress)
+        _prove_bound(task, progress)
     problem = Problem(budget=budget, offered=offered, dimension=dimension, loss=ranking)
     ways = problem.ways()
     fixed = {
@@ -120,8 +121,13 @@ def compare(
     )
 
 
-def _task(budget: Budget, loss: Loss, offered: tuple[Sensitivity, ...]) -> Task | None:
-    """Return the design problem of this query of one number, None if it is too large."""
+def _task(
+    budget: Budget, loss: Loss, offered: tuple[Sensitivity, ...], dimension: int
+) -> Task | VectorTask | None:
+    """Return the problem that a bound is about, None if none is known for this query."""
+    if dimension > 1:
+        balls = loss is Loss.MSE and all(isinstance(one, L2) for one in offered)
+        return VectorTask(budget=budget, dimension=dimension) if balls else None
     if any(isinstance(one, Integer) for one in offered):
         return find.integer_task(Request(budget=budget, loss=loss, shift=_radius(offered)))
     return Task(budget=budget, loss=loss)
@@ -132,12 +138,27 @@ def _radius(offered: tuple[Sensitivity, ...]) -> Fraction:
     return min(radius for radius in radii if radius is not None)
 
 
-def _best_possible(task: Task, offered: tuple[Sensitivity, ...]) -> BestPossible | None:
+def _prove_bound(task: Task | VectorTask, progress: Progress | None) -> None:
+    """Keep a bound in the cache; where none can be had, none is shown."""
+    with suppress(NotApplicable):
+        if isinstance(task, VectorTask):
+            radial_bound_find.prove(task, progress=progress)
+        else:
+            find.design(task, gap=find.fine_gap(task), progress=progress)
+
+
+def _best_possible(
+    task: Task | VectorTask, offered: tuple[Sensitivity, ...]
+) -> BestPossible | None:
     """Return the bound that was found, now or before, proved again."""
-    design = find.cached(task)
-    if design is None or design.bound is None:
+    if isinstance(task, VectorTask):
+        bound = radial_bound_find.cached(task)
+    else:
+        design = find.cached(task)
+        bound = design.bound if design else None
+    if bound is None:
         return None
-    return BestPossible(value=design.bound.at_sensitivity(_radius(offered)), bound=design.bound)
+    return BestPossible(value=bound.at_sensitivity(_radius(offered)), bound=bound)
 
 
 def least_noise(

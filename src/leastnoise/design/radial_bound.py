@@ -1,0 +1,240 @@
+"""A witness that no additive noise for a vector has a smaller mean squared error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.balls.exponential import exponential_between
+from leastnoise.certify.strict_json import exact_fields, typed
+from leastnoise.design.radial_bound_tail import Floats, Tail, tail
+from leastnoise.errors import CertificateRejected
+
+LEVEL_BITS = 52
+_FIELDS = ("dimension", "cells", "bits", "ceiling", "nodes", "levels", "prices")
+_FACTOR_BITS = 128
+_MOST_EPSILON = 500  # with bits >= −200 and prices <= 2^39, nothing overflows
+_CHUNK = 1 << 17  # of pairs (cell, boundary) at a time: a few MB a table
+# Relative, and outward: a sum of n <= 2^11 terms of one sign is off by n·2^−53, and the values that
+# go into it by a few roundings more.
+_SLACK = 2.0**-38
+
+Wholes = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RadialWitness:
+    """Dual prices ψ(|x|, |x − v|) in [0, λ] for the shifts |v| = 1 in R^`dimension`.
+
+    notation: a = |x|, b = |x − v|, ω = (b² − a² − 1)/2a, which is −cos of the angle between x and
+    v; at x = 0, every ω > ω_l. ψ = Σ_l J_l(a)·1{ω > ω_l}, with ω_l = `levels`·2^−52 ascending in
+    (0, 1). Lengths are in cells of 1/`cells`, a power of two: J_l is constant on a cell. `prices`
+    holds J at the `nodes` (cells 0 = n_0 < n_1 < …); between two of them it is interpolated,
+    rounded down; from the last on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
+    """
+
+    dimension: int
+    cells: int
+    bits: int
+    ceiling: int
+    nodes: tuple[int, ...]
+    levels: tuple[int, ...]
+    prices: tuple[tuple[int, ...], ...]
+
+    def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """Return a bound on E‖X‖² of every noise that hides the shifts of length 1.
+
+        notation: c = e^ε, U a uniform direction, G(r) = E ψ(r, |rU − v|) − c·E ψ(|rU + v|, r).
+        Private noise X, and so its mean over rotations, has E ψ(X) − c·E ψ(X + v) <= λδ, since the
+        left side is an integral of ψ <= λ against p − cq with densities p of X and q of X + v; for
+        spherical X it is E G(|X|). If r² + G(r) >= z for every r >= 0, then E‖X‖² >= z − λδ
+        (theory/noise.md §5).
+        """
+        self._check()
+        least = float(self.values(epsilon).min())
+        beyond = (self.nodes[-1] + self.cells) / self.cells  # from here on G = 0
+        spent = Fraction(self.ceiling) / Fraction(2) ** self.bits
+        return min(Fraction(least), Fraction(beyond) ** 2) - delta * spent
+
+    def values(self, epsilon: Fraction) -> Floats:
+        """Return, for each cell up to ρ + 1, a float certainly below r² + G(r) for its r."""
+        self._check()
+        if epsilon > _MOST_EPSILON:
+            raise CertificateRejected(f"This bound is proved for epsilon <= {_MOST_EPSILON}.")
+        _, scaled = exponential_between(epsilon, bits=_FACTOR_BITS)
+        factor = math.nextafter(scaled / (1 << _FACTOR_BITS), math.inf)
+        prices, distribution = self._by_cell(), tail(self.dimension)
+        omega = np.array(self.levels) * 2.0**-LEVEL_BITS
+        within = distribution.below(1 - omega)  # P(ω > ω_l) for x = rU: any r
+        own = np.zeros(len(prices) + self.cells - 1)  # of cells 0 … ρ + 1; the last of prices is 0
+        own[: len(prices)] = prices @ within
+        moved = np.zeros_like(own)
+        for chunk in self._chunks(len(own)):
+            moved[chunk] = _Moved(self.cells, prices, omega, chunk).above(distribution)
+        unit = 2.0**-self.bits
+        squares = (np.arange(len(own)) / self.cells) ** 2  # exact: multiples of cells^−2
+        gained, lost = unit * own, unit * factor * moved
+        return squares + gained - lost - _SLACK * (squares + gained + lost)
+
+    def _chunks(self, cells: int) -> Iterator[Wholes]:
+        # where r <= 1, no x = rU + v has ω > 0: |x − v| = r and ω > 0 mean |x|² < r² − 1
+        size = max(1, _CHUNK // self.cells)
+        for start in range(self.cells, cells, size):
+            yield np.arange(start, min(start + size, cells))
+
+    def _by_cell(self) -> Wholes:
+        """Return J as an array (cell, level); the last row is of the cells from ρ on, 0."""
+        nodes, prices = np.array(self.nodes), np.array(self.prices, dtype=np.int64)
+        cell = np.arange(nodes[-1])
+        left = np.searchsorted(nodes, cell, side="right") - 1
+        width = (nodes[left + 1] - nodes[left])[:, None]
+        step = (cell - nodes[left])[:, None]
+        between = (prices[left] * (width - step) + prices[left + 1] * step) // width
+        return np.vstack([between, np.zeros_like(prices[:1])])
+
+    def _check(self) -> None:
+        cells, nodes, levels = self.cells, self.nodes, self.levels
+        if not (
+            2 <= self.dimension <= 10**4
+            and 1 <= cells <= 1 << 11
+            and cells & (cells - 1) == 0
+            and abs(self.bits) <= 200
+            and 0 <= self.ceiling <= 1 << 39  # so that sums of prices are exact in a double
+            and 2 <= len(nodes) == len(self.prices)
+            and nodes[0] == 0
+            and nodes[-1] <= 1 << 16
+            and all(low < high for low, high in pairwise(nodes))
+            and 1 <= len(levels) <= 1 << 8
+            and levels[0] >= 1
+            and levels[-1] < 1 << LEVEL_BITS
+            and all(low < high for low, high in pairwise(levels))
+        ):
+            raise CertificateRejected("The witness of a lower bound is malformed.")
+        for row in self.prices:
+            if len(row) != len(levels) or min(row) < 0 or sum(row) > self.ceiling:
+                raise CertificateRejected("A price lies outside [0, λ].")
+        if any(self.prices[-1]):
+            raise CertificateRejected("The prices of a lower bound must end in 0.")
+
+    def record(self) -> dict[str, object]:
+        """Return the witness as what JSON holds, exactly."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    @classmethod
+    def from_record(cls, record: object) -> RadialWitness:
+        """Read what `record` gave; raises CertificateRejected for anything else."""
+        fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
+        whole = {name: typed(fields[name], int, where=name) for name in _FIELDS[:4]}
+        return cls(
+            **whole,
+            nodes=_whole_numbers(fields["nodes"]),
+            levels=_whole_numbers(fields["levels"]),
+            prices=tuple(_whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
+        )
+
+
+@final
+class _Moved:
+    """Σ_l E[J_l(|x|)·1{ω > ω_l}] for x = rU + v, from above, over every r of some cells.
+
+    notation: h = 1/cells, r in [s, s + h], e_i = ih, D_{i,l} the fall of J_l at e_i, W = cos(U, v).
+    Then |x| is an increasing function of W: |x| < e means W < (e² − r² − 1)/2r. And b = |x − v| =
+    r, so ω > ω_l means |x| < A_l(r) = √(ω_l² + r² − 1) − ω_l, which rises with r. Hence
+
+        E[J_l(|x|)·1{ω > ω_l}] = Σ_i D_{i,l} P(|x| < min(e_i, A_l(r))),
+
+    where P(|x| < e_i) falls with r >= 1, and P(|x| < A_l(r)) rises: there cos(U, v) = −cos(θ − φ)
+    with ω_l = cos θ, sin φ = (sin θ)/r. Boundaries e_i <= A_l(s) are "inside" for every r of the
+    cell, those e_i >= A_l(s + h) "outside"; the D of the latter add up to one J. For the few
+    between, P(|x| < A_l(s)) at r = s + h is below, and P(|x| < A_l(s + h)) at r = s + h above.
+    """
+
+    def __init__(self, cells: int, prices: Wholes, omega: Floats, chunk: Wholes) -> None:
+        self._cells, self._omega = cells, omega
+        self._last = len(prices) - 1  # ρ, in cells
+        self._here = chunk
+        self._falls = np.zeros((self._last + 2, len(omega)), dtype=np.int64)  # last: a stand-in
+        self._falls[1:-1] = prices[:-1] - prices[1:]
+        self._prices = prices
+        low = self._reach(chunk) * (1 - _SLACK)
+        high = self._reach(chunk + 1) * (1 + _SLACK)
+        self._reached = low
+        most = self._last + 1
+        self._uncertain = np.minimum(np.floor(low * cells).astype(np.int64) + 1, most)
+        outside = np.minimum(np.ceil(high * cells).astype(np.int64), most)
+        self._outside = np.maximum(outside, self._uncertain)
+
+    def above(self, distribution: Tail) -> Floats:
+        """Return upper bounds, one a cell, in units of the prices; relative error below _SLACK."""
+        return self._inside(distribution) + self._rest(distribution)
+
+    def _inside(self, distribution: Tail) -> Floats:
+        """Return the sum over the boundaries that are inside: r − 1 < e_i < r holds them all."""
+        here = self._here[:, None]
+        boundary = here - self._cells + np.arange(1, self._cells + 1)
+        kept = np.minimum(boundary, self._last + 1)
+        falls = np.zeros(kept.shape, dtype=np.int64)
+        for level in range(len(self._omega)):
+            inside = boundary < self._uncertain[:, level, None]
+            falls += np.where(inside, self._falls[kept, level], 0)
+        most = distribution.above(self._chance(boundary, here) * (1 + _SLACK))
+        least = distribution.below(self._chance(boundary, here + 1) * (1 - _SLACK))
+        rises = np.maximum(-falls, 0) * least
+        return (np.maximum(falls, 0) * most).sum(axis=1) * (1 + _SLACK) - rises.sum(axis=1) * (
+            1 - _SLACK
+        )
+
+    def _chance(self, boundary: Wholes, r: Wholes) -> Floats:
+        """Return t = 1 + cos(U, v) where |rU + v| = e < r: (e² − (r − 1)²)/2r, rounded once."""
+        return (boundary**2 - (r - self._cells) ** 2) / (2 * r * self._cells)
+
+    def _rest(self, distribution: Tail) -> Floats:
+        """Return the sum over the other boundaries."""
+        first, outside = self._uncertain, self._outside
+        level = np.arange(len(self._omega))
+        most = distribution.above(self._chance_reached(self._here + 1) * (1 + _SLACK))
+        least = distribution.below(self._chance_missed() * (1 - _SLACK))
+        down = np.maximum(self._falls, 0).cumsum(axis=0)
+        up = np.maximum(-self._falls, 0).cumsum(axis=0)
+        falls = down[outside - 1, level] - down[first - 1, level]
+        rises = up[outside - 1, level] - up[first - 1, level]
+        added = ((self._prices[outside - 1, level] + falls) * most).sum(axis=1)
+        return added * (1 + _SLACK) - (rises * least).sum(axis=1) * (1 - _SLACK)
+
+    def _reach(self, cell: Wholes) -> Floats:
+        """Return A_l(r) = (r² − 1)/(√(ω² + r² − 1) + ω): no cancellation."""
+        square = (cell**2 - self._cells**2)[:, None] / self._cells**2
+        return square / (np.sqrt(self._omega**2 + square) + self._omega)
+
+    def _chance_reached(self, cell: Wholes) -> Floats:
+        """Return t = 1 + cos(U, v) where |rU + v| = A_l(r): (A² − (r − 1)²)/2r.
+
+        With D = √(ω² + r² − 1): A − (r − 1) = (r − 1)(1 − ω)(1 + (1 + ω)/(r + D))/(D + ω), all of
+        it positive, so that the relative error is a few roundings.
+        """
+        r = cell[:, None] / self._cells
+        less = (cell - self._cells)[:, None] / self._cells
+        square = (cell**2 - self._cells**2)[:, None] / self._cells**2
+        omega = self._omega
+        root = np.sqrt(omega**2 + square)
+        excess = less * (1 - omega) * (1 + (1 + omega) / (r + root)) / (root + omega)
+        return np.minimum(excess * (self._reach(cell) + less) / (2 * r), 1.0)
+
+    def _chance_missed(self) -> Floats:
+        """Return t where |rU + v| is `reached`, at the end of the cell; 0 if it is out of reach."""
+        r = (self._here + 1)[:, None] / self._cells
+        excess = self._reached - (r - 1)
+        return np.maximum(excess, 0.0) * (self._reached + (r - 1)) / (2 * r)
+
+
+def _whole_numbers(values: object) -> tuple[int, ...]:
+    found = typed(values, list, where="witness")
+    return tuple(typed(value, int, where="witness") for value in found)

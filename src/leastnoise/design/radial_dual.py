@@ -1,0 +1,272 @@
+"""The linear program that proposes the prices of a `RadialWitness` (theory/noise.md §5), in floats.
+
+notation: ψ(a, ω) = Σ_l J_l(a)·1{ω > ω_l}, J_l linear between radii x_n, J_{n,l} >= 0. Maximise
+z − λδ subject to r² + G(r) >= z + m(r) at sampled radii r, and Σ_l J_{n,l} <= λ. In ω = −cos of the
+angle between x and v both terms of G vary slowly with r, whatever the dimension: the first does not
+depend on r but through J.
+
+The proof looks at every r, and rounds: where it falls short of what the program believed, the
+shortfall becomes the margin m(r) of the next program, and new radii are sampled.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.calibration.request import Request
+from leastnoise.calibration.search import unit_law
+from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+
+Floats = NDArray[np.float64]
+
+_SPANS = 60  # of the radii x_n; with more of them J chatters between the samples
+_LEVELS = 36
+_SAMPLES = 12  # radii r in each span
+_MOST_CHANCE = 0.48  # P(ω > ω_0): ω_0 is just above 0
+_ROUNDS = 9
+_PERSISTENCE = 0.9  # of a margin from round to round, the shortfall of which may come back
+_SHARE = 0.4  # of the newest prices in the running mean, which chatters less
+_MOST_CUTS = 200
+_ENOUGH = 1e-3  # relative distance of what is proved from what the program believes
+_QUADRATURE = 1500
+_WORK = 1 << 23  # pairs (cell, boundary) in a proof: about a second
+_FINEST, _MOST_CELLS = 1 << 11, 1 << 16
+_PRICE_BITS = 38
+_LEAST_DELTA = 1e-9  # a smaller δ drowns in the solver's tolerances; the proof takes the true one
+_ATTEMPTS = 3
+
+
+def propose(
+    budget: Budget,
+    dimension: int,
+    *,
+    seconds: float,
+    progress: Callable[[str], None] | None = None,
+) -> RadialWitness:
+    """Return the best witness found in about `seconds`, for a worst shift of 1.
+
+    Raises NotApplicable if the noise is too wide for the grid, or no program could be solved.
+    """
+    deadline = time.perf_counter() + seconds
+    delta = max(float(budget.delta), _LEAST_DELTA)
+    for attempt in range(_ATTEMPTS):  # a larger δ is an easier program, and a weaker bound
+        search = _Search.of(budget, dimension, delta=min(delta * 30**attempt, 0.1))
+        best: tuple[float, RadialWitness] | None = None
+        for value, witness in search.witnesses():
+            if best is None or value > best[0]:
+                best = value, witness
+            if progress:
+                progress(f"Bounding noise in {dimension} dimensions: mse >= {max(best[0], 0):.4g}")
+            if time.perf_counter() > deadline:
+                break
+        if best is not None and best[0] > 0:
+            return best[1]
+    raise NotApplicable(family="lower bound", why="no linear program was solved")
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Search:
+    """`nodes` in cells; `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l."""
+
+    dimension: int
+    epsilon: Fraction
+    delta: float
+    true_delta: float
+    cells: int
+    nodes: NDArray[np.int64]
+    levels: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, budget: Budget, dimension: int, *, delta: float) -> _Search:
+        reach = _reach(budget, dimension, delta)
+        finest = min(_FINEST, math.sqrt(_WORK / (reach + 1)), _MOST_CELLS / (reach + 1))
+        if finest < 1:
+            raise NotApplicable(family="lower bound", why="the noise is too wide for its grid")
+        cells = 1 << int(math.log2(finest))
+        last = math.ceil(reach * cells)
+        spans = np.linspace(0, last, _SPANS + 1)
+        nodes = np.unique(np.concatenate([spans, spans[1] * np.array([0.2, 0.5])]).astype(int))
+        angles = _angle(dimension, np.geomspace(_MOST_CHANCE, min(delta, 1e-3), _LEVELS))
+        levels = np.round(np.cos(angles) * 2.0**LEVEL_BITS).astype(np.int64)
+        return cls(
+            dimension=dimension,
+            epsilon=budget.epsilon,
+            delta=delta,
+            true_delta=float(budget.delta),
+            cells=cells,
+            nodes=nodes,
+            levels=np.unique(np.clip(levels, 1, (1 << LEVEL_BITS) - 1)),
+        )
+
+    @property
+    def radii(self) -> Floats:
+        return self.nodes / self.cells
+
+    @property
+    def angles(self) -> Floats:
+        below_one = ((1 << LEVEL_BITS) - self.levels) / 2.0**LEVEL_BITS
+        return 2 * np.arcsin(np.sqrt(below_one / 2))
+
+    def witnesses(self) -> Iterator[tuple[float, RadialWitness]]:
+        """Yield witnesses with what they prove, mostly better and better ones."""
+        from scipy.sparse import vstack  # noqa: PLC0415  (slow to import)
+
+        samples = self._first_samples()
+        matrix, margin = self._coefficients(samples), np.zeros(len(samples))
+        mean: Floats | None = None
+        for _ in range(_ROUNDS):
+            solved = self._solve(matrix, samples, margin)
+            if solved is None:
+                return
+            level, prices = solved
+            witness, values = self._proved(prices)
+            spent = self.true_delta * float(prices.sum(axis=1).max())
+            yield float(values.min()) - spent, witness
+            if values.min() > level * (1 - _ENOUGH):
+                return
+            mean = prices if mean is None else (1 - _SHARE) * mean + _SHARE * prices
+            steady, steady_values = self._proved(mean)
+            spent = self.true_delta * float(mean.sum(axis=1).max())
+            yield float(steady_values.min()) - spent, steady
+            cuts = self._cuts(values, level, samples)
+            kept = np.concatenate([samples, cuts])
+            order = np.argsort(kept)
+            margin = np.concatenate([margin, np.interp(cuts, samples, margin)])[order]
+            rows = [matrix, self._coefficients(cuts)] if len(cuts) else [matrix]
+            matrix, samples = vstack(rows).tocsr()[order], kept[order]
+            believed = samples**2 + matrix @ prices.ravel()
+            missed = believed - values[(samples * self.cells).astype(int)]
+            margin = np.maximum(np.maximum(missed, 0.0), _PERSISTENCE * margin)
+
+    def _first_samples(self) -> Floats:
+        x, cells = self.radii, self.cells
+        inner = x[:-1] + np.arange(_SAMPLES)[:, None] / _SAMPLES * np.diff(x)
+        beyond = np.arange(self.nodes[-1], self.nodes[-1] + cells, max(1, cells // 20)) / cells
+        steep = 1 + np.array([1, 2, 4]) / cells  # the second term sets in at r = 1
+        found = np.unique(np.concatenate([inner.ravel(), beyond + 1e-9, steep]))
+        return found[found > 0]
+
+    def _cuts(self, values: Floats, level: float, samples: Floats) -> Floats:
+        """Return radii in the cells where the proof falls short most, locally."""
+        before, after = np.append(math.inf, values[:-1]), np.append(values[1:], math.inf)
+        short = (values < level * (1 - 1e-5)) & (values <= before) & (values <= after)
+        cells = np.nonzero(short)[0]
+        cells = cells[np.argsort(values[cells])[:_MOST_CUTS]]
+        return np.setdiff1d((cells + 0.02) / self.cells, samples)
+
+    def _proved(self, prices: Floats) -> tuple[RadialWitness, Floats]:
+        bits = _PRICE_BITS - math.ceil(math.log2(max(prices.sum(axis=1).max(), 1e-200)))
+        whole = np.floor(np.ldexp(prices, bits)).astype(np.int64)
+        whole[-1] = 0
+        witness = RadialWitness(
+            dimension=self.dimension,
+            cells=self.cells,
+            bits=bits,
+            ceiling=int(whole.sum(axis=1).max()),
+            nodes=tuple(self.nodes.tolist()),
+            levels=tuple(self.levels.tolist()),
+            prices=tuple(tuple(row) for row in whole.tolist()),
+        )
+        return witness, witness.values(self.epsilon)
+
+    def _solve(self, matrix: Any, samples: Floats, margin: Floats) -> tuple[float, Floats] | None:
+        """Return z and the prices, or None. Unknowns: δ·J, row by row, then z and δλ."""
+        from scipy.optimize import linprog  # noqa: PLC0415
+        from scipy.sparse import csr_matrix, eye, hstack, kron, vstack  # noqa: PLC0415
+
+        nodes, levels, rows = len(self.nodes), len(self.levels), len(samples)
+        one, none = np.ones((rows, 1)), csr_matrix((rows, 1))
+        sums = kron(eye(nodes), np.ones((1, levels)))
+        above = hstack([-matrix / self.delta, one, none])
+        capped = hstack([sums, csr_matrix((nodes, 1)), -np.ones((nodes, 1))])
+        inner = (nodes - 1) * levels
+        found = linprog(
+            np.append(np.zeros(nodes * levels), [-1.0, 1.0]),
+            A_ub=vstack([above, capped]).tocsr(),
+            b_ub=np.append(samples**2 - margin, np.zeros(nodes)),
+            bounds=[(0, None)] * inner + [(0, 0)] * levels + [(None, None), (0, None)],
+            method="highs-ipm",
+        )
+        if found.status != 0:
+            return None
+        prices = np.maximum(found.x[:-2], 0.0).reshape(nodes, levels) / self.delta
+        return float(found.x[-2]), prices
+
+    def _coefficients(self, samples: Floats) -> Any:
+        """Return the matrix that takes the J_{n,l} to G(r) at the samples."""
+        from scipy.sparse import csr_matrix, vstack  # noqa: PLC0415
+
+        chances = _chance(self.dimension, self.angles)
+        quantiles = np.append(0.0, np.geomspace(chances.min() / 100, 0.5, _QUADRATURE))
+        edges = _angle(self.dimension, quantiles)  # of the angle between U and −v
+        middle, weights = (edges[1:] + edges[:-1]) / 2, np.diff(quantiles)
+        rows = []
+        for r in samples.tolist():
+            row = self._moved(r, middle, weights)
+            if r < self.radii[-1]:
+                n, share = self._between(np.array([r]))
+                row[n] += (1 - share)[:, None] * chances
+                row[n + 1] += share[:, None] * chances
+            rows.append(csr_matrix(row.reshape(1, -1)))
+        return vstack(rows)
+
+    def _moved(self, r: float, angles: Floats, weights: Floats) -> Floats:
+        """Return the coefficients in −c·E ψ(|rU + v|, r), an array (node, level)."""
+        shape = len(self.nodes), len(self.levels) + 1
+        if r <= 1:  # no point has ω > 0 there
+            return np.zeros((shape[0], shape[1] - 1))
+        a = np.sqrt((r - 1) ** 2 + 4 * r * np.sin(angles / 2) ** 2)
+        opposite = np.arctan2(r * np.sin(angles), r * np.cos(angles) - 1)  # ω = cos of it
+        near = (a < self.radii[-1]) & (opposite <= math.pi / 2)
+        n, share = self._between(a[near])
+        passed = np.searchsorted(-self.angles, -opposite[near])  # how many ω_l are below ω
+        cost = math.exp(self.epsilon) * weights[near]
+        found = np.zeros(shape)
+        np.add.at(found, (n, passed), -cost * (1 - share))
+        np.add.at(found, (n + 1, passed), -cost * share)
+        return found[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+
+    def _between(self, radius: Floats) -> tuple[NDArray[np.intp], Floats]:
+        x = self.radii
+        n = np.clip(np.searchsorted(x, radius, side="right") - 1, 0, len(x) - 2)
+        return n, (radius - x[n]) / (x[n + 1] - x[n])
+
+
+def _reach(budget: Budget, dimension: int, delta: float) -> float:
+    """Return the radius that the better of two known laws hardly ever exceeds."""
+    from scipy.special import gammainccinv  # noqa: PLC0415
+
+    rough = Request(budget=Budget(epsilon=budget.epsilon, delta=delta), dimension=dimension)
+    rare = min(delta / 10, 1e-5)
+    laws: list[Noise] = [unit_law(SphericalLaplace, rough), unit_law(Gaussian, rough)]
+    best = min(laws, key=lambda law: law.mse)
+    if isinstance(best, SphericalLaplace):
+        return float(best.scale) * float(gammainccinv(dimension, rare))
+    return float(best.scale) * math.sqrt(2 * float(gammainccinv(dimension / 2, rare)))
+
+
+def _chance(dimension: int, angle: Floats) -> Floats:
+    """Return P(angle between U and a direction < angle), for angles up to π/2."""
+    from scipy.special import betainc  # noqa: PLC0415
+
+    return betainc((dimension - 1) / 2, 0.5, np.sin(angle) ** 2) / 2
+
+
+def _angle(dimension: int, chance: Floats) -> Floats:
+    from scipy.special import betaincinv  # noqa: PLC0415
+
+    return np.arcsin(np.sqrt(betaincinv((dimension - 1) / 2, 0.5, 2 * chance)))
