@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import final
 
-from flint import arb
+from flint import arb, ctx
 
 from leastnoise.balls.core import ball
 from leastnoise.noise.base import Noise
@@ -31,16 +31,22 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     if heights is None:
         return arb.nan()
     volumes = [(ball(edge) / ball(steps.edges[-1])) ** d for edge in steps.edges]
+    total = arb(0)
+    for here, below, volume in zip(own, [*own[1:], _Height(weight=0)], volumes, strict=True):
+        total += (here.value - below.value) * volume
+    negligible = total * arb(2) ** -ctx.prec
     moved, i, k = arb(0), -1, -1
     for here, below in zip(heights, [*heights[1:], _Height(weight=0)], strict=True):
         i, k = (i, k + 1) if here.shifted else (i + 1, k)
         if i < 0 or here.equals(below) or steps.edges[i] + t <= steps.edges[k]:
             continue
-        share = _outside(steps.edges[i], steps.edges[k], t, d)
-        moved += (here.value - below.value) * volumes[i] * share
-    total = arb(0)
-    for here, below, volume in zip(own, [*own[1:], _Height(weight=0)], volumes, strict=True):
-        total += (here.value - below.value) * volume
+        mass = (here.value - below.value) * volumes[i]
+        balls = _Balls(inner=steps.edges[i], outer=steps.edges[k], shift=t, dimension=d)
+        most = mass * balls.most_outside()
+        if most < negligible:
+            moved += most * arb(0.5, 0.5)  # from 0 to that: the next precision looks closer
+        else:
+            moved += mass * balls.outside()
     return moved / total
 
 
@@ -96,20 +102,50 @@ def _merged(own: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
     return heights
 
 
-def _outside(a: Fraction, b: Fraction, t: Fraction, dimension: int) -> arb:
-    """Enclose the share of the ball of radius a outside that of radius b >= a, t away.
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Balls:
+    """Two balls with centres `shift` apart, the inner one, not the larger, not within the other.
 
-    It is known that a + t > b. Unless a + b <= t the spheres meet, in the plane `before` =
-    (a² − b² + t²)/(2t) away from the first centre and, as before <= t/2, in front of the second.
+    Unless they are disjoint their spheres meet, in the plane `before` = (a² − b² + t²)/(2t) away
+    from the first centre and, as before <= t/2, in front of the second.
     """
-    if a + b <= t:
-        return arb(1)
-    before = (a * a - b * b + t * t) / (2 * t)
-    square = a * a - before * before
-    mine, other = _cap(square / (a * a), dimension), _cap(square / (b * b), dimension)
-    if before > 0:
-        mine = 1 - mine
-    return mine - (ball(b) / ball(a)) ** dimension * other
+
+    inner: Fraction
+    outer: Fraction
+    shift: Fraction
+    dimension: int
+
+    @cached_property
+    def before(self) -> Fraction:
+        """Where the plane is, along the shift."""
+        a, b, t = self.inner, self.outer, self.shift
+        return (a * a - b * b + t * t) / (2 * t)
+
+    @property
+    def square(self) -> Fraction:
+        """The squared radius of the sphere in which the two spheres meet."""
+        return self.inner**2 - self.before**2
+
+    def most_outside(self) -> arb:
+        """Enclose a simple upper bound on the share of the inner ball outside the outer one.
+
+        A cap up to half a ball fits into a ball of the radius of its base.
+        """
+        if self.before >= 0:
+            return arb(1)
+        return (ball(self.square).sqrt() / ball(self.inner)) ** self.dimension
+
+    def outside(self) -> arb:
+        """Enclose that share: what the inner ball has before the plane, less what the other has."""
+        a, b = self.inner, self.outer
+        if a + b <= self.shift:
+            return arb(1)
+        mine = _cap(self.square / (a * a), self.dimension)
+        other = _cap(self.square / (b * b), self.dimension)
+        if self.before > 0:
+            mine = 1 - mine
+        return mine - (ball(b) / ball(a)) ** self.dimension * other
 
 
 def _cap(square: Fraction, dimension: int) -> arb:
