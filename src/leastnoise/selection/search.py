@@ -49,7 +49,8 @@ def calibrate(
 
     A family with more parameters than its scale takes those that minimise `loss`, except for the
     `parameters` that you set. The scale is at least the exact minimum and at most 1e-9 (relative)
-    above it. In one dimension "l2" gives `laplace`, the same law. Raises InvalidArgument for a
+    above it. In one dimension "l2" gives `laplace`, the same law;
+    in several, "optimal" gives `optimal-radial`. Raises InvalidArgument for a
     malformed argument,
     NotApplicable if the family can't serve, NotCertified if no proof was found.
 
