@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leastnoise.design import cache, radial_bound_find, radial_dual
+from leastnoise.design.lower_bound import LowerBound
+from leastnoise.design.radial_bound import RadialWitness
+from leastnoise.design.radial_bound_find import VectorTask
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.selection.search import compare
+
+TASK = VectorTask(budget=Budget(epsilon="1", delta="1e-4"), dimension=6)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LEASTNOISE_CACHE", str(tmp_path / "designs"))
+    monkeypatch.setattr(radial_dual, "_WORK", 1 << 15)
+    monkeypatch.setattr(radial_dual, "_ROUNDS", 3)
+    return tmp_path / "designs"
+
+
+def test_a_bound_is_kept_and_proved_again() -> None:
+    assert radial_bound_find.cached(TASK) is None
+    made = radial_bound_find.prove(TASK)
+    assert radial_bound_find.cached(TASK) == made
+    for other in (
+        VectorTask(budget=TASK.budget, dimension=7),
+        VectorTask(budget=Budget(epsilon="1", delta="1e-5"), dimension=6),
+    ):
+        assert radial_bound_find.cached(other) is None
+
+
+def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    radial_bound_find.prove(TASK)
+    (stored,) = (p.read_text() for p in cache.directory().iterdir())
+    damages: dict[str, Any] = {
+        "dimension": stored.replace('\\"dimension\\": 6', '\\"dimension\\": 7'),
+        "epsilon": stored.replace('\\"epsilon\\": \\"1\\"', '\\"epsilon\\": \\"2\\"'),
+        "nothing": "{}",
+    }
+    for name, text in damages.items():
+        assert text != stored, name
+        (path,) = cache.directory().iterdir()
+        path.write_text(text)
+        assert radial_bound_find.cached(TASK) is None, name
+        path.write_text(stored)
+    assert radial_bound_find.cached(TASK) is not None
+
+
+@pytest.mark.parametrize(
+    ("dimension", "epsilon", "delta"),
+    [(2, "0.3", "0.01"), (3, "3", "1e-5"), (5, "1", "0.001"), (12, "1", "1e-6"),
+     (60, "2", "1e-6")],
+)  # fmt: skip
+def test_it_is_below_every_family(dimension: int, epsilon: str, delta: str) -> None:
+    arguments = {"epsilon": epsilon, "delta": delta, "sensitivity": L2(1), "dimension": dimension}
+    found = compare(**arguments, bound=True)
+    assert found.best_possible is not None
+    assert found.best_possible.value > 0
+    for mechanism in found.mechanisms:
+        assert found.best_possible.value <= mechanism.mse
+    assert found.gap is not None
+
+
+def test_it_scales_with_the_sensitivity() -> None:
+    unit = radial_bound_find.prove(TASK)
+    found = compare(
+        epsilon="1", delta="1e-4", sensitivity=(L2(5), L2("2.5")), dimension=6
+    ).best_possible
+    assert found is not None
+    assert found.bound == unit  # found again, without asking for it
+    assert found.value == pytest.approx(6.25 * unit.value)
+    assert Fraction(found.value) <= Fraction(25, 4) * Fraction(unit.value)
+
+
+def test_there_is_none_where_it_would_not_hold() -> None:
+    """An l1 ball holds fewer shifts than the l2 ball; rotations don't keep E‖X‖₁."""
+    radial_bound_find.prove(TASK)
+    for change in ({"loss": "mae"}, {"sensitivity": L1(1)}, {"sensitivity": (L2(1), L1(1))}):
+        arguments: dict[str, Any] = {"sensitivity": L2(1), "bound": True} | change
+        assert compare(epsilon="1", delta="1e-4", dimension=6, **arguments).best_possible is None
+
+
+def test_pure_privacy_has_a_bound_too() -> None:
+    made = radial_bound_find.prove(VectorTask(budget=Budget(epsilon="1", delta=0), dimension=5))
+    assert 3 < made.value < 30  # E‖X‖² = d(d + 1)/ε² of the l2 mechanism
+
+
+def test_what_is_too_wide_is_refused() -> None:
+    task = VectorTask(budget=Budget(epsilon="1e-6", delta="1e-9"), dimension=9)
+    with pytest.raises(NotApplicable):
+        radial_bound_find.prove(task)
+
+
+def test_progress_is_told() -> None:
+    told: list[str] = []
+    made = radial_bound_find.prove(TASK, progress=told.append)
+    assert told
+    assert all("6 dimensions" in line for line in told)
+    assert isinstance(made, LowerBound)
+    assert isinstance(made.witness, RadialWitness)
