@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leastnoise.noise.base import Noise, Parameter
+from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
@@ -22,6 +23,7 @@ LAWS: tuple[Noise, ...] = (
     *(Gaussian(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(Laplace(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(SphericalLaplace(scale="0.7", dimension=d) for d in (2, 3, 7)),
+    Cactus(scale="0.7", cells=2, masses=(7, 3, 5, 2, 1)),
     FlippedHuber(scale="0.7", alpha="1.2", gamma="0.8"),
     FlippedHuber(scale="0.7", alpha="0.2", gamma="1.1"),
     Optimal(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from leastnoise.calibration import (
+    cactus,
     classic,
     flipped_huber,
     gaussian_mixture,
@@ -23,6 +24,7 @@ from leastnoise.calibration import (
 from leastnoise.calibration.request import Request
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
+from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
@@ -62,6 +64,7 @@ def _by_scale_alone(family: type[Noise], least_scale: Callable[[int, Budget], Fr
 
 
 SEARCHES: dict[type[Noise], Search] = {
+    Cactus: cactus.search,
     FlippedHuber: flipped_huber.search,
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     GaussianMixture: gaussian_mixture.search,

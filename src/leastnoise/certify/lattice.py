@@ -19,18 +19,18 @@ from leastnoise.balls.exponential import exponential_between
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice import Lattice
-from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.lattice_steps import LatticeStepNoise
 
 
 def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the supremum of δ(ε) over |v| <= shift for `Optimal`.
+    """Enclose the supremum of δ(ε) over |v| <= shift for even steps.
 
     H is linear between lattice shifts (theory/noise.md §4), so that the supremum is among those and
     the longest shift. The sign of v doesn't matter, by symmetry.
     """
-    if not isinstance(noise, Optimal):
+    if not isinstance(noise, LatticeStepNoise):
         raise TypeError(f"{noise.name} has no lattice of steps")
-    places = shift / noise.scale * noise.cells
+    places = shift / noise.scale * noise.lattice.cells
     whole = math.floor(places)
     law = _Law(noise.lattice, epsilon)
     rest = ball(places - whole)

@@ -13,12 +13,12 @@ from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import Shape, positive_scale, whole_dimension
 from leastnoise.noise.lattice import Lattice
-from leastnoise.noise.steps import StepNoise, Steps
+from leastnoise.noise.lattice_steps import LatticeStepNoise
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Optimal(StepNoise):
+class Optimal(LatticeStepNoise):
     """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½).
 
     A step density of even steps. δ(ε) is exactly linear in the shift between lattice shifts
@@ -58,23 +58,11 @@ class Optimal(StepNoise):
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, cells=self.cells, masses=self.masses)
 
-    @cached_property
-    def lattice(self) -> Lattice:
-        """The law of K."""
-        return Lattice(cells=self.cells, masses=self.masses)
-
     @property
-    def steps(self) -> Steps:
-        """Edges 0, ½, 1½, … over `cells`; the weights are the masses."""
-        return self._steps
+    def lattice(self) -> Lattice:
+        """See `LatticeStepNoise.lattice`."""
+        return self._lattice
 
     @cached_property
-    def _steps(self) -> Steps:
-        count = len(self.masses)
-        ends = (Fraction(2 * k + 1, 2 * self.cells) for k in range(count))
-        return Steps(
-            edges=(Fraction(0), *ends),
-            weights=tuple(map(Fraction, self.masses)),
-            levels=(0,) * count,
-            decay=Fraction(0),
-        )
+    def _lattice(self) -> Lattice:
+        return Lattice(cells=self.cells, masses=self.masses)

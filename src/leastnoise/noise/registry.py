@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leastnoise import _validate
 from leastnoise.noise.base import Noise
+from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
@@ -21,6 +22,7 @@ from leastnoise.noise.tulap import Tulap
 FAMILIES: dict[str, type[Noise]] = {
     family.name: family
     for family in (
+        Cactus,
         DiscreteStaircase,
         FlippedHuber,
         Gaussian,

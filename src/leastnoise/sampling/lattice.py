@@ -9,7 +9,7 @@ from itertools import accumulate
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice import Lattice
-from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.lattice_steps import LatticeStepNoise
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
 from leastnoise.sampling.lazy import LazyReal
@@ -18,13 +18,13 @@ from leastnoise.sampling.scaled import Constant
 
 
 def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of `Optimal`, in units of `grid`: a lattice point, then uniform about it."""
-    if not isinstance(noise, Optimal):
+    """Return one draw of even steps, in units of `grid`: a lattice point, then uniform about it."""
+    if not isinstance(noise, LatticeStepNoise):
         raise TypeError(f"{noise.name} has no lattice of steps")
-    points, width = _Points(noise.lattice, entropy), Fraction(1, 2 * noise.cells)
+    points, width = _Points(noise.lattice, entropy), Fraction(1, 2 * noise.lattice.cells)
 
     def draw_one() -> LazyReal:
-        centre = Fraction(points.draw(), noise.cells)
+        centre = Fraction(points.draw(), noise.lattice.cells)
         return LazyBetween(entropy, centre - width, centre + width)
 
     return LazySampler(draw_one, factor=noise.scale / grid)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
+from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
@@ -37,6 +38,7 @@ from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
 
 SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
+    Cactus: lattice.step_sampler,
     DiscreteStaircase: lattice.sampler,
     FlippedHuber: flipped_huber.sampler,
     Gaussian: gaussian.sampler,

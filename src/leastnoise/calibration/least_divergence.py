@@ -1,0 +1,282 @@
+"""The law on a lattice that is the hardest to tell from its shifts: least largest KL divergence.
+
+notation: m = cells in a sensitivity, p_i = P(X = i/m) = p_{−i}, free for |i| <= N and falling by a
+constant ratio from there, D_k = Σ_i p_i ln(p_i/p_{i−k}), μ = price. Minimise max_{k=1..m} D_k +
+μ·E loss (Alghamdi et al. 2022). All of the shifts count: with the longest alone the residue classes
+mod m don't meet, and the optimum would sit on one of them.
+
+D_k is convex and homogeneous. By symmetry it is Σ_{i>k/2} (p_i − p_{i−k}) ln(p_i/p_{i−k}), and in
+relative steps p_i(1 + d_i) its second derivative is Σ (p_i + p_{i−k})(d_i − d_{i−k})²: a graph's
+Laplacian, banded, which Newton's method solves at once however small p_i is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.errors import Refused
+
+Floats = NDArray[np.float64]
+
+# The gap to the optimum, relative to the largest divergence. What the residue classes mod m weigh
+# matters so little to the longest shift that the exact optimum leaves them as uneven as the other
+# shifts just allow, which costs up to 15 % of the loss at equal δ. So the centre of all laws within
+# the gap is taken, which is unique and even.
+GAP = 1e-2
+_CENTRED = 1e-4  # relative error of the products λ_k s_k, all equal on the central path
+_STATIONARY = 1e-8  # of the gradient, relative to the largest divergence
+_SHRINK = 0.1  # of the gap, a step
+_TO_THE_WALL = 0.95  # of the way to where a positive number would vanish
+_MAX_STEPS = 200
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Program:
+    """One lattice: `cells` m, `reach` N, `fall` = −ln of the tail's ratio, `power` of the loss."""
+
+    cells: int
+    reach: int
+    fall: float
+    power: int
+
+    def solve(self, *, price: float, start: Floats) -> Floats:
+        """Return p_0 … p_N of the least max D_k + price·E loss, within GAP of the least divergence.
+
+        `start` (positive, any sum) should not fall faster than the result: Newton's method at most
+        doubles what is too small. Raises Refused if it doesn't get there.
+        """
+        prices = price * self.costs
+        point, length = self._begin(start), 1.0
+        for _ in range(_MAX_STEPS):
+            if point.solved(prices):
+                return point.masses
+            shrink = max(_SHRINK, 1 - length)  # after a short step the centre comes first
+            target = max(shrink * point.gap, GAP * point.largest) / self.cells
+            point, length = self._moved(point, _step(point, prices, target))
+        raise Refused("No cactus noise was found: the convex program did not converge.")
+
+    @cached_property
+    def counts(self) -> Floats:
+        """How much of the law is at ±i for each unit of p_i; the tail counts as part of p_N."""
+        counts = np.full(self.reach + 1, 2.0)
+        counts[0] = 1.0
+        counts[-1] /= -math.expm1(-self.fall)
+        return counts
+
+    @cached_property
+    def costs(self) -> Floats:
+        """What a unit of p_i adds to the loss of the step density, in sensitivities."""
+        h, r, n = 1 / self.cells, math.exp(-self.fall), self.reach
+        i = np.arange(n + 1, dtype=np.float64)
+        beyond = r / (1 - r)  # E j under the tail's law of j = i − N, of which E j² is
+        square = beyond * (1 + 2 * beyond)
+        if self.power == 1:
+            costs = h * i
+            costs[0], costs[-1] = h / 4, h * (n + beyond)
+        else:
+            costs = h * h * (i * i + 1 / 12)
+            costs[-1] = h * h * (n * n + 2 * n * beyond + square + 1 / 12)
+        return costs * self.counts
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.int64], ...]:
+        """The i > k/2 and |i − k| of D_k up to |i − k| = N, and k − 1, for all k."""
+        shifts = range(1, self.cells + 1)
+        places = [np.arange(k // 2 + 1, self.reach + k + 1) for k in shifts]
+        others = [np.abs(place - k) for place, k in zip(places, shifts, strict=True)]
+        rows = [np.full(len(place), k - 1) for place, k in zip(places, shifts, strict=True)]
+        return np.concatenate(places), np.concatenate(others), np.concatenate(rows)
+
+    @cached_property
+    def _tail(self) -> Floats:
+        """What the pairs with |i − k| > N add to D_k, in units of p_N."""
+        k = np.arange(1, self.cells + 1)
+        return -k * self.fall * np.expm1(-k * self.fall) / math.expm1(self.fall)
+
+    def _begin(self, start: Floats) -> _Point:
+        masses = start / float(self.counts @ start)
+        divergence = self._divergence(masses)
+        largest = 1.1 * float(divergence.values.max())
+        return _Point(
+            program=self,
+            masses=masses,
+            divergence=divergence,
+            largest=largest,
+            slack=largest - divergence.values,
+            multipliers=np.full(self.cells, 1 / self.cells),
+            level=0.0,
+        )
+
+    def _moved(self, point: _Point, step: _Step) -> tuple[_Point, float]:
+        """Go as far along the step as all that must be positive allows; return how far, too."""
+        relative = (
+            step.masses,
+            step.slack / point.slack,
+            step.multipliers / point.multipliers,
+            np.array([step.largest / point.largest]),
+        )
+        fall = max(-float(change.min()) for change in relative)
+        length = min(1.0, _TO_THE_WALL / fall) if fall > 0 else 1.0
+        masses = point.masses * (1 + length * step.masses)
+        moved = _Point(
+            program=self,
+            masses=masses,
+            divergence=self._divergence(masses),
+            largest=point.largest + length * step.largest,
+            slack=point.slack + length * step.slack,
+            multipliers=point.multipliers + length * step.multipliers,
+            level=point.level + length * step.level,
+        )
+        return moved, length
+
+    def _divergence(self, masses: Floats) -> _Divergence:
+        place, other, row = self._pairs
+        n, m = self.reach, self.cells
+        beyond = masses[-1] * np.exp(-self.fall * np.arange(1, m + 1))
+        longer = np.concatenate([masses, beyond])
+        a, b = longer[place], longer[other]
+        logs = np.log(a / b)
+        slopes = _sums(row * (n + 1) + np.minimum(place, n), a * logs + a - b, m * (n + 1))
+        slopes += _sums(row * (n + 1) + other, b - a - b * logs, m * (n + 1))
+        slopes = slopes.reshape(m, n + 1)
+        slopes[:, -1] += self._tail * masses[-1]
+        return _Divergence(
+            values=_sums(row, (a - b) * logs, m) + self._tail * masses[-1],
+            slopes=slopes,
+            weights=a + b,
+        )
+
+    def laplacian(self, weights: Floats, multipliers: Floats) -> Floats:
+        """Return Σ λ_k D_k'' without the row and column of p_0, as lower bands (m + 1, N)."""
+        place, other, row = self._pairs
+        n, m = self.reach, self.cells
+        inner, strength = np.minimum(place, n), weights * multipliers[row]
+        strength[inner == other] = 0.0  # both ends on p_N: no relative step tells them apart
+        bands = -_sums((inner - other) * (n + 1) + other, strength, (m + 1) * (n + 1))
+        bands = bands.reshape(m + 1, n + 1)
+        bands[0] = _sums(inner, strength, n + 1) + _sums(other, strength, n + 1)
+        return bands[:, 1:]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Divergence:
+    """D_k, p_i ∂D_k/∂p_i (a row each), and p_i + p_{i−k} for all pairs."""
+
+    values: Floats
+    slopes: Floats
+    weights: Floats
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Point:
+    """p, z, s_k > 0 for z − D_k, λ_k > 0 for D_k <= z, and the price ν of Σp = 1."""
+
+    program: Program
+    masses: Floats
+    divergence: _Divergence
+    largest: float
+    slack: Floats
+    multipliers: Floats
+    level: float
+
+    @property
+    def gap(self) -> float:
+        """Σ λ_k s_k: how far from the optimum, at most, if all else is met."""
+        return float(self.multipliers @ self.slack)
+
+    @property
+    def shares(self) -> Floats:
+        """The probabilities that hang on each p_i; they sum to 1."""
+        return self.program.counts * self.masses
+
+    @property
+    def broken(self) -> Floats:
+        """D_k + s_k − z, which vanishes in the end."""
+        return self.divergence.values + self.slack - self.largest
+
+    def residual(self, prices: Floats) -> Floats:
+        """Return p_i ∂/∂p_i of the Lagrangian, which vanishes in the end."""
+        slopes = self.multipliers @ self.divergence.slopes
+        return prices * self.masses + slopes + self.level * self.shares
+
+    def solved(self, prices: Floats) -> bool:
+        """Whether the point is on the central path, at the final gap."""
+        wanted = GAP * self.largest / self.program.cells
+        uncentred = float(np.abs(self.multipliers * self.slack / wanted - 1).max())
+        broken = float(np.abs(self.broken).max()) / self.largest
+        steepest = float(np.abs(self.residual(prices) / self.shares).max()) / self.largest
+        return uncentred <= _CENTRED and broken <= _CENTRED * GAP and steepest <= _STATIONARY
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Step:
+    """Newton's step; that of the masses is relative to them."""
+
+    masses: Floats
+    largest: float
+    slack: Floats
+    multipliers: Floats
+    level: float
+
+
+def _sums(places: NDArray[np.int64], values: Floats, count: int) -> Floats:
+    """Add `values` up by place, 0 … count − 1."""
+    return np.bincount(places, values, minlength=count).astype(np.float64, copy=False)
+
+
+def _step(point: _Point, prices: Floats, target: float) -> _Step:
+    """Return Newton's step towards λ_k s_k = target.
+
+    notation: H the Laplacian, G the slopes, w the shares. H d + Gᵀdλ + w dν = −residual is solved
+    for all d_i − d_0, linear in (dλ, dν); its row sum, in which H vanishes, is the equation that
+    makes up for d_0. The other unknowns solve the small system that is left.
+    """
+    from scipy.linalg import cho_solve_banded, cholesky_banded  # noqa: PLC0415  (0.2 s)
+
+    values, slopes = point.divergence.values, point.divergence.slopes
+    residual = point.residual(prices)
+    m = len(values)
+    bands = point.program.laplacian(point.divergence.weights, point.multipliers)
+    columns = np.column_stack([-residual, -slopes.T, -point.shares])
+    factor = cholesky_banded(bands, lower=True, check_finite=False)
+    inner = cho_solve_banded((factor, True), columns[1:], check_finite=False)
+    inner = np.vstack([np.zeros(m + 2), inner])
+
+    # the unknowns: dλ_1 … dλ_m, dν, d_0, dz
+    through = slopes @ inner
+    system = np.zeros((m + 3, m + 3))
+    system[:m, : m + 1] = through[:, 1:]
+    system[:m, :m] -= np.diag(point.slack / point.multipliers)
+    system[:m, m + 1], system[:m, m + 2] = values, -1.0
+    system[m, : m + 1] = point.shares @ inner[:, 1:]
+    system[m, m + 1] = 1.0
+    system[m + 1, :m], system[m + 1, m] = values, 1.0
+    system[m + 2, :m] = 1.0
+    right = np.concatenate(
+        [
+            point.largest - values - target / point.multipliers - through[:, 0],
+            [1 - float(point.shares.sum()) - float(point.shares @ inner[:, 0])],
+            [-float(residual.sum()), 1 - float(point.multipliers.sum())],
+        ]
+    )
+    size = 1 / np.abs(system).max(axis=1)
+    found = np.linalg.solve(system * size[:, None], right * size)
+    level, first, largest = found[m:].tolist()
+    masses = first + inner[:, 0] + inner[:, 1:] @ found[: m + 1]
+    return _Step(
+        masses=masses,
+        largest=largest,
+        slack=largest - point.broken - slopes @ masses,
+        multipliers=found[:m],
+        level=level,
+    )
