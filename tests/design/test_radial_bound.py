@@ -112,7 +112,7 @@ def test_values_are_below_the_definition_and_close(example: tuple[int, str, str]
     values = witness.values(bound.epsilon)
     top = bound.value + float(bound.delta) * witness.ceiling / 2.0**witness.bits
     rng = np.random.default_rng(4)
-    bulk = rng.random(5) * 1.5 * math.sqrt(top)
+    bulk = rng.random(3) * 1.5 * math.sqrt(top)
     ends = [1 - 1e-9, 1 + 1e-9, witness.nodes[-1] / witness.cells + 0.01]
     excess = []
     with mpmath.workdps(40):
@@ -124,6 +124,30 @@ def test_values_are_below_the_definition_and_close(example: tuple[int, str, str]
             assert value <= exact
             excess.append(float(exact) - value)
     assert np.median(excess) < 0.1 * top  # at these coarse cells
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 6])
+def test_values_of_any_prices_are_below_the_definition(dimension: int) -> None:
+    """Prices that rise and fall at random, on coarse cells, close to both ends of each cell."""
+    rng = np.random.default_rng(dimension)
+    levels = np.sort(rng.choice(1 << LEVEL_BITS, 5, replace=False))
+    for _ in range(3):
+        nodes = (0, 2, 3, 7, 8, 13, 14, 20, 21)
+        prices = rng.integers(0, 1000, (len(nodes), len(levels))) ** 2
+        prices[-1] = 0
+        witness = RadialWitness(
+            dimension=dimension, cells=8, bits=10, ceiling=int(prices.sum(axis=1).max()),
+            nodes=nodes, levels=tuple(levels.tolist()),
+            prices=tuple(tuple(row) for row in prices.tolist()),
+        )  # fmt: skip
+        values = witness.values(Fraction(1, 10))
+        with mpmath.workdps(30):
+            for cell in range(1, len(values)):
+                for inner in (1e-9, 0.5, 1 - 1e-9):
+                    at = mpmath.mpf(cell + inner) / 8
+                    moved = expected_after_shift(witness, at)
+                    exact = at**2 + expected_at(witness, at) - mpmath.exp(0.1) * moved
+                    assert values[cell] <= exact
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -60,9 +60,9 @@ class RadialWitness:
         """
         self._check()
         least = float(self.values(epsilon).min())
-        beyond = (self.nodes[-1] + self.cells) / self.cells  # from here on G = 0
         spent = Fraction(self.ceiling) / Fraction(2) ** self.bits
-        return min(Fraction(least), Fraction(beyond) ** 2) - delta * spent
+        # beyond ρ + 1, G = 0 and r² is larger than in the last cell, where G <= 0
+        return Fraction(least) - delta * spent
 
     def values(self, epsilon: Fraction) -> Floats:
         """Return, for each cell up to ρ + 1, a float certainly below r² + G(r) for its r."""
