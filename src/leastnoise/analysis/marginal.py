@@ -82,7 +82,8 @@ def _step(noise: Noise, outside: float) -> float:
     """Linear between the edges, where the distribution function is known."""
     if not isinstance(noise, StepNoise):
         raise TypeError(f"{noise.name} has no steps")
-    below = np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
+    atom = float(noise.atom)
+    below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
 
 

@@ -74,7 +74,7 @@ class Program:
     def costs(self) -> Floats:
         """What a unit of p_i adds to the loss of the step density, in sensitivities."""
         h, r, n = 1 / self.cells, math.exp(-self.fall), self.reach
-        i = np.arange(n + 1, dtype=np.float64)
+        i: Floats = np.arange(n + 1, dtype=np.float64)
         beyond = r / (1 - r)  # E j under the tail's law of j = i − N, of which E j² is
         square = beyond * (1 + 2 * beyond)
         if self.power == 1:
@@ -97,8 +97,8 @@ class Program:
     @cached_property
     def _tail(self) -> Floats:
         """What the pairs with |i − k| > N add to D_k, in units of p_N."""
-        k = np.arange(1, self.cells + 1)
-        return -k * self.fall * np.expm1(-k * self.fall) / math.expm1(self.fall)
+        falls: Floats = self.fall * np.arange(1, self.cells + 1, dtype=np.float64)
+        return -falls * np.expm1(-falls) / math.expm1(self.fall)
 
     def _begin(self, start: Floats) -> _Point:
         masses = start / float(self.counts @ start)

@@ -24,12 +24,15 @@ _POINTS = 129  # of each half of the first look at γ; the loss has kinks where 
 def search(request: Request) -> TruncatedStaircase:
     """Return the law with the γ in (0, 1] of least loss, at its smallest radius.
 
-    `fixed` may set gamma, and decay (ε if not). Raises Refused if the radius is too large.
+    `fixed` may set gamma, decay (ε if not) and an atom w (0 if not): the steps then have
+    δ' = (δ − w)/(1 − w) left to spend. Raises Refused if nothing is left, or the radius too large.
     """
     decay = Fraction(request.fixed.get("decay", request.budget.epsilon))
-    problem = _Problem(
-        epsilon=float(request.budget.epsilon), delta=float(request.budget.delta), loss=request.loss
-    )
+    atom = Fraction(request.fixed.get("atom", 0))
+    if atom >= request.budget.delta:
+        raise Refused(f"An atom of {float(atom):.3g} leaves nothing of delta for the steps.")
+    left = (request.budget.delta - atom) / (1 - atom)
+    problem = _Problem(epsilon=float(request.budget.epsilon), delta=float(left), loss=request.loss)
     if decay != request.budget.epsilon or "radius" in request.fixed:
         raise Refused("A truncated staircase is searched with decay = epsilon and a free radius.")
     if problem.epsilon > _LARGEST_EPSILON:
@@ -49,6 +52,7 @@ def search(request: Request) -> TruncatedStaircase:
         gamma=Fraction(request.fixed.get("gamma", Fraction(gamma))),
         radius=Fraction(radius),
         decay=decay,
+        atom=atom,
     )
 
 

@@ -15,7 +15,8 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over all shifts up to `shift`: the largest of finitely many.
 
     A finite sum over pieces of exact width. Where the weights of a piece agree, its sign is decided
-    between rationals.
+    between rationals. An atom w at 0 is moved by every shift to where the other copy has none, so
+    that δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
     """
     if not isinstance(noise, StepNoise):
         raise TypeError(f"{noise.name} has no steps")
@@ -27,7 +28,8 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     largest = arb(0)
     for one in steps.worst_shifts(shift / noise.scale):
         largest = largest.max(_hockey_stick(steps, heights, one, epsilon))
-    return largest / _total(steps, heights)
+    atom = ball(noise.atom)
+    return atom + (1 - atom) * largest / _total(steps, heights)
 
 
 def _total(steps: Steps, heights: list[arb]) -> arb:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -85,30 +86,38 @@ class Steps:
 
 
 class StepNoise(Noise):
-    """A noise for one number whose density is a `Steps`, in units of its scale."""
+    """A noise for one number, exactly 0 with probability `atom`, of density `steps` otherwise."""
+
+    atom: Fraction = Fraction(0)
 
     @property
     @abstractmethod
     def steps(self) -> Steps:
-        """The density of X/scale."""
+        """The density of X/scale, apart from the atom."""
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Return the log of the step that |x|/scale is on, −inf beyond the last; see `Noise`."""
+        """Return the log of the step that |x|/scale is on, −inf beyond the last; see `Noise`.
+
+        The steps have the mass 1 − atom; the atom itself has no density.
+        """
         scale, steps = float(self.scale), self.steps
         magnitude = np.abs(np.asarray(x, dtype=float)[..., 0]) / scale
         index = np.searchsorted(steps.float_edges, magnitude, side="right") - 1
         with np.errstate(divide="ignore"):
             logs = np.log(steps.masses / np.diff(steps.float_edges) / (2 * scale))
+        logs += math.log(1 - self.atom)
         return np.append(logs, -np.inf)[np.minimum(index, len(logs))]
 
     @property
     def variance(self) -> float:
-        """Σ mass_j (a² + ab + b²)/3 over the steps [a, b), times scale²."""
+        """Σ mass_j (a² + ab + b²)/3 over the steps [a, b), times scale² and 1 − atom."""
         a, b = self.steps.float_edges[:-1], self.steps.float_edges[1:]
-        return float(self.scale) ** 2 * float(self.steps.masses @ (a * a + a * b + b * b)) / 3
+        spread = float(self.steps.masses @ (a * a + a * b + b * b)) / 3
+        return float(1 - self.atom) * float(self.scale) ** 2 * spread
 
     @property
     def mean_abs(self) -> float:
-        """Σ mass_j (a + b)/2 over the steps [a, b), times scale."""
+        """Σ mass_j (a + b)/2 over the steps [a, b), times scale and 1 − atom."""
         a, b = self.steps.float_edges[:-1], self.steps.float_edges[1:]
-        return float(self.scale) * float(self.steps.masses @ (a + b)) / 2
+        spread = float(self.steps.masses @ (a + b)) / 2
+        return float(1 - self.atom) * float(self.scale) * spread

@@ -27,6 +27,10 @@ class TruncatedStaircase(StepNoise):
     With decay = ε the loss under a shift of `scale` is ∞, ε, 0 or −ε, and δ(ε) is the mass that the
     shift moves beyond R (theory/noise.md §2).
 
+    With an `atom` w > 0 the noise is exactly 0 with probability w, and as above otherwise: the
+    exact answer is published with that probability, and δ(ε') >= w at every ε'. It may lower the
+    error for large ε or δ. It is 0 unless you set it.
+
     >>> law = TruncatedStaircase(scale=1, gamma="0.5", radius=2, decay=1)
     >>> [float(edge) for edge in law.steps.edges], law.steps.levels
     ([0.0, 0.5, 1.5, 2.0], (0, 1, 2))
@@ -36,21 +40,30 @@ class TruncatedStaircase(StepNoise):
     shape: ClassVar[Shape] = Shape.STEP
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType(
-        {"gamma": Fraction, "radius": Fraction, "decay": Fraction}
+        {"gamma": Fraction, "radius": Fraction, "decay": Fraction, "atom": Fraction}
     )
     scale: Fraction
     gamma: Fraction
     radius: Fraction
     decay: Fraction
+    atom: Fraction = Fraction(0)
     dimension: int = 1
 
     def __init__(
-        self, *, scale: Exact, gamma: Exact, radius: Exact, decay: Exact, dimension: int = 1
+        self,
+        *,
+        scale: Exact,
+        gamma: Exact,
+        radius: Exact,
+        decay: Exact,
+        atom: Exact = 0,
+        dimension: int = 1,
     ) -> None:
         object.__setattr__(self, "scale", positive_scale(scale))
         object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
         object.__setattr__(self, "radius", exact(radius, name="radius"))
         object.__setattr__(self, "decay", exact(decay, name="decay"))
+        object.__setattr__(self, "atom", exact(atom, name="atom"))
         object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
         if not 0 < self.gamma <= 1:
             raise InvalidArgument(name="gamma", value=str(gamma)[:40], expected="0 < gamma <= 1")
@@ -60,6 +73,8 @@ class TruncatedStaircase(StepNoise):
             )
         if self.decay < 0:
             raise InvalidArgument(name="decay", value=str(decay)[:40], expected="decay >= 0")
+        if not 0 <= self.atom < 1:
+            raise InvalidArgument(name="atom", value=str(atom)[:40], expected="0 <= atom < 1")
 
     @classmethod
     def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
@@ -75,6 +90,7 @@ class TruncatedStaircase(StepNoise):
             gamma=self.gamma,
             radius=self.radius,
             decay=self.decay,
+            atom=self.atom,
         )
 
     @property

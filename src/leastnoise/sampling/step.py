@@ -1,4 +1,7 @@
-"""Exact draws from step densities: a step by its mass, then uniform on it; theory/release.md §2."""
+"""Exact draws from step densities: a step by its mass, then uniform on it; theory/release.md §2.
+
+An atom at 0 comes first: whether it is drawn is decided in balls, like the step.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,18 @@ from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
 from leastnoise.sampling.lazy import LazyReal
 from leastnoise.sampling.scalar import LazyBetween, LazySampler, choose
+from leastnoise.sampling.scaled import Constant
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a step `noise`, in units of `grid`."""
     if not isinstance(noise, StepNoise):
         raise TypeError(f"{noise.name} has no steps")
-    steps = noise.steps
+    steps, atom = noise.steps, noise.atom
 
     def draw_one() -> LazyReal:
+        if atom and choose(entropy, lambda: [ball(atom), arb(1)]) == 0:
+            return Constant(Fraction(0))
         step = choose(entropy, lambda: _cumulative(steps))
         return LazyBetween(entropy, steps.edges[step], steps.edges[step + 1], symmetric=True)
 

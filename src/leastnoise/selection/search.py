@@ -283,7 +283,8 @@ def privacy_profile(
     """
     family = _family(noise, dimension=dimension)
     shape: dict[str, Any] = _fixed(family, parameters or {})
-    if missing := sorted(set(family.parameter_kinds) - set(shape)):
+    optional = {name for name in family.parameter_kinds if hasattr(family, name)}
+    if missing := sorted(set(family.parameter_kinds) - optional - set(shape)):
         raise InvalidArgument(
             name="parameter",
             value="nothing",
