@@ -1,0 +1,184 @@
+"""Proof of δ(ε) for several releases together, each with noise of its own.
+
+Gaussians compose to a Gaussian exactly: μ² = Σ kᵢ(Δᵢ/σᵢ)². All else goes through loss lattices from
+both sides (`losses`), convolved with a proved allowance for rounding (`composition`). The laws are
+fixed in advance; what theory/accounting.md §1 A proves of them is not about scales that are chosen
+after outputs have been seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.certify.composition import composed_lower, composed_upper
+from leastnoise.certify.gaussian import delta_of_ratio
+from leastnoise.certify.losses import (
+    BITS,
+    LossLattice,
+    LowerCells,
+    Profile,
+    check_monotone,
+    lower_cells,
+    upper_lattice,
+)
+from leastnoise.certify.prove import ProvedDelta, method_of, prove_hidden, worst_shift
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.base import Noise, Shape
+
+FINENESS = 64
+"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
+
+_COARSE = 48
+_LARGEST = 6000  # lattice points above 0
+_NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Releases:
+    """`count` releases with noise of one law, which must hide one set of shifts."""
+
+    noise: Noise
+    hidden: Hidden
+    count: int = 1
+
+
+def prove_composed(
+    parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
+) -> ProvedDelta:
+    """Enclose the smallest δ at which all of `parts` together are (epsilon, δ)-private.
+
+    Raises NotApplicable for a law whose worst shift may change with ε.
+    """
+    if len(parts) == 1 and parts[0].count == 1:
+        return prove_hidden(parts[0].noise, parts[0].hidden, epsilon)
+    if all(part.noise.shape is Shape.GAUSSIAN for part in parts):
+        return _gaussians(parts, epsilon)
+    upper = composed_upper(upper_parts(parts, fineness=fineness), epsilon)
+    lower = composed_lower(lower_parts(parts, fineness=fineness), epsilon)
+    with precision(BITS):
+        return ProvedDelta(enclosure=lower.union(upper))
+
+
+def composed_at_most(
+    parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
+) -> arb:
+    """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
+    if all(part.noise.shape is Shape.GAUSSIAN for part in parts):
+        return _gaussians(parts, epsilon).enclosure
+    return composed_upper(upper_parts(parts, fineness=fineness), epsilon)
+
+
+def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
+    """Return μ² of Gaussian parts together, exactly."""
+    total = Fraction(0)
+    for part in parts:
+        ball_of = part.hidden.inner if inner else part.hidden.outer
+        total += part.count * (worst_shift(part.noise, ball_of) / part.noise.scale) ** 2
+    return total
+
+
+def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
+    with precision(BITS):
+        found = [
+            delta_of_ratio(ball(gaussian_square(parts, inner=inner)).sqrt(), epsilon=epsilon)
+            for inner in (True, False)
+        ]
+        return ProvedDelta(enclosure=found[0].union(found[1]))
+
+
+def upper_parts(parts: Sequence[Releases], *, fineness: int) -> list[tuple[LossLattice, int]]:
+    """Return an upper lattice for each law, all of one step."""
+    step = _step(parts, fineness)
+    return [(_upper(part.noise, part.hidden.outer, step), part.count) for part in parts]
+
+
+def lower_parts(parts: Sequence[Releases], *, fineness: int) -> list[tuple[LowerCells, int]]:
+    """Return cells from below for each law, all of one step."""
+    step = _step(parts, fineness)
+    return [(_lower(part.noise, part.hidden.inner, step), part.count) for part in parts]
+
+
+def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
+    check_monotone(noise)
+    method, shift = method_of(noise), worst_shift(noise, sensitivity)
+    return lambda epsilon: method(noise, shift=shift, epsilon=epsilon)
+
+
+def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
+    """Return the common step: of one law, a whole fraction of its largest loss.
+
+    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness².
+    """
+    spreads = [(_spread(part.noise, part.hidden.outer), part.count) for part in parts]
+    count = sum(count for _, count in spreads)
+    wanted = math.sqrt(sum(k * s * s for s, k in spreads) / count) / fineness
+    reaches = [_reach(part.noise, part.hidden.outer) for part in parts]
+    wanted = max(wanted, float(max(reaches)) / _LARGEST)
+    return reaches[0] / max(1, math.ceil(float(reaches[0]) / wanted))
+
+
+@lru_cache(maxsize=64)
+def _upper(noise: Noise, sensitivity: Sensitivity, step: Fraction) -> LossLattice:
+    size = math.ceil(_reach(noise, sensitivity) / step)
+    return upper_lattice(_profile(noise, sensitivity), step, size)
+
+
+@lru_cache(maxsize=64)
+def _lower(noise: Noise, sensitivity: Sensitivity, step: Fraction) -> LowerCells:
+    return lower_cells(_profile(noise, sensitivity), _upper(noise, sensitivity, step))
+
+
+@lru_cache(maxsize=64)
+def _spread(noise: Noise, sensitivity: Sensitivity) -> float:
+    """Return about the standard deviation of the loss."""
+    reach = _reach(noise, sensitivity)
+    coarse = _upper(noise, sensitivity, reach / _COARSE)
+    z = (coarse.first + np.arange(len(coarse.masses))) * float(coarse.step)
+    weights = coarse.masses / coarse.masses.sum()
+    return math.sqrt(float(weights @ (z - weights @ z) ** 2))
+
+
+@lru_cache(maxsize=64)
+def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
+    """Return a loss beyond which there is nothing but what is at infinity; any is right.
+
+    For a bounded loss it is the largest one, to be met by a lattice point.
+    """
+    if noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}:
+        return worst_shift(noise, sensitivity) / noise.scale
+    profile = _profile(noise, sensitivity)
+    with precision(BITS):
+        high = Fraction(1, 8)
+        while not _settled(profile, high):
+            high *= 2
+            if high > 2**17:
+                raise NotApplicable(family=noise.name, why="its losses are too large to compose")
+        low = high / 2
+        for _ in range(_halvings(profile, high)):
+            middle = (low + high) / 2
+            low, high = (low, middle) if _settled(profile, middle) else (middle, high)
+    return high
+
+
+def _settled(profile: Profile, epsilon: Fraction) -> bool:
+    """Say whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
+    here = profile(epsilon)
+    return bool(here.is_zero() or here < arb(_NOTHING) or here.overlaps(profile(2 * epsilon)))
+
+
+def _halvings(profile: Profile, epsilon: Fraction) -> int:
+    """Return how closely the point is looked for: an edge exactly, a tail roughly."""
+    found = profile(epsilon)
+    return 48 if found.is_zero() or found > arb(_NOTHING) else 6

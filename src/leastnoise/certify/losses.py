@@ -1,0 +1,238 @@
+"""The privacy loss on a lattice: from above and from below (theory/accounting.md §1).
+
+notation: P, Q the outputs on two neighbouring inputs at the worst shift, Z = log dP/dQ, α = e^ε,
+and δ(ε) = E_P(1 − e^(ε−Z))₊, which is convex in α and falls. A lattice has masses wᵢ at
+zᵢ = origin + (first + i)·step, and one at +∞.
+
+Everything is worked out from δ(ε) alone, in balls: its second differences are the masses of the
+upper lattice, its slopes the tails Q(Z > ε) = −dδ/dα that the lower one is made of. So it holds for
+every law whose worst shift is the same at every ε, and whose pair is its own mirror image, as that
+of symmetric noise is: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.base import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.noise.base import Noise
+
+Profile = Callable[[Fraction], arb]
+"""ε ↦ δ(ε), enclosed at the current precision."""
+
+BITS = 192
+_ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
+_NUDGE = 2**30  # slopes are told from chords of a step/2^30
+
+# Laws whose worst shift is the longest at every ε (theory/noise.md §1): unimodal or radially
+# falling densities. Others would need the supremum over shifts of each composed pair.
+MONOTONE = frozenset(
+    {
+        Shape.FLIPPED_HUBER,
+        Shape.GAUSSIAN,
+        Shape.LAPLACE_PRODUCT,
+        Shape.RADIAL_STEP,
+        Shape.SPHERICAL_LAPLACE,
+        Shape.STAIRCASE,
+        Shape.STEP,
+        Shape.TRUNCATED_LAPLACE,
+    }
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LossLattice:
+    """Masses at origin + (first + i)·step, shape (n,), and at +∞.
+
+    `step` is a float with few bits, so that all lattice points are exact.
+    """
+
+    step: Fraction
+    origin: Fraction
+    first: int
+    masses: NDArray[np.float64]
+    infinity: float
+
+    def point(self, index: int) -> Fraction:
+        """Return the loss of masses[index]."""
+        return self.origin + (self.first + index) * self.step
+
+
+def check_monotone(noise: Noise) -> None:
+    """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
+    if noise.shape not in MONOTONE:
+        raise NotApplicable(
+            family=noise.name,
+            why="its worst shift may change with epsilon, and its composition isn't proved here",
+        )
+
+
+def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
+    """Return a law of losses at −size·step … size·step whose δ is nowhere below the profile.
+
+    "Connect the dots" (Doroshenko et al. 2022): the chords of δ(α) between the lattice points are
+    the profile of a law on them, and a chord of a convex function is above it. Raises NotApplicable
+    if the profile isn't known well enough.
+    """
+    with precision(BITS):
+        deltas = _mirrored([_accurate(profile, step * i) for i in range(size + 1)], step)
+        alphas = [ball(step * i).exp() for i in range(-size, size + 1)]
+        slopes = [(deltas[0] - 1) / alphas[0]]  # from (0, 1)
+        slopes += [
+            (deltas[i + 1] - deltas[i]) / (alphas[i + 1] - alphas[i]) for i in range(2 * size)
+        ]
+        slopes.append(arb(0))
+        masses = [
+            max(0.0, float_above(alpha * (slopes[i + 1] - slopes[i])))
+            for i, alpha in enumerate(alphas)
+        ]
+        return LossLattice(
+            step=step,
+            origin=Fraction(0),
+            first=-size,
+            masses=np.array(masses),
+            infinity=max(0.0, float_above(deltas[-1])),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LowerCells:
+    """Atoms (loss, P-mass) whose composition is nowhere above the true one; made by merging.
+
+    `atoms` run with the lattice points first, first + 1, …, and lie near them.
+    """
+
+    step: Fraction
+    first: int
+    atoms: tuple[tuple[float, float], ...]
+    infinity: float
+
+    def lattice(self, tilt: float) -> LossLattice:
+        """Return the atoms on a lattice, each at the last point that isn't above it.
+
+        Any origin is right. One that is x lower takes x from every loss, and one above an atom's
+        own place takes a step from that atom: the cheapest for losses tilted by e^(tilt·z) is used.
+        """
+        width = float(self.step)
+        indices = [i for i, (_, mass) in enumerate(self.atoms) if mass > 0]
+        losses = np.array([self.atoms[i][0] for i in indices])
+        logs = np.log([self.atoms[i][1] for i in indices]) + tilt * losses
+        weights = np.exp(logs - logs.max())
+        gaps = losses / width - (self.first + np.array(indices))
+        order = np.argsort(gaps)
+        moved = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]]) / weights.sum()
+        near = gaps[order] < 0.5  # beyond, more than one step would be lost
+        best = float(gaps[order][near][np.argmin((moved - gaps[order])[near])])
+        origin = self.step * (math.floor(best * 2**20) - 1) / 2**20
+        masses = np.zeros(len(self.atoms) + 2)  # one place more below
+        for i, gap in zip(indices, gaps.tolist(), strict=True):
+            loss, mass = self.atoms[i]
+            place = i
+            if gap < best:
+                place = math.floor((Fraction(loss) - origin) / self.step) - self.first
+            if place >= -1:
+                masses[place + 1] += math.nextafter(mass, 0.0)
+        return LossLattice(
+            step=self.step,
+            origin=origin,
+            first=self.first - 1,
+            masses=masses,
+            infinity=self.infinity,
+        )
+
+
+def lower_cells(profile: Profile, upper: LossLattice) -> LowerCells:
+    """Return atoms whose δ is nowhere above the profile.
+
+    The outputs with a loss between two boundaries are merged, which is post-processing: masses p of
+    P and q of Q give an atom at log(p/q). With p too small and q too large it is lower still. The
+    boundaries are chosen, with the help of the upper lattice, so that atoms lie at its points.
+    """
+    step, size = upper.step, -upper.first
+    with precision(BITS):
+        tails = _mirrored_tails([_tails(profile, step, at) for at in _boundaries(upper)])
+        ends = [(arb(1), arb(1)), *tails, (arb(0), arb(0))]
+        merged = [
+            _merged(p_below - p_above, q_below - q_above)
+            for (p_below, q_below), (p_above, q_above) in itertools.pairwise(ends)
+        ]
+    infinity = merged.pop()[1] if merged[-1][0] == math.inf else 0.0
+    return LowerCells(step=step, first=-size, atoms=tuple(merged), infinity=infinity)
+
+
+def _accurate(profile: Profile, epsilon: Fraction) -> arb:
+    found = profile(epsilon)
+    if not (found.is_zero() or found.rel_accuracy_bits() >= _ACCURACY):
+        raise NotApplicable(family="composition", why="its privacy profile isn't known well enough")
+    return found
+
+
+def _mirrored(deltas: list[arb], step: Fraction) -> list[arb]:
+    """Return δ at −n·step … n·step from δ at 0 … n·step."""
+    falls = [ball(-step * i).exp() for i in range(len(deltas))]
+    negative = [1 - fall + fall * delta for fall, delta in zip(falls, deltas, strict=True)]
+    return negative[:0:-1] + deltas
+
+
+def _boundaries(upper: LossLattice) -> list[Fraction]:
+    """Return boundaries b₀ < b₁ < … above 0 between the lattice points; any are right.
+
+    Where P has the density f, the outputs with losses within h/2 of c have log(p/q) ≈ c + (h²/12)
+    (f′/f − 1/2). The cells' centres c are moved so that this is the lattice point.
+    """
+    size, width = -upper.first, float(upper.step)
+    logs = np.log(np.maximum(upper.masses, 1e-300))
+    own = logs[size - 1 :]  # from the point below 0; the last may be an atom, and isn't used
+    slopes = np.full(size + 1, 0.5)
+    slopes[: size - 1] = (own[2:-1] - own[:-3]) / (2 * width)
+    slopes[size - 1] = (own[-2] - own[-3]) / width
+    slopes = np.clip(slopes, -2 / width, 2 / width)
+    centres = np.arange(size + 1) * width - width**2 / 12 * (slopes - 0.5)
+    centres[0] = 0.0  # the cells are each other's mirror images
+    return [Fraction(float(at)) for at in (centres[1:] + centres[:-1]) / 2]
+
+
+def _tails(profile: Profile, step: Fraction, boundary: Fraction) -> tuple[arb, arb]:
+    """Enclose P(Z > b) and Q(Z > b), and the same with >=, for b = `boundary`.
+
+    A chord of the convex δ(α) just right of a point is no steeper than any tangent there, and one
+    just left of it no flatter.
+    """
+    nudge = step / _NUDGE
+    here = _accurate(profile, boundary)
+    alpha = ball(boundary).exp()
+    right = here - _accurate(profile, boundary + nudge)
+    left = _accurate(profile, boundary - nudge) - here
+    q = (right / (ball(boundary + nudge).exp() - alpha)).union(
+        left / (alpha - ball(boundary - nudge).exp())
+    )
+    return here + alpha * q, q
+
+
+def _mirrored_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
+    """Return the tails at −b and b: P(Z > −b) = 1 − Q(Z >= b), and the other way round."""
+    return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
+
+
+def _merged(p: arb, q: arb) -> tuple[float, float]:
+    """Return the loss and P-mass of outputs with the masses p and q, rounded down."""
+    mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
+    if mass == 0.0:
+        return -math.inf, 0.0
+    return float_below((arb(mass) / arb(other)).log()) if other > 0 else math.inf, mass
