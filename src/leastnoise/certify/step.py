@@ -1,7 +1,8 @@
-"""Enclosure of δ(ε) for step densities."""
+"""Enclosure of δ(ε) for step densities (theory/noise.md §2)."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from flint import arb
@@ -9,17 +10,69 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.noise.base import Noise
 from leastnoise.noise.steps import StepNoise, Steps
+from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose the supremum of δ(ε) over all shifts up to `shift`: the largest of finitely many.
+    """Enclose the supremum of δ(ε) over all shifts up to `shift`.
 
-    A finite sum over pieces of exact width. Where the weights of a piece agree, its sign is decided
-    between rationals. An atom w at 0 is moved by every shift to where the other copy has none, so
-    that δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
+    An atom w at 0 is moved by every shift to where the other copy has none, so that
+    δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
     """
     if not isinstance(noise, StepNoise):
         raise TypeError(f"{noise.name} has no steps")
+    if isinstance(noise, TruncatedStaircase | Tulap) and shift == noise.scale:
+        leaked = closed_form(noise, epsilon)
+    else:
+        leaked = sum_over_pieces(noise, shift=shift, epsilon=epsilon)
+    atom = ball(noise.atom)
+    return atom + (1 - atom) * leaked
+
+
+def closed_form(noise: TruncatedStaircase | Tulap, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) of truncated steps under a shift by `scale`, in few operations.
+
+    notation: q = e^−decay, F(t) the integral of the steps from 0 to t, M = F(R). By theory/noise.md
+    §2 the loss is ∞ with probability δ∞ = P(X > R − 1), else decay, 0 or −decay; total variation
+    TV = P(|X| < ½) gives the probability p₊ = (TV − δ∞)/(1 − q) of the second.
+    """
+    half, radius, decay = Fraction(1, 2), noise.radius, noise.decay
+    gamma = noise.gamma if isinstance(noise, TruncatedStaircase) else half
+    if radius <= half:
+        return arb(1)
+    mass = _below(radius, gamma, decay)
+    if radius >= 1:  # one sensitivity from R − 1 on: the rest of one step, and a part of the next
+        whole = math.floor(radius - 1 - gamma)
+        part = ball(radius - 1 - gamma - whole)
+        last = ball(-decay * (whole + 1)).exp() * (1 - part + part * ball(-decay).exp())
+        outside = last / (2 * mass)
+    else:
+        outside = (mass + _below(1 - radius, gamma, decay)) / (2 * mass)
+    if epsilon >= decay:
+        return outside
+    variation = _below(half, gamma, decay) / mass
+    seen = (variation - outside) / -ball(-decay).expm1()
+    return outside - seen * ball(epsilon - decay).expm1()
+
+
+def _below(t: Fraction, gamma: Fraction, decay: Fraction) -> arb:
+    """Enclose F(t) = γ + q + … + qⁿ + (t − γ − n) qⁿ⁺¹, n = ⌊t − γ⌋; t if that is below γ."""
+    if t <= gamma:
+        return ball(t)
+    n = math.floor(t - gamma)
+    inner = arb(n)
+    if decay:
+        inner = ball(-decay).exp() * ball(-decay * n).expm1() / ball(-decay).expm1()
+    return ball(gamma) + inner + ball(t - gamma - n) * ball(-decay * (n + 1)).exp()
+
+
+def sum_over_pieces(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose the supremum over all shifts up to `shift`: the largest of finitely many.
+
+    A finite sum over pieces of exact width. Where the weights of a piece agree, its sign is decided
+    between rationals.
+    """
     steps = noise.steps
     heights = [
         ball(weight) * ball(-steps.decay * level).exp()
@@ -28,8 +81,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     largest = arb(0)
     for one in steps.worst_shifts(shift / noise.scale):
         largest = largest.max(_hockey_stick(steps, heights, one, epsilon))
-    atom = ball(noise.atom)
-    return atom + (1 - atom) * largest / _total(steps, heights)
+    return largest / _total(steps, heights)
 
 
 def _total(steps: Steps, heights: list[arb]) -> arb:
