@@ -106,24 +106,19 @@ class _Law:
             r = math.exp(y)
             return self.rise(r, math.log1p(self.s / r)) - self.epsilon
 
-        low, high = _LOWEST, 690 / max(self.p, 1.0)
         if self.p == 1 and self.kappa == 0:
             return None if self.s > self.epsilon else (0.0, math.inf)
-        starts_above = self.rise_from_zero > self.epsilon
-        ends_above = self.p > 1
-        if starts_above and ends_above:
-            if self.kappa == 0:
+        low, high = _LOWEST, -_LOWEST / max(self.p, 1.0)
+        a, b = 0.0, math.inf
+        turn = high
+        if self.p > 1:
+            turn = low if self.kappa == 0 else _lowest(over, low, high)
+            if over(turn) >= 0:
                 return None
-            bottom = _lowest(over, low, high)
-            if over(bottom) >= 0:
-                return None
-            a, b = _bisect(over, low, bottom), _bisect(lambda y: -over(y), bottom, high)
-            return math.exp(a), math.exp(b)
-        if starts_above:
-            return math.exp(_bisect(over, low, high)), math.inf
-        if ends_above:
-            return 0.0, math.exp(_bisect(lambda y: -over(y), low, high))
-        return 0.0, math.inf
+            b = math.exp(_bisect(lambda y: -over(y), turn, high))
+        if self.rise_from_zero > self.epsilon:
+            a = math.exp(_bisect(over, low, turn))
+        return a, b
 
     def log_radius(self, y: _Array) -> _Array:
         """Ln of the density of y = ln r: k ln(r^p) − r^p + ln(p/Γ(k)), from its peak."""
@@ -132,31 +127,30 @@ class _Law:
         peak = math.log(self.p) + math.log(k / (2 * math.pi)) / 2 - stirling_remainder(k)
         return peak - k * _exp_gap(q)
 
-    def image(self, r: _Array) -> _Array:
-        """Return x = ln(ρ/r) > 0 with ℓ(ρ) = ℓ(r) + ε."""
-        return self._solve(r, self.epsilon)
+    def solve(self, y: _Array, rise: float) -> _Array:
+        """Return x with ℓ(e^(y+x)) = ℓ(e^y) + rise: κx + e^(py) expm1(px) = rise.
 
-    def _solve(self, r: _Array, rise: float) -> _Array:
-        """Return x with κx + r^p expm1(px) = rise, by Newton from above: it is convex and rises."""
-        mass = r**self.p
+        By Newton's method from above: the left side is convex and rises.
+        """
+        mass = np.exp(self.p * y)
         with np.errstate(divide="ignore", over="ignore"):
             x = np.log1p(rise / mass) / self.p
             if self.kappa == 0:
                 return x
             x = np.minimum(x, rise / self.kappa)
             for _ in range(_NEWTON):
-                e = mass * np.expm1(self.p * x)
+                e = _powers(self.p, y, x)
                 step = (self.kappa * x + e - rise) / (self.kappa + self.p * (e + mass))
                 x = np.maximum(x - step, 0.0)
                 if np.all(np.abs(step) <= 1e-15 * x):
                     break
         return x
 
-    def angle(self, r: _Array) -> tuple[_Array, _Array]:
+    def angle(self, y: _Array) -> tuple[_Array, _Array]:
         """Return θ* in (0, π) and ρ*, the radius there."""
-        x = self.image(r)
-        rho = r * np.exp(x)
-        away = r * np.expm1(x)
+        r, x = np.exp(y), self.solve(y, self.epsilon)
+        rho = np.exp(y + x)
+        away = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), rho - r)
         upper = np.maximum((self.s - away) * (r + self.s + rho), 0.0)
         lower = np.maximum((self.s + away) * (r + rho - self.s), 0.0)
         return 2 * np.arctan2(np.sqrt(upper), np.sqrt(lower)), rho
@@ -171,7 +165,7 @@ class _Law:
             return self._two_sides(r, theta, rho, floor)
         centre = np.minimum(theta, math.pi / 2)
         low, high = self._window(centre, theta)
-        x = self._solve(rho, _CUT)
+        x = self.solve(np.log(rho), _CUT)
         with np.errstate(over="ignore"):
             cosine = np.cos(theta) + (rho / r) * (rho / self.s) * np.expm1(2 * x) / 2
         cut = np.clip(np.arccos(np.clip(cosine, -1.0, 1.0)), low, high)
@@ -226,8 +220,9 @@ class _Law:
             low = min(log_edge, math.log(power / self.p) / self.p) - 800 / power
             return self._integral(self._inside, max(low, _LOWEST), log_edge, ends=(False, True))
         u, _, weight = tanh_sinh(_RADII)  # u = (r/r₁)^(α+1) takes the pole of r^α away
-        y = np.maximum(log_edge + np.log(u) / power, _LOWEST)
-        return _log_dot(self._inside(y) - np.log(power * u), weight)
+        y = log_edge + np.log(u) / power
+        kept = np.maximum(y, _LOWEST)  # below it only the pole is felt
+        return _log_dot(self._inside(kept) + power * (y - kept) - np.log(power * u), weight)
 
     def _inside(self, y: _Array) -> _Array:
         """Return ln of the integrand in y = ln r where θ* = π."""
@@ -235,7 +230,7 @@ class _Law:
         rho = self.s - r
         x = np.log(rho) - y
         with np.errstate(over="ignore"):
-            rise = np.where(x < 1, r**self.p * np.expm1(self.p * x), rho**self.p - r**self.p)
+            rise = _powers(self.p, y, x)
         floor = np.maximum(self.kappa * x + rise - self.epsilon, 0.0)
         return self.log_radius(y) + self.mean_gain(r, np.full_like(r, math.pi), rho, floor)
 
@@ -249,7 +244,7 @@ class _Law:
     def _beyond(self, y: _Array) -> _Array:
         """Return ln of the integrand in y = ln r where θ* < π."""
         r = np.exp(y)
-        theta, rho = self.angle(r)
+        theta, rho = self.angle(y)
         with np.errstate(invalid="ignore"):
             values = self.log_radius(y) + self.mean_gain(r, theta, rho, np.zeros_like(r))
         return np.where(np.isnan(values), -math.inf, values)
@@ -266,10 +261,17 @@ class _Law:
         if high <= low:
             return -math.inf
         left, right = _narrowed(log_f, low, high)
-        singular = (ends[0] and left == low, ends[1] and right == high)
-        unit, weight = gauss_legendre(0.0, 1.0, nodes=_RADII)
-        place, slope = _smoothed(unit, singular)
-        return _log_dot(log_f(left + (right - left) * place), weight * slope * (right - left))
+        starts, stops = ends[0] and left == low, ends[1] and right == high
+        # e^(−r^p) falls within a few 1/p of ln r; a long way up to there has a rule of its own
+        cut = (math.log((self.alpha + 1) / self.p) - 3) / self.p
+        if left < cut - 3 / self.p and cut < right:
+            return float(
+                np.logaddexp(
+                    _by_rule(log_f, left, cut, (starts, False)),
+                    _by_rule(log_f, cut, right, (False, stops)),
+                )
+            )
+        return _by_rule(log_f, left, right, (starts, stops))
 
     def _far(self, mode: float, k: float) -> float:
         """Return y beyond which the density of ln r is below e^-800 of its peak."""
@@ -293,6 +295,14 @@ def _narrowed(log_f: Callable[[_Array], _Array], low: float, high: float) -> tup
     return low, high
 
 
+def _by_rule(
+    log_f: Callable[[_Array], _Array], low: float, high: float, ends: tuple[bool, bool]
+) -> float:
+    unit, weight = gauss_legendre(0.0, 1.0, nodes=_RADII)
+    place, slope = _smoothed(unit, ends)
+    return _log_dot(log_f(low + (high - low) * place), weight * slope * (high - low))
+
+
 def _smoothed(unit: _Array, ends: tuple[bool, bool]) -> tuple[_Array, _Array]:
     """Return a map of [0, 1] onto itself that is quadratic at the given ends, and its slope."""
     v = unit
@@ -303,6 +313,12 @@ def _smoothed(unit: _Array, ends: tuple[bool, bool]) -> tuple[_Array, _Array]:
     if ends == (False, True):
         return 1 - (1 - v) ** 2, 2 * (1 - v)
     return v, np.ones_like(v)
+
+
+def _powers(p: float, y: _Array, x: _Array) -> _Array:
+    """Return e^(p(y+x)) − e^(py), x > 0."""
+    near = np.minimum(p * x, 1.0)
+    return np.where(p * x < 1, np.exp(p * y) * np.expm1(near), np.exp(p * (y + x)) - np.exp(p * y))
 
 
 def _exp_gap(q: _Array) -> _Array:

@@ -15,8 +15,12 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
 
     Balle & Wang (2018), Theorem 8, as it stands: what cancels is paid for in precision.
     """
-    ratio = shift / noise.scale
-    mu, e = ball(ratio), ball(epsilon)
-    t = ball(epsilon / ratio - ratio / 2)
+    return delta_of_ratio(ball(shift / noise.scale), epsilon=epsilon)
+
+
+def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
+    """Enclose the same for any μ > 0."""
+    e = ball(epsilon)
+    t = e / mu - mu / 2
     root_half = arb(0.5).sqrt()
     return ((t * root_half).erfc() - e.exp() * ((t + mu) * root_half).erfc()) / 2

@@ -1,0 +1,154 @@
+"""The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from leastnoise.analysis.generalized_gamma import log_delta
+from leastnoise.calibration import classic
+from leastnoise.calibration.request import Request
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.loss import Loss
+from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.simplex import simplex
+
+LEAST_P, LARGEST_P = 0.3, 8.0  # searched; a user may fix any p that the family has
+_LEAST_SHARE = 0.02  # of (α+1)/d: with less, the pole at 0 costs more than it can gain
+_FIRST_POWERS = (0.6, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+_ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # of the log of the shift in scales
+_ROUGH = IncreasingRoot(tolerance=1e-8, first_step=0.02)  # while shapes are compared
+_PROOF = 1e-8  # relative width of δ that the proof may leave
+_LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
+_NOTHING = -1e4  # stands for ln 0
+_DIGITS = 6  # of a parameter that was searched
+
+
+def search(request: Request) -> GeneralizedGamma:
+    """Return the law whose α and p have the least loss, at the least scale that meets δ.
+
+    `fixed` may set alpha or p or both. Raises NotApplicable if δ is so close to 1 that the proof's
+    width would cost more than 1e-5 of the scale.
+    """
+    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
+    problem = _Problem.of(request)
+    if len(fixed) == 2:
+        shape = Shape(alpha=fixed["alpha"], p=fixed["p"])
+    else:
+        shape = _best_shape(problem, fixed)
+    return problem.calibrated(shape)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """The exact parameters beside the scale."""
+
+    alpha: Fraction
+    p: Fraction
+
+
+@final
+class _Problem:
+    """A request with the losses that were computed; each root starts from the last one."""
+
+    def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
+        self.dimension, self._budget, self._loss = dimension, budget, loss
+        self._log_target = math.log(budget.delta)
+        self._log_sigma = math.log(classic.gaussian(dimension, budget))
+        self._last_log_mse = self._log_sigma * 2 + math.log(dimension)
+
+    @classmethod
+    def of(cls, request: Request) -> _Problem:
+        return cls(dimension=request.dimension, budget=request.budget, loss=request.loss)
+
+    def law(self, shape: Shape) -> GeneralizedGamma:
+        """Return the law of scale 1."""
+        return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
+
+    def log_shift(self, law: GeneralizedGamma, root: IncreasingRoot) -> float:
+        """Return ln of the largest shift in scales that is hidden."""
+
+        def over(log_shift: float) -> float:
+            return max(self.log_delta(law, log_shift), _NOTHING) - self._log_target
+
+        # laws of one problem have about the same mean square
+        guess = (math.log(law.mse) - self._last_log_mse) / 2
+        found = root.find(over, guess=guess)
+        self._last_log_mse = math.log(law.mse) - 2 * found
+        return found
+
+    def log_delta(self, law: GeneralizedGamma, log_shift: float) -> float:
+        """Return ln δ(ε) under a shift of e^log_shift scales."""
+        return log_delta(
+            dimension=self.dimension,
+            alpha=float(law.alpha),
+            kappa=float(law.kappa),
+            p=float(law.p),
+            shift=math.exp(log_shift),
+            epsilon=float(self._budget.epsilon),
+        )
+
+    def log_loss(self, shape: Shape) -> float:
+        """Return ln of the loss at the least scale; +∞ if there is none in reach."""
+        law = self.law(shape)
+        try:
+            log_scale = -self.log_shift(law, _ROUGH)
+        except Refused:
+            return math.inf
+        power = 2 if self._loss is Loss.MSE else 1
+        return math.log(self._loss.of(law)) + power * log_scale
+
+    def calibrated(self, shape: Shape) -> GeneralizedGamma:
+        """Return the law at the least scale, with room for the width of the proof."""
+        law = self.law(shape)
+        log_shift = self.log_shift(law, _ROOT)
+        step = 1e-4
+        slope = (self._log_target - self.log_delta(law, log_shift - step)) / step
+        margin = _PROOF / slope if slope > 0 else math.inf
+        if margin > _LARGEST_MARGIN:
+            why = "delta is so close to 1 that its proof would not be tight"
+            raise NotApplicable(family=GeneralizedGamma.name, why=why)
+        return law.scaled(Fraction(math.exp(-log_shift) * (1 + margin + 4e-12)))
+
+
+def _best_shape(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
+    """Return the free parameters of least loss: a first look along α = d−1, then a simplex.
+
+    notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
+    are tried as they are.
+    """
+    d = problem.dimension
+    losses: dict[Shape, float] = {}
+
+    def at(tau: float, log_p: float) -> Shape:
+        share = min(max(tau, _LEAST_SHARE), 1.0)
+        p = min(max(math.exp(log_p), LEAST_P), LARGEST_P)
+        alpha = Fraction(d - 1) if share == 1.0 else rounded(share * d) - 1
+        return Shape(alpha=fixed.get("alpha", alpha), p=fixed.get("p", rounded(p)))
+
+    def loss(tau: float, log_p: float) -> float:
+        shape = at(tau, log_p)
+        if shape not in losses:
+            losses[shape] = problem.log_loss(shape)
+        return losses[shape]
+
+    firsts = [math.log(p) for p in _FIRST_POWERS]
+    start = min(firsts, key=lambda log_p: loss(1.0, log_p))
+    simplex(loss, [(1.0, start), (0.9, start), (1.0, start + 0.15)])
+    tau, log_p = _coordinates(min(losses, key=losses.__getitem__), d)
+    simplex(loss, [(tau, log_p), (tau - 0.03, log_p + 0.02), (tau + 0.01, log_p - 0.06)])
+    return min(losses, key=losses.__getitem__)
+
+
+def _coordinates(shape: Shape, dimension: int) -> tuple[float, float]:
+    return float((shape.alpha + 1) / dimension), math.log(shape.p)
+
+
+def rounded(number: float) -> Fraction:
+    """Return a Fraction of few decimal digits near `number`."""
+    return Fraction(f"{number:.{_DIGITS}g}")
