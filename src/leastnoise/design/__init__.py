@@ -5,6 +5,7 @@
 | `Problem.cells` | m | lattice points in one sensitivity, spacing h = Δ/m |
 | `Witness.multipliers` | λ_j | price of δ at the shift jh |
 | `Witness.prices` | ψ_{j,i} | price of exposing the point ih at the shift jh, in [0, λ_j] |
+| `RadialWitness.prices` | J_l | price of exposing a vector, by length and angle to the shift |
 | `LowerBound.value` | | no noise has a smaller loss, for sensitivity 1 |
 | `Design` | | a law on the lattice, and the bound that says how good it is |
 
