@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from leastnoise.accounting.composition import Composition as Composition
     from leastnoise.certify.certificate import Certificate as Certificate
     from leastnoise.certify.plan import PlanCertificate as PlanCertificate
     from leastnoise.design.lower_bound import LowerBound as LowerBound
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
     from leastnoise.noise.truncated_staircase import TruncatedStaircase as TruncatedStaircase
     from leastnoise.release.mechanism import Mechanism as Mechanism
+    from leastnoise.release.mechanism import compose as compose
     from leastnoise.selection.comparison import Comparison as Comparison
     from leastnoise.selection.search import (
         calibrate as calibrate,
@@ -80,6 +82,8 @@ __version__ = "0.1.0"
 _HOME = {
     "L1": "guarantees.sensitivity",
     "L2": "guarantees.sensitivity",
+    "Composition": "accounting.composition",
+    "compose": "release.mechanism",
     "CountingQueries": "guarantees.structured",
     "Groups": "guarantees.structured",
     "Linf": "guarantees.structured",

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
+from leastnoise.calibration.composed import composed_law
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import Search, limit_of, unit_law
 from leastnoise.certify.certificate import Certificate, hidden_by
@@ -43,13 +44,14 @@ class Calibrated:
     note: str | None = None
 
 
-def calibrate_family(
+def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     family: type[Noise],
     *,
     budget: Budget,
     sensitivity: Sensitivity,
     dimension: int,
     geometry: Geometry | None = None,
+    compositions: int = 1,
     loss: Loss = Loss.MSE,
     fixed: Mapping[str, Fraction | int] | None = None,
     search: Search | None = None,
@@ -58,7 +60,8 @@ def calibrate_family(
 
     `dimension` is the noise's, which a `geometry` may make another than the query's. `loss` decides
     the parameters beside the scale, if the family has any; `fixed` sets some. `search` finds the
-    law for a family that calibration itself has no search for.
+    law for a family that calibration itself has no search for. The budget is that of all
+    `compositions` releases together.
 
     The scale is never below the exact minimum and at most 1e-9 (relative) above it.
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
@@ -73,14 +76,20 @@ def calibrate_family(
     started = time.perf_counter()
     request = Request(budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {})
     try:
-        law = search(request) if search else unit_law(family, request)
+        law = _law(family, request, compositions, search)
         least = law.scaled(shift)
     except InvalidArgument as error:  # the search is right, but its answer is out of this world
         if error.name != "scale":
             raise
         raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
     found = time.perf_counter()
-    prove = partial(Certificate.prove, budget=budget, sensitivity=sensitivity, geometry=geometry)
+    prove = partial(
+        Certificate.prove,
+        budget=budget,
+        sensitivity=sensitivity,
+        geometry=geometry,
+        compositions=compositions,
+    )
     certificate = _widened(least, prove)
     return Calibrated(
         certificate=certificate,
@@ -88,6 +97,12 @@ def calibrate_family(
         proof_seconds=time.perf_counter() - found,
         note=limit_of(law, request),
     )
+
+
+def _law(family: type[Noise], request: Request, compositions: int, search: Search | None) -> Noise:
+    if compositions > 1:
+        return composed_law(family, request, compositions)
+    return search(request) if search else unit_law(family, request)
 
 
 def _widened(least: Noise, prove: Callable[..., Certificate]) -> Certificate:

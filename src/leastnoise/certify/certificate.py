@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Self, final
 
 from leastnoise.certify import kinds
-from leastnoise.certify.prove import ProvedDelta, prove_hidden
+from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.strict_json import (
     exact_fields,
     number,
@@ -43,11 +43,13 @@ _FIELDS = (
 class Certificate:
     """The statement: v ↦ v + noise is (epsilon, delta)-private for every shift in `sensitivity`.
 
-    With a `geometry`, the noise goes through its map: v ↦ W⁻¹(W v + noise).
+    With a `geometry`, the noise goes through its map: v ↦ W⁻¹(W v + noise). With `compositions` = k
+    it is about k releases with independent noise of that law together, whose queries were chosen
+    before or after seeing the outputs of the others, each with that sensitivity.
 
     `delta` encloses the smallest δ for which that holds at ε = budget.epsilon. `grid`, if it is
     there, is the lattice to which the sum is rounded; rounding is post-processing and costs no
-    privacy (theory/release.md §1). The statement is about one release, without subsampling.
+    privacy (theory/release.md §1). The statement is about releases without subsampling.
 
     Not promised: anything about a query whose sensitivity is larger than declared; see
     `assumptions`.
@@ -69,7 +71,7 @@ class Certificate:
     delta: Interval
     geometry: Geometry | None = None
     grid: Fraction | None = None
-    compositions: int = field(default=1, init=False)
+    compositions: int = 1
     sampling_rate: Fraction = field(default=Fraction(1), init=False)
     assumptions: tuple[str, ...] = field(default=ASSUMPTIONS, init=False)
     version: int = field(default=VERSION, init=False)
@@ -86,6 +88,11 @@ class Certificate:
         """What the noise must hide; raises NotApplicable if the geometry is for something else."""
         return hidden_by(type(self.noise), self.sensitivity, self.geometry)
 
+    @property
+    def releases(self) -> Releases:
+        """The releases that the statement is about; raises like `hidden`."""
+        return _releases(self.noise, self.sensitivity, self.geometry, self.compositions)
+
     @classmethod
     def prove(
         cls,
@@ -94,13 +101,15 @@ class Certificate:
         noise: Noise,
         sensitivity: Sensitivity,
         geometry: Geometry | None = None,
+        compositions: int = 1,
     ) -> Self:
         """Return the certificate; raises NotCertified (with an enclosure of δ) if it is not proved.
 
         Raises NotApplicable if the sensitivity isn't known in the noise's norm, or isn't one that
         the geometry is for.
         """
-        proved = _prove(noise, sensitivity, geometry, budget.epsilon)
+        releases = _releases(noise, sensitivity, geometry, compositions)
+        proved = prove_composed((releases,), budget.epsilon)
         interval = proved.interval
         if not proved.certainly_at_most(budget.delta):
             raise NotCertified(
@@ -110,7 +119,12 @@ class Certificate:
                 f"{decimal_text(budget.epsilon)}, asked was {decimal_text(budget.delta)}.",
             )
         return cls(
-            budget=budget, noise=noise, sensitivity=sensitivity, delta=interval, geometry=geometry
+            budget=budget,
+            noise=noise,
+            sensitivity=sensitivity,
+            delta=interval,
+            geometry=geometry,
+            compositions=compositions,
         ).marked_proved()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -134,7 +148,7 @@ class Certificate:
         """
         self._check_grid()
         try:
-            proved = _prove(self.noise, self.sensitivity, self.geometry, self.budget.epsilon)
+            proved = prove_composed((self.releases,), self.budget.epsilon)
         except NotApplicable as error:
             raise CertificateRejected(str(error)) from error
         fresh = proved.interval
@@ -204,6 +218,7 @@ class Certificate:
                 sensitivity=kinds.read(fields["sensitivity"], SENSITIVITIES, where="sensitivity"),
                 geometry=geometry,
                 delta=_interval_of(fields["delta_interval"]),
+                compositions=fields["compositions"],
                 grid=None if fields["grid"] is None else number(fields["grid"], where="grid"),
             )
         except ValueError as error:  # every InvalidArgument is one
@@ -229,18 +244,19 @@ def budget_of(fields: dict[str, Any]) -> Budget:
 
 
 def _check_fixed(fields: dict[str, Any]) -> None:
-    if type(fields["compositions"]) is not int or fields["compositions"] != 1:
-        raise CertificateRejected("This version proves single releases only (compositions = 1).")
+    if type(fields["compositions"]) is not int or fields["compositions"] < 1:
+        raise CertificateRejected("compositions must be a whole number >= 1.")
     if number(fields["sampling_rate"], where="sampling_rate") != 1:
         raise CertificateRejected("This version proves no subsampling (sampling_rate = 1).")
     if fields["assumptions"] != list(ASSUMPTIONS):
         raise CertificateRejected("The assumptions are not those under which this is proved.")
 
 
-def _prove(
-    noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, epsilon: Fraction
-) -> ProvedDelta:
-    return prove_hidden(noise, hidden_by(type(noise), sensitivity, geometry), epsilon)
+def _releases(
+    noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, count: int
+) -> Releases:
+    hidden = hidden_by(type(noise), sensitivity, geometry)
+    return Releases(noise=noise, hidden=hidden, count=count)
 
 
 def hidden_by(family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:

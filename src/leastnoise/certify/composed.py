@@ -63,8 +63,10 @@ def prove_composed(
     """
     if len(parts) == 1 and parts[0].count == 1:
         return prove_hidden(parts[0].noise, parts[0].hidden, epsilon)
-    if all(part.noise.shape is Shape.GAUSSIAN for part in parts):
+    if is_gaussian(parts):
         return _gaussians(parts, epsilon)
+    if _is_pure(parts, epsilon):
+        return ProvedDelta(enclosure=arb(0))
     upper = composed_upper(upper_parts(parts, fineness=fineness), epsilon)
     lower = composed_lower(lower_parts(parts, fineness=fineness), epsilon)
     with precision(BITS):
@@ -75,9 +77,23 @@ def composed_at_most(
     parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
 ) -> arb:
     """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
-    if all(part.noise.shape is Shape.GAUSSIAN for part in parts):
+    if is_gaussian(parts):
         return _gaussians(parts, epsilon).enclosure
+    if _is_pure(parts, epsilon):
+        return arb(0)
     return composed_upper(upper_parts(parts, fineness=fineness), epsilon)
+
+
+def _is_pure(parts: Sequence[Releases], epsilon: Fraction) -> bool:
+    """Say whether each release alone is (ε/n, 0)-private, n the number of all: losses add up."""
+    share = epsilon / sum(part.count for part in parts)
+    found = (prove_hidden(part.noise, part.hidden, share).enclosure for part in parts)
+    return all(bool(delta.is_zero()) for delta in found)
+
+
+def is_gaussian(parts: Sequence[Releases]) -> bool:
+    """Say whether the composition is a single Gaussian."""
+    return all(part.noise.shape is Shape.GAUSSIAN for part in parts)
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:

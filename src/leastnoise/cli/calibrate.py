@@ -42,7 +42,7 @@ def command(
     from leastnoise.release.output import write_file
     from leastnoise.selection.search import candidate
 
-    options.one_full_release(compositions, sampling_rate)
+    options.without_subsampling(sampling_rate)
     declared = options.Declaration(
         norm=norm,
         bound=sensitivity,
@@ -60,6 +60,7 @@ def command(
         sensitivity=declared,
         dimension=declared.coordinates or dimension,
         loss=loss,
+        compositions=compositions,
         parameters=options.parameters_from(param) | options.modes_from(modes),
     )
     if certificate is not None:

@@ -41,7 +41,7 @@ def command(
     """
     from leastnoise.selection.search import compare
 
-    options.one_full_release(compositions, sampling_rate)
+    options.without_subsampling(sampling_rate)
     declared = options.Declaration(
         norm=norm,
         bound=sensitivity,
@@ -60,6 +60,7 @@ def command(
             sensitivity=declared,
             dimension=declared.coordinates or dimension,
             loss=loss,
+            compositions=compositions,
             bound=bound,
             progress=stage,
             parameters={"gaussian-mixture": options.modes_from(modes)} if modes else None,

@@ -120,8 +120,9 @@ def _true_values(source: Path) -> dict[str, list[tuple[str, ...]]]:
         " GROUP BY plan ORDER BY plan",
         "admissions": "SELECT count(*) FROM"
         " (SELECT least(totadm, 4) AS bin FROM read_csv($source)) GROUP BY bin ORDER BY bin",
-        "persons": "SELECT count(DISTINCT zper) FILTER (held) FROM (SELECT zper, unnest([1, 2, 3, 4])"
-        " AS place, unnest([totadm >= 1, mdvis >= 10, mdvis <= 0, plan = 11]) AS held"
+        "persons": "SELECT count(DISTINCT zper) FILTER (held) FROM"
+        " (SELECT zper, unnest([1, 2, 3, 4]) AS place,"
+        " unnest([totadm >= 1, mdvis >= 10, mdvis <= 0, plan = 11]) AS held"
         " FROM read_csv($source)) GROUP BY place ORDER BY place",
     }
     return {

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from leastnoise import __version__
-from leastnoise.cli import calibrate, compare, demo, profile, release, verify
+from leastnoise.cli import calibrate, compare, compose, demo, profile, release, verify
 from leastnoise.errors import InvalidInput, LeastnoiseError
 
 REFUSED, MALFORMED, INTERNAL = 1, 2, 70
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (calibrate, compare, profile, release, verify, demo):
+for _command in (calibrate, compare, profile, compose, release, verify, demo):
     app.command(_command.__name__.rpartition(".")[2])(_command.command)
 
 

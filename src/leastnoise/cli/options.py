@@ -51,7 +51,7 @@ Modes = Annotated[
     typer.Option("--modes", help="Components −K…K of gaussian-mixture; searched if not given."),
 ]
 Compositions = Annotated[
-    int, typer.Option("--compositions", help="How often it will be released; only 1 is proved yet.")
+    int, typer.Option("--compositions", help="How many such releases the budget is for.")
 ]
 SamplingRate = Annotated[
     str, typer.Option("--sampling-rate", help="Poisson sampling rate; only 1 is proved yet.")
@@ -78,20 +78,18 @@ def modes_from(modes: int | None) -> dict[str, int]:
     return {} if modes is None else {"modes": modes}
 
 
-def one_full_release(compositions: int, sampling_rate: str) -> None:
-    """Refuse what this version has no proof for: several releases, and subsampling."""
+def without_subsampling(sampling_rate: str) -> None:
+    """Refuse what this version has no proof for: subsampling."""
     from leastnoise.errors import InvalidArgument, Refused
     from leastnoise.guarantees.exact import exact
 
     rate = exact(sampling_rate, name="sampling-rate")
-    if compositions < 1:
-        raise InvalidArgument(name="compositions", value=compositions, expected="compositions >= 1")
     if not 0 < rate <= 1:
         raise InvalidArgument(
             name="sampling-rate", value=sampling_rate, expected="0 < sampling-rate <= 1"
         )
-    if (compositions, rate) != (1, 1):
-        raise Refused("This version proves one release at a time, without subsampling.")
+    if rate != 1:
+        raise Refused("This version proves releases without subsampling.")
 
 
 @final

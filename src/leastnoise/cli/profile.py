@@ -25,13 +25,13 @@ def command(
     from leastnoise.guarantees.sensitivity import sensitivity_of_kind
     from leastnoise.selection.search import privacy_profile
 
-    options.one_full_release(compositions, "1")
     intervals = privacy_profile(
         noise,
         scale=scale,
         epsilons=epsilon,
         sensitivity=sensitivity_of_kind(norm, sensitivity),
         dimension=dimension,
+        compositions=compositions,
         parameters=options.parameters_from(param),
     )
     if as_json:

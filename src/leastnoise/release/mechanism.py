@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.accounting.composition import Composition
 from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.prove import prove_hidden
@@ -110,14 +111,21 @@ class Mechanism:
         """
         return Mechanism(self.certificate.on_grid(exact(grid, name="grid")))
 
+    def compose(self, count: int) -> Composition:
+        """Return what `count` releases of this mechanism cost together.
+
+        Raises InvalidArgument unless count >= 1.
+        """
+        return compose([(self, count)])
+
     def delta(self, *, epsilon: Exact) -> Interval:
-        """Return an interval that contains δ(epsilon), the smallest δ at that ε."""
+        """Return an interval that contains δ(epsilon) of one release: the smallest δ at that ε."""
         budget = Budget(epsilon=epsilon, delta="0.5")
         certificate = self.certificate
         return prove_hidden(self.noise, certificate.hidden, budget.epsilon).interval
 
     def epsilon(self, *, delta: Exact) -> Interval:
-        """Return an interval that contains ε(delta), the smallest ε at that δ.
+        """Return an interval that contains ε(delta) of one release, the smallest ε at that δ.
 
         Raises NotApplicable where there is none (a Gaussian at delta=0).
         """
@@ -134,3 +142,20 @@ class Mechanism:
         """
         noisy = add_noise(self.noise, self.grid, values, geometry=self.certificate.geometry)
         return Released(values=noisy, certificate=self.certificate)
+
+
+def compose(releases: Sequence[tuple[Mechanism, int]]) -> Composition:
+    """Return what these releases cost together: pairs of a mechanism and how often it is used.
+
+    All of them on data of the same units, with scales that were fixed in advance. Raises
+    InvalidArgument without a release, or for counts below 1.
+
+    >>> from leastnoise.guarantees.sensitivity import L2
+    >>> from leastnoise.selection.search import calibrate
+    >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-6", sensitivity=L2(1))
+    >>> spent = compose([(noise, 100)]).epsilon(delta="1e-6")
+    >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
+    (True, 1.177742)
+    """
+    parts = (replace(mechanism.certificate.releases, count=count) for mechanism, count in releases)
+    return Composition(parts=tuple(parts))

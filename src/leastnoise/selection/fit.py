@@ -24,12 +24,16 @@ from leastnoise.selection.constructions import Construction, constructions
 @final
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A query of `dimension` numbers, all the sensitivities that it has, a budget and a loss."""
+    """A query of `dimension` numbers, all the sensitivities that it has, a budget and a loss.
+
+    The budget is that of all `compositions` releases together, the loss that of one.
+    """
 
     budget: Budget
     offered: tuple[Sensitivity, ...]
     dimension: int
     loss: Loss
+    compositions: int = 1
 
     def ways(self) -> list[tuple[Sensitivity, Construction]]:
         """Return every pair of a sensitivity and a construction for it."""
@@ -107,6 +111,7 @@ def _candidate(  # noqa: PLR0917 (one call of its own)
         sensitivity=sensitivity,
         dimension=geometry.noise_dimension if geometry else problem.dimension,
         geometry=geometry,
+        compositions=problem.compositions,
         loss=problem.loss,
         fixed=fixed,
         search=partial(designer, seconds=patience) if designer else None,

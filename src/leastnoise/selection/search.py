@@ -9,13 +9,14 @@ from typing import Any
 
 from leastnoise import _validate
 from leastnoise.calibration.request import Request
-from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.design import find, radial_bound_find
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.geometry import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity
 from leastnoise.noise.base import Noise, ParameterKind
@@ -29,6 +30,7 @@ from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import BestPossible, Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, fitted
 
+MOST_COMPOSITIONS = 10**7
 _PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
 
 Sensitivities = Sensitivity | Sequence[Sensitivity]
@@ -43,16 +45,18 @@ def calibrate(
     sensitivity: Sensitivities,
     dimension: int = 1,
     loss: str = "mse",
+    compositions: int = 1,
     parameters: Mapping[str, Exact] | None = None,
 ) -> Mechanism:
     """Return the mechanism of the family `noise` with the smallest scale proved for the budget.
 
     A family with more parameters than its scale takes those that minimise `loss`, except for the
     `parameters` that you set. The scale is at least the exact minimum and at most 1e-9 (relative)
-    above it. In one dimension "l2" gives `laplace`, the same law;
-    in several, "optimal" gives `optimal-radial`. Raises InvalidArgument for a
-    malformed argument,
-    NotApplicable if the family can't serve, NotCertified if no proof was found.
+    above it. With `compositions` = k the budget is that of k releases together, for families that
+    are a scale alone, and the scale is at most about 1e-4 above the minimum. In one dimension "l2"
+    gives `laplace`, the same law; in several, "optimal" gives `optimal-radial`. Raises
+    InvalidArgument for a malformed argument, NotApplicable if the family can't serve, NotCertified
+    if no proof was found.
 
     >>> from leastnoise.guarantees.sensitivity import L2
     >>> m = calibrate("l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
@@ -66,38 +70,46 @@ def calibrate(
         sensitivity=sensitivity,
         dimension=dimension,
         loss=loss,
+        compositions=compositions,
         parameters=parameters,
     ).mechanism
 
 
-def compare(
+def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     *,
     epsilon: Exact,
     delta: Exact = 0,
     sensitivity: Sensitivities,
     dimension: int = 1,
     loss: str = "mse",
+    compositions: int = 1,
     bound: bool = False,
     progress: Progress | None = None,
     parameters: Mapping[str, Mapping[str, Exact]] | None = None,
 ) -> Comparison:
     """Return every noise family, calibrated and proved, best first by `loss`.
 
-    `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁). Families that can't serve come with the reason.
+    `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁), of one release; the budget is that of all
+    `compositions` together. Families that can't serve come with the reason.
     For one number, and for the mse of a vector with an l2 sensitivity, `best_possible` is a proved
     lower bound on the loss of any noise, if one is known from designing `optimal` noise or kept
     from before; with `bound` it is computed, which may take a minute (`progress` is told the
-    stages). `parameters` sets parameters by the name of the
-    family.
+    stages). `parameters` sets parameters by the name of the family.
     Raises InvalidArgument for a malformed argument.
     """
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
     offered = _offered(sensitivity)
     dimension = _dimension(offered, dimension)
-    task = _task(budget, ranking, offered, dimension)
+    task = _task(budget, ranking, offered, dimension) if _count(compositions) == 1 else None
     if bound and task:
         _prove_bound(task, progress)
-    problem = Problem(budget=budget, offered=offered, dimension=dimension, loss=ranking)
+    problem = Problem(
+        budget=budget,
+        offered=offered,
+        dimension=dimension,
+        loss=ranking,
+        compositions=compositions,
+    )
     ways = problem.ways()
     fixed = {
         name: _fixed(family_named(name), values) for name, values in (parameters or {}).items()
@@ -120,6 +132,16 @@ def compare(
         skipped=tuple(skipped),
         best_possible=_best_possible(task, offered) if task else None,
     )
+
+
+def _count(compositions: int) -> int:
+    if isinstance(compositions, bool) or not 1 <= compositions <= MOST_COMPOSITIONS:
+        raise InvalidArgument(
+            name="compositions",
+            value=compositions,
+            expected=f"compositions >= 1, and at most {MOST_COMPOSITIONS:,}",
+        )
+    return compositions
 
 
 def _task(
@@ -169,13 +191,19 @@ def least_noise(
     sensitivity: Sensitivities,
     dimension: int = 1,
     loss: str = "mse",
+    compositions: int = 1,
 ) -> Mechanism:
     """Return the proved mechanism with the least expected error; the first of `compare`.
 
     Raises InvalidArgument for a malformed argument, Refused if no family can serve.
     """
     found = compare(
-        epsilon=epsilon, delta=delta, sensitivity=sensitivity, dimension=dimension, loss=loss
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=sensitivity,
+        dimension=dimension,
+        loss=loss,
+        compositions=compositions,
     )
     if not found.mechanisms:
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
@@ -190,13 +218,20 @@ def candidate(
     sensitivity: Sensitivities,
     dimension: int,
     loss: str = "mse",
+    compositions: int = 1,
     parameters: Mapping[str, Exact] | None = None,
 ) -> Candidate:
     """Return the calibrated family `noise` with its timings; see `calibrate`."""
     offered = _offered(sensitivity)
     dimension = _dimension(offered, dimension)
     family = _family(noise, dimension=dimension)
-    problem = Problem(budget=budget, offered=offered, dimension=dimension, loss=Loss.named(loss))
+    problem = Problem(
+        budget=budget,
+        offered=offered,
+        dimension=dimension,
+        loss=Loss.named(loss),
+        compositions=_count(compositions),
+    )
     fixed = _fixed(family, parameters or {})
     return fitted(family, problem, ways=problem.ways(), fixed=fixed)[0]
 
@@ -274,9 +309,12 @@ def privacy_profile(
     epsilons: Sequence[Exact],
     sensitivity: Sensitivity,
     dimension: int = 1,
+    compositions: int = 1,
     parameters: Mapping[str, Exact] | None = None,
 ) -> tuple[Interval, ...]:
     """Return an interval that contains δ(ε) for each of `epsilons`, at a scale you give.
+
+    With `compositions` it is the δ of so many releases together.
 
     Raises InvalidArgument for a malformed argument, NotApplicable if the sensitivity isn't known in
     the family's norm.
@@ -291,5 +329,6 @@ def privacy_profile(
             expected=f"the parameters of {family.name}: {', '.join(missing)}",
         )
     law = family(scale=scale, dimension=dimension, **shape)
+    part = Releases(noise=law, hidden=Hidden.of(sensitivity), count=_count(compositions))
     budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in epsilons]
-    return tuple(prove_delta(law, sensitivity, budget.epsilon).interval for budget in budgets)
+    return tuple(prove_composed((part,), budget.epsilon).interval for budget in budgets)

@@ -1,0 +1,162 @@
+"""Several releases of one unit's data, accounted for together and from both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.certify.composed import (
+    FINENESS,
+    Releases,
+    is_gaussian,
+    lower_parts,
+    prove_composed,
+    upper_parts,
+)
+from leastnoise.certify.composition import Convolution, Part, tilt_for
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.budget import MAX_EPSILON, Budget
+from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.interval import Interval
+
+_ROUNDS = 6  # of new tilts; the third hardly changes anything
+_SETTLED = 1e-10  # relative change of ε at which they end
+_MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # relative, tried in turn until ε is proved
+_EXACT_WIDTH = 1e-12
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    """`parts` together; what one unit may lose over all of them.
+
+    The scales were fixed in advance: this is no account of releases whose noise was chosen after
+    earlier outputs had been seen. `fineness` is the number of lattice steps in a standard deviation
+    of the loss: twice as many halve the step and make the intervals about four times as narrow.
+    Raises InvalidArgument without a release.
+    """
+
+    parts: tuple[Releases, ...]
+    fineness: int = FINENESS
+
+    def __post_init__(self) -> None:
+        """Check the counts."""
+        if not self.parts or any(part.count < 1 for part in self.parts):
+            raise InvalidArgument(
+                name="compositions",
+                value=[part.count for part in self.parts],
+                expected="at least one release, and counts >= 1",
+            )
+
+    def delta(self, *, epsilon: Exact) -> Interval:
+        """Return an interval that contains δ(epsilon), the smallest δ at that ε.
+
+        Raises NotApplicable for a law whose composition isn't proved here.
+        """
+        budget = Budget(epsilon=epsilon, delta="0.5")
+        return prove_composed(self.parts, budget.epsilon, fineness=self.fineness).interval
+
+    def profile(self, epsilons: Sequence[Exact]) -> tuple[Interval, ...]:
+        """Return δ for each of `epsilons`; see `delta`."""
+        return tuple(self.delta(epsilon=epsilon) for epsilon in epsilons)
+
+    def epsilon(self, *, delta: Exact) -> Interval:
+        """Return an interval that contains ε(delta), the smallest ε at that δ.
+
+        Raises NotApplicable where there is none, and for a law whose composition isn't proved here.
+        """
+        wanted = Budget(epsilon=1, delta=delta).delta
+        if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
+            return self._bisected(wanted)
+        upper = upper_parts(self.parts, fineness=self.fineness)
+        lower = lower_parts(self.parts, fineness=self.fineness)
+        high = _solve(lambda tilt: upper, wanted)  # noqa: ARG005
+        low = _solve(lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], wanted)
+        return Interval(_proved(low, wanted, above=False), _proved(high, wanted, above=True))
+
+    def _bisected(self, delta: Fraction) -> Interval:
+        """Bisect where δ(ε) is known as closely as one likes; every decision is a proof."""
+        for part in self.parts:
+            if why := type(part.noise).why_not(dimension=part.noise.dimension, delta=delta):
+                raise NotApplicable(family=part.noise.name, why=why)
+
+        def private(epsilon: Fraction) -> bool:
+            return prove_composed(self.parts, epsilon).certainly_at_most(delta)
+
+        def leaks(epsilon: Fraction) -> bool:
+            return prove_composed(self.parts, epsilon).certainly_above(delta)
+
+        return _bisect(private, leaks)
+
+
+def _bisect(private: Callable[[Fraction], bool], leaks: Callable[[Fraction], bool]) -> Interval:
+    if private(Fraction(0)):
+        return Interval(0.0, 0.0)
+    low, high = 0.0, 1.0
+    while not private(Fraction(high)):
+        low, high = high, 2 * high
+        if high > 2 * MAX_EPSILON:
+            raise NotApplicable(family="composition", why=f"it needs epsilon > {MAX_EPSILON:,}")
+    while high - low > _EXACT_WIDTH * high:
+        middle = (low + high) / 2
+        if private(Fraction(middle)):
+            high = middle
+        elif leaks(Fraction(middle)):
+            low = middle
+        else:  # so close to the answer that no precision tells
+            break
+    return Interval(low, high)
+
+
+def _solve(
+    parts_at: Callable[[float], Sequence[Part]], delta: Fraction
+) -> tuple[Convolution, float]:
+    """Return a convolution and about the ε at which its δ is `delta`; no part of the proof."""
+    epsilon, parts = 1.0, parts_at(0.0)
+    if float(delta) <= sum(lattice.infinity * count for lattice, count in parts):
+        raise NotApplicable(
+            family="composition", why="its outputs tell inputs apart with more than delta"
+        )
+    convolution: Convolution | None = None
+    for _ in range(_ROUNDS):
+        tilt = tilt_for(parts, Fraction(epsilon))
+        parts = parts_at(float(tilt))
+        convolution = Convolution.of(parts, tilt)
+        before, epsilon = epsilon, _root(convolution, float(delta))
+        if abs(epsilon - before) <= _SETTLED * max(before, 1e-6):
+            break
+    if convolution is None:
+        raise AssertionError
+    return convolution, epsilon
+
+
+def _root(convolution: Convolution, delta: float) -> float:
+    """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller."""
+    if convolution.approximate(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while convolution.approximate(high) > delta:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if convolution.approximate(middle) > delta else (low, middle)
+    return high
+
+
+def _proved(found: tuple[Convolution, float], delta: Fraction, *, above: bool) -> float:
+    """Return a float near the root at which δ is certainly at most `delta`, or at least."""
+    convolution, epsilon = found
+    if not above and epsilon == 0.0:
+        return 0.0
+    for margin in _MARGINS:
+        candidate = epsilon * (1 + margin if above else 1 - margin)
+        below, over = convolution.delta(Fraction(candidate))
+        with precision(128):
+            if bool(over <= ball(delta)) if above else bool(below >= ball(delta)):
+                return candidate
+    if above:
+        raise NotApplicable(family="composition", why="no epsilon was proved for that delta")
+    return 0.0
