@@ -6,8 +6,10 @@ of all i > n with i ≡ n + 1 + r mod m. Minimise the loss subject to, for every
 exposed at j = m alone: a relaxation, so that the dual is a bound on every noise.
 
 The structured form keeps only the rows that move a point outward, |i − j| > |i|: a density that
-falls exposes no others. Dropping rows relaxes the program, so that its bound holds all the same;
-whether its law needs the others is seen when δ is evaluated exactly.
+falls exposes no others. Of the rows that are left, some n m, hardly more than n matter: the program
+is solved with a few, and those that its law breaks are added until none is. Leaving rows out
+relaxes the program, so that its bound holds all the same; whether its law needs the others is seen
+when δ is evaluated exactly.
 """
 
 from __future__ import annotations
@@ -21,11 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 _TOLERANCE = 1e-9  # of rows of size 1; at the smallest that HiGHS takes, 1e-10, it often gives up
 # Where one way of pricing ends in "unknown", another mostly doesn't.
 _STRATEGIES = (("devex", _TOLERANCE), ("steepest", _TOLERANCE), ("devex", 1e-7))
 _SOLVED, _OUT_OF_TIME = 0, 1
+_ROUNDS = 40
+_EXCESS = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
+_STALLED = 1e-7  # a relative gain of two rounds below this says that what is broken is rounding
+_NEARLY = 1.0  # and that only where no shift exposes more than 1 + this times δ
 
 
 @final
@@ -34,7 +41,8 @@ class Program:
     """One lattice program; `power` is 1 for mae and 2 for mse, lengths in sensitivities.
 
     Points |i| < `calm` may not be exposed at all, which makes the law one that can be lengthened
-    there (`repair.whole_masses`); its prices prove a bound only for calm = 0.
+    there (`repair.whole_masses`); its prices prove a bound only for calm = 0. Rows are added until
+    two rounds gain less than `accuracy` of the loss.
     """
 
     cells: int
@@ -44,18 +52,70 @@ class Program:
     power: int
     structured: bool = True
     calm: int = 0
+    accuracy: float = 0.0
 
-    def solve(self, *, seconds: float) -> Solution | None:
-        """Return the optimum, or None if the solver didn't get there in time."""
+    def solve(self, *, seconds: float, start: Rows | None = None) -> Solution | None:
+        """Return the optimum, or the last relaxation of it that the solver got through in time.
+
+        `start` are rows to begin with, of a program like this one. None if nothing was solved.
+        """
+        deadline = time.perf_counter() + seconds
+        rows = self._rows()
+        # m rows a period link the chains i, i + m, …; those of the multiples of m link the classes
+        active = (rows.shift == self.cells) | (np.abs(rows.place) % self.cells == 0)
+        if start is not None:
+            active |= np.isin(rows.keys, start.keys)
+        solved, losses = None, list[float]()
+        for _ in range(_ROUNDS):
+            chosen = rows.where(active)
+            found = self._optimum(chosen, deadline)
+            if found is None:
+                break
+            solved = self._solution(chosen, found)
+            losses.append(float(found.fun))
+            missing = self._broken(rows, active, solved, losses)
+            if not missing.any():
+                break
+            active |= missing
+        return solved
+
+    def _broken(self, rows: Rows, active: Bools, solved: Solution, losses: list[float]) -> Bools:
+        """Mark the rows to add: of each place, source and shift the two that are broken worst."""
+        masses = np.maximum(solved.columns, 0.0)
+        exposed = np.maximum(masses[np.abs(rows.place)] - rows.factor * masses[rows.source], 0.0)
+        sums = np.bincount(rows.shift, exposed, minlength=self.cells + 1)
+        marked = np.zeros(len(active), dtype=bool)
+        enough = max(self.accuracy, _STALLED) * losses[-1]
+        stalled = len(losses) > 2 and losses[-1] - losses[-3] <= enough
+        if stalled and sums.max() <= (1 + _NEARLY) * self.delta:
+            return marked
+        broken = (sums > (1 + _EXCESS) * self.delta)[rows.shift]
+        broken |= np.abs(rows.place) < self.calm
+        broken &= ~active & (exposed > 1e-3 * self.delta / self.reach)
+        worst = np.flatnonzero(broken)
+        worst = worst[np.argsort(-exposed[worst], kind="stable")]
+        for key in (rows.source, rows.place, rows.shift):
+            left = worst
+            for _ in range(2):
+                _, first = np.unique(key[left], return_index=True)
+                marked[left[first]] = True
+                left = np.delete(left, first)
+        return marked
+
+    def _optimum(self, rows: Rows, deadline: float) -> Any:
+        """Return scipy's result for these rows, None if it has none by the deadline."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
-        rows = self._rows()
-        deadline = time.perf_counter() + seconds
-        matrix, total = self._matrix(rows), self._normalisation(len(rows.shift))
-        limits = np.append(np.zeros(len(rows.shift)), np.ones(self.cells))
+        count = len(rows.shift)
+        matrix = self._matrix(rows)
+        costs, total = self._costs(count), self._normalisation(count)
+        limits = np.append(np.zeros(count), np.ones(self.cells))
         for pricing, dual_tolerance in _STRATEGIES:
+            left = deadline - time.perf_counter()
+            if left <= 0:
+                return None
             found = linprog(
-                self._costs(len(rows.shift)),
+                costs,
                 A_ub=matrix,
                 b_ub=limits,
                 A_eq=total,
@@ -66,11 +126,11 @@ class Program:
                     "primal_feasibility_tolerance": _TOLERANCE,
                     "dual_feasibility_tolerance": dual_tolerance,
                     "simplex_dual_edge_weight_strategy": pricing,
-                    "time_limit": max(deadline - time.perf_counter(), 0.01),
+                    "time_limit": left,
                 },
             )
             if found.status == _SOLVED:
-                return self._solution(rows, found)
+                return found
             if found.status == _OUT_OF_TIME:
                 return None
         return None
@@ -80,7 +140,7 @@ class Program:
         multipliers = prices[len(rows.shift) :] / self.delta
         return Solution(
             program=self,
-            masses=kept.x[: self.reach + 1],
+            columns=kept.x[: self._columns] * self._sizes,
             multipliers=multipliers,
             rows=rows,
             prices=prices[: len(rows.shift)] / rows.size,
@@ -109,7 +169,7 @@ class Program:
             place=place,
             source=np.where(tail, -source, np.abs(source)),  # n + 1 + r is the column of T_r
             factor=np.where(tail & (shift == m), c - 1, c),
-            size=np.maximum(np.exp(-self.epsilon * np.abs(place) / m), self.delta),
+            size=self._sizes[np.abs(place)],
         )
 
     @property
@@ -117,9 +177,14 @@ class Program:
         """The q_i and T_r."""
         return self.reach + 1 + self.cells
 
+    @property
+    def _sizes(self) -> Floats:
+        """About how large the masses are: the solver's unknowns are their ratios to this."""
+        return np.maximum(np.exp(-self.epsilon / self.cells * np.arange(self._columns)), self.delta)
+
     def _weights(self) -> Floats:
         """How many points each of the first columns stands for."""
-        return np.append(1.0, np.full(self._columns - 1, 2.0))
+        return np.append(1.0, np.full(self._columns - 1, 2.0)) * self._sizes
 
     def _costs(self, rows: int) -> Floats:
         places = np.arange(self._columns) / self.cells
@@ -133,11 +198,11 @@ class Program:
     def _matrix(self, rows: Rows) -> object:
         from scipy.sparse import csr_matrix  # noqa: PLC0415
 
-        count = len(rows.shift)
+        count, sizes = len(rows.shift), self._sizes
         index, w = np.arange(count), self._columns + np.arange(count)
         entries = (
-            (index, np.abs(rows.place), 1 / rows.size),
-            (index, rows.source, -rows.factor / rows.size),
+            (index, np.abs(rows.place), np.ones(count)),
+            (index, rows.source, -rows.factor * sizes[rows.source] / rows.size),
             (index, w, np.where(np.abs(rows.place) < self.calm, 0.0, -self.delta / rows.size)),
             (count + rows.shift - 1, w, np.ones(count)),
         )
@@ -157,26 +222,45 @@ class Rows:
     factor: Floats
     size: Floats
 
+    def where(self, chosen: Bools) -> Rows:
+        """Return those that are marked."""
+        return Rows(
+            shift=self.shift[chosen],
+            place=self.place[chosen],
+            source=self.source[chosen],
+            factor=self.factor[chosen],
+            size=self.size[chosen],
+        )
+
+    @property
+    def keys(self) -> NDArray[np.int64]:
+        """One number a row; |i| is below 2^31."""
+        return (self.shift << 32) + self.place
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
-    """Floats: `masses` q_0 … q_n, `multipliers` λ_1 … λ_m, `prices` ψ in the order of `rows`.
+    """Floats: `columns` the q_0 … q_n and T_0 …, `multipliers` λ_1 … λ_m, `prices` ψ of `rows`.
 
     `level` is the price of the normalisation, which the dual bound's minimum over i should reach.
     """
 
     program: Program
-    masses: Floats
+    columns: Floats
     multipliers: Floats
     rows: Rows
     prices: Floats
     level: float
 
-    def prices_of(self, shift: int) -> Floats:
-        """Return ψ_{shift,i} for i = −n …, as far as there are rows."""
-        chosen = self.rows.shift == shift
-        places = self.rows.place[chosen] + self.program.reach
-        dense = np.zeros(int(places.max()) + 1)
-        dense[places] = self.prices[chosen]
+    @property
+    def masses(self) -> Floats:
+        """q_0 … q_n."""
+        return self.columns[: self.program.reach + 1]
+
+    def dense_prices(self) -> Floats:
+        """Return ψ_{j,i} of shape (m, 2n + 1), 0 where there is no row."""
+        n = self.program.reach
+        dense = np.zeros((self.program.cells, 2 * n + 1))
+        dense[self.rows.shift - 1, self.rows.place + n] = self.prices
         return dense

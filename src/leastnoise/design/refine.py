@@ -18,11 +18,11 @@ from leastnoise.calibration.request import Request
 from leastnoise.certify import lattice as certify_lattice
 from leastnoise.design import closed_form, repair
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
-from leastnoise.design.program import Program
+from leastnoise.design.program import Program, Solution
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice import MAX_POINTS
+from leastnoise.noise.lattice import MAX_POINTS, Lattice
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
@@ -34,10 +34,11 @@ Progress = Callable[[str], None]
 _EPSILON_MARGIN, _DELTA_MARGIN = 1e-11, 1e-7
 _ATTEMPTS = 4
 _ROUNDING = 5e-3  # a larger excess means that the structured form left out rows that matter
-_HARD = 3.0
-_SHARE = 0.4  # of the time that is left goes to one lattice at most
-_MOST_ROWS = 700_000  # about 2 GB in the solver
-_WORKING_DELTAS = (1e-4, 1e-5, 1e-6, 1e-7)
+_NEAR = 0.05  # of the gap: what a step of the design may cost
+_SHARE = 0.6  # of the time that is left goes to one lattice at most
+_MOST_ROWS = 2_500_000  # the rows of one program, of which few are solved with: 200 MB
+_QUICK = 64  # cells: what takes a second or so
+_WORKING_DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 _TINY = Fraction(1, 10**12)  # stands for δ = 0, where there is a bound but no law of bounded range
 
 
@@ -86,7 +87,7 @@ def refine(task: Task, *, gap: float, seconds: float, progress: Progress | None 
             shown = "" if math.isinf(best.gap) else f", now within {100 * best.gap:.2g} %"
             progress(f"Designing noise on {cells} cells a sensitivity{shown}")
         left = max(deadline - time.perf_counter(), 0.5)
-        found = _on_lattice(task, rough, cells, seconds=_SHARE * left)
+        found = _on_lattice(task, rough, cells, gap=gap, seconds=_SHARE * left)
         best = Design(
             law=_better(task, best.law, found.law), bound=_higher(best.bound, found.bound)
         )
@@ -106,8 +107,12 @@ def _fineness(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
     excess = rough.height / 4 if task.loss is Loss.MAE else 1 / 3
     cells = max(1, math.ceil(math.sqrt(excess / (gap * rough.loss))))
     most = max(1, int(math.sqrt(_MOST_ROWS / (rough.radius + 1.5))))
-    if rough.epsilon > _HARD:  # there the solver may run in circles: have something first
-        yield min(max(2, cells * 3 // 5), most)
+    coarser = cells
+    while coarser > _QUICK:  # have something first
+        coarser = (coarser + 1) // 2
+    while coarser < min(cells, most):
+        yield coarser
+        coarser *= 2
     while True:
         yield min(cells, most)
         if cells >= most:
@@ -120,9 +125,9 @@ def _fineness(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
 class _Rough:
     """Where to look: what is nearly the best, and for which δ programs are solved.
 
-    Deep tails drown in a solver's tolerances. So a program is solved at a `delta` of at least about
-    the largest power of ten that costs the bound less than a tenth of the gap, and `periods`
-    sensitivities are let into its law afterwards (`repair.whole_masses`).
+    Deep tails drown in a solver's tolerances. So a program is solved at a `delta` of about the
+    largest power of ten at which its bound costs less than a tenth of the gap, and `periods`
+    sensitivities are let into its law afterwards (`repair.lengthened`).
     """
 
     epsilon: float
@@ -135,13 +140,17 @@ class _Rough:
     @classmethod
     def of(cls, task: Task, gap: float) -> _Rough:
         epsilon, delta = float(task.budget.epsilon), float(task.budget.delta or _TINY)
-        truth = _staircase(task, delta)
-        loss = task.loss.of(truth)
+        loss = task.loss.of(_staircase(task, delta))
         periods, working = 0, delta
         for candidate in _WORKING_DELTAS:
             if candidate <= delta or epsilon == 0:
                 break
-            if loss - task.loss.of(_staircase(task, candidate)) <= 0.1 * gap * loss:
+            # The bound from there is z − λδ, a tangent of the least loss as a function of δ.
+            there, beyond = (
+                task.loss.of(_staircase(task, x)) for x in (candidate, 1.2 * candidate)
+            )
+            tangent = there + (there - beyond) / (0.2 * candidate) * (candidate - delta)
+            if loss - tangent <= 0.1 * gap * loss:
                 periods = math.floor(math.log(candidate / delta) / epsilon)
                 working = delta * math.exp(periods * epsilon)
                 break
@@ -155,6 +164,10 @@ class _Rough:
             height=float(np.exp(law.log_density([0.0]))),
         )
 
+    def calm(self, cells: int) -> int:
+        """Return the points, from the centre, that need not be exposed."""
+        return max(1, math.floor(cells * (self.radius - 1 - 1 / (1 + self.epsilon))))
+
 
 def _staircase(task: Task, delta: float) -> TruncatedStaircase:
     budget = Budget(epsilon=task.budget.epsilon, delta=delta)
@@ -164,7 +177,7 @@ def _staircase(task: Task, delta: float) -> TruncatedStaircase:
         raise NotApplicable(family="optimal", why=str(error)) from error
 
 
-def _on_lattice(task: Task, rough: _Rough, cells: int, *, seconds: float) -> Design:
+def _on_lattice(task: Task, rough: _Rough, cells: int, *, gap: float, seconds: float) -> Design:
     """Return the best law on one lattice and its bound, each None if it couldn't be had."""
     power = power_of(task.loss)
     if cells == 1:
@@ -174,30 +187,61 @@ def _on_lattice(task: Task, rough: _Rough, cells: int, *, seconds: float) -> Des
         law, _ = examined(task, 1, weights)
         return Design(law=law, bound=_bound(task, prices))
     deadline = time.perf_counter() + seconds
-    factor, _ = exponential_between(task.budget.epsilon, bits=128)
     program = Program(
         cells=cells,
-        reach=math.ceil(cells * (rough.radius + 1 + (rough.epsilon > _HARD))),
+        reach=math.ceil(cells * (rough.radius + 1)),
         epsilon=max(0.0, rough.epsilon - _EPSILON_MARGIN),
         delta=rough.delta * (1 - _DELTA_MARGIN),
         power=power,
+        accuracy=_NEAR * gap if task.scope == "real" else 0.0,
     )
-    bound, calm_end = None, 1 + 1 / (1 + rough.epsilon)
+    bound, rows = None, None
     for _ in range(_ATTEMPTS):
-        solved = program.solve(seconds=deadline - time.perf_counter())
+        solved = program.solve(seconds=deadline - time.perf_counter(), start=rows)
         if solved is None:
             break
-        if bound is None or not program.calm:
+        rows = solved.rows
+        if not program.calm:
             bound = _higher(bound, _bound(task, repair.witness(solved)))
-        if rough.periods and not program.calm and task.budget.delta:
-            program = replace(program, calm=max(1, math.floor(cells * (rough.radius - calm_end))))
-            continue
-        masses = repair.whole_masses(solved, factor=factor, periods=rough.periods)
-        law, excess = examined(task, cells, masses)
+        law, excess = _law(task, rough, solved, dearest=_NEAR * gap)
         if law is not None or not task.budget.delta:
             return Design(law=law, bound=bound)
-        program = _narrowed(program, excess)
+        if rough.periods and not program.calm:
+            program = replace(program, calm=rough.calm(cells))
+        else:
+            program = _narrowed(program, excess)
     return Design(law=None, bound=bound)
+
+
+def _law(
+    task: Task, rough: _Rough, solved: Solution, *, dearest: float
+) -> tuple[Optimal | DiscreteStaircase | None, float]:
+    """Return the solver's law if it is private, and the relative excess of its δ if it isn't.
+
+    Where the centre is a little exposed, it is covered if that costs at most `dearest`.
+    """
+    factor, _ = exponential_between(task.budget.epsilon, bits=128)
+    program, periods = solved.program, rough.periods
+    cells, calm = program.cells, rough.calm(program.cells)
+    masses = repair.whole_masses(solved, spare=math.ceil(1.45 * periods * program.epsilon))
+    law, excess = None, math.inf
+    if not masses[0]:  # of a program cut short
+        return law, excess
+    if not periods:
+        law, excess = examined(task, cells, masses)
+    if law is not None or len(masses) > MAX_POINTS:
+        return law, excess
+    covered = repair.unexposed(masses, cells=cells, factor=factor, calm=calm)
+    if not covered[0]:  # the law ends so early that nothing is left
+        return None, excess
+    before, after = (
+        Lattice(cells=cells, masses=x).moment(program.power) for x in (masses, covered)
+    )
+    if after > (1 + dearest) * before:
+        return None, excess
+    long = repair.lengthened(covered, cells=cells, factor=factor, calm=calm, periods=periods)
+    law, more = examined(task, cells, long)
+    return law, min(excess, more)
 
 
 def _narrowed(program: Program, excess: float) -> Program:

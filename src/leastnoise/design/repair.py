@@ -14,100 +14,127 @@ _FACTOR_BITS = 128
 
 
 def witness(solved: Solution) -> Witness:
-    """Return the solver's prices, swept and clipped to [0, λ]: a proof, whatever they are."""
+    """Return the solver's prices, swept, with the multipliers that they need: a proof in any case.
+
+    A multiplier that is too small for its prices is raised, which costs δ times as much.
+    """
     program = solved.program
-    chosen = [index for index, value in enumerate(solved.multipliers.tolist()) if value > 0]
-    rows = {index + 1: solved.prices_of(index + 1) for index in chosen}
-    for index in chosen:
-        np.clip(rows[index + 1], 0.0, solved.multipliers[index], out=rows[index + 1])
-    if program.cells in rows:
-        _sweep(solved, rows)
-    multipliers = {index + 1: _scaled(solved.multipliers[index]) for index in chosen}
+    prices = np.maximum(solved.dense_prices(), 0.0)
+    multipliers = np.maximum(solved.multipliers, prices.max(axis=1))
+    _sweep(solved, prices)
+    kept = {int(index) + 1: _scaled(multipliers[index]) for index in np.flatnonzero(multipliers)}
     return Witness(
         cells=program.cells,
         reach=program.reach,
         bits=_PRICE_BITS,
-        multipliers=tuple(multipliers.items()),
+        multipliers=tuple(kept.items()),
         prices=tuple(
-            tuple(min(max(0, _scaled(price)), multipliers[j]) for price in row.tolist())
-            for j, row in rows.items()
+            tuple(min(_scaled(price), kept[j]) for price in _cut(prices[j - 1], program.cells))
+            for j in kept
         ),
     )
 
 
-def _sweep(solved: Solution, rows: dict[int, Floats]) -> None:
-    """Move what the solver's tolerance spoils in the far tail inwards, where it fades.
+def _cut(prices: Floats, least: int) -> list[float]:
+    """Return the prices without the zeros at their end, but `least` of them."""
+    used = np.flatnonzero(prices)
+    return prices[: max(least, int(used[-1]) + 1 if len(used) else 0)].tolist()
 
-    A point −k whose cost_k + (G_k + G_{−k})/2 is short of the optimum by s is helped by lowering
-    ψ_{m,m−k} by 2s/c; that makes m − k short by s/c, and so on inwards: what is left at the centre
-    is smaller by e^{−ε} for every sensitivity on the way.
+
+def _sweep(solved: Solution, prices: Floats) -> None:
+    """Move what the solver's tolerance spoils inwards, where it fades.
+
+    A point k whose cost_k + (G_k + G_{−k})/2 is short of the optimum by s is helped by lowering the
+    prices ψ_{j,j−k} by 2s/c in all; that makes the points j − k short by as much over 2, and so on
+    inwards: what is left at the centre is smaller by e^{−ε} for every sensitivity on the way.
     """
     program = solved.program
     m, n, c = program.cells, program.reach, math.exp(program.epsilon)
     edge = n + m
-    total = np.zeros(2 * edge + 1)
-    for j, row in rows.items():
-        total[m : m + len(row)] += row
-        total[m - j : m - j + len(row)] -= c * row
-    longest = rows[m]
-    total[:m] += longest[:m]
-    for k in range(edge, m // 2, -1):
-        here = edge - k  # of −k; its inner neighbour of price ψ_{m, m−k} is m further on
+    total = np.zeros(2 * edge + 1)  # G at −edge … edge
+    total[m : m + 2 * n + 1] = prices.sum(axis=0)
+    for j in range(1, m + 1):
+        total[m - j : m - j + 2 * n + 1] -= c * prices[j - 1]
+    total[:m] += prices[m - 1, :m]  # the periodic part
+    for k in range(edge, 0, -1):
         short = solved.level - (k / m) ** program.power
         short -= (total[edge - k] + total[edge + k]) / 2
-        source = here + m
-        index = source - m  # in `longest`, which starts at −n = edge − n − m
-        if short <= 0 or index >= len(longest):
+        # the shifts j whose place j − k is stored and nearer to 0 than k is
+        shifts = np.arange(max(1, k - n), min(m, 2 * k - 1, n + k) + 1)
+        places = shifts - k + n
+        given = prices[shifts - 1, places]
+        available = given.sum()
+        if short <= 0 or available <= 0:
             continue
-        change = min(2 * short / c, longest[index])
-        longest[index] -= change
-        total[source] -= change
-        total[here] += c * change
-        if index < m:  # the periodic part has the same price one sensitivity further out
-            total[index] -= change
+        change = given * min(1.0, 2 * short / (c * available))
+        prices[shifts - 1, places] -= change
+        total[places + m] -= change
+        total[edge - k] += c * change.sum()
+        if k > n and shifts[-1] == m:  # the periodic part has the price of this very point
+            total[edge - k] -= change[-1]
 
 
 def _scaled(value: float) -> int:
     return int(math.ldexp(value, _PRICE_BITS))
 
 
-def whole_masses(solved: Solution, *, factor: int, periods: int) -> tuple[int, ...]:
-    """Return the solver's law as whole numbers, with `periods` sensitivities let in.
+def whole_masses(solved: Solution, *, spare: int = 0) -> tuple[int, ...]:
+    """Return the solver's law as whole numbers, the least of them with `spare` bits to divide.
+
+    Whether it is private is for `certify` to say, from these very numbers.
+    """
+    bits = 100 + math.ceil(-math.log2(solved.program.delta)) + spare
+    masses = [max(0, int(math.ldexp(mass, 80)) << (bits - 80)) for mass in solved.masses.tolist()]
+    while len(masses) > 1 and masses[-1] == 0:
+        masses.pop()
+    return tuple(masses)
+
+
+def unexposed(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) -> tuple[int, ...]:
+    """Return a law that exposes no point nearer than `calm` to the centre at any shift to `cells`.
+
+    From there inwards, a mass that is more than e^ε times the least within one sensitivity
+    outwards is cut down to it. `factor` <= e^ε 2^128; quotients are rounded down.
+    """
+    found = np.array(masses + (0,) * cells, dtype=object)
+    for k in range(min(calm, len(masses)) - 1, -1, -1):
+        most = int(found[k + 1 : k + cells + 1].min()) * factor >> _FACTOR_BITS
+        found[k] = min(found[k], most)
+    return tuple(found[: len(masses)].tolist())
+
+
+def lengthened(
+    masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
+) -> tuple[int, ...]:
+    """Return the law with `periods` sensitivities let in; no point nearer than `calm` is exposed.
 
     Between centre and end the best law falls by e^ε a sensitivity, exactly. Letting in t such
     periods, and scaling what is beyond by e^−εt, scales everything that a shift exposes by the
     same: so a law for δ becomes one for about δe^−εt. `factor` <= e^ε 2^128; quotients are rounded
-    up, so that what is let in exposes nothing. Whether the result is private is for `certify` to
-    say, from these very numbers.
+    up, so that what is let in exposes nothing.
     """
-    program = solved.program
-    m = program.cells
-    bits = 100 + math.ceil(-math.log2(program.delta) + 1.45 * periods * program.epsilon)
-    masses = [max(0, int(math.ldexp(mass, 80)) << (bits - 80)) for mass in solved.masses.tolist()]
-    while len(masses) > 1 and masses[-1] == 0:
-        masses.pop()
     if not periods:
-        return tuple(masses)
-    start = _seam(solved, len(masses))
-    found = masses[: start + m]
-    block = masses[start : start + m]
+        return masses
+    start = _seam(masses, cells=cells, calm=calm, fall=math.log(factor) - 128 * math.log(2))
+    found = list(masses[: start + cells])
+    block = masses[start : start + cells]
     for _ in range(periods):
-        block = [_over(mass, factor) for mass in block]
+        block = tuple(_over(mass, factor) for mass in block)
         found += block
-    rest = masses[start + m :]
+    rest = masses[start + cells :]
     for _ in range(periods):
-        rest = [_over(mass, factor) for mass in rest]
-    return tuple(found + rest)
+        rest = tuple(_over(mass, factor) for mass in rest)
+    return (*found, *rest)
 
 
 def _over(mass: int, factor: int) -> int:
     return -(-(mass << _FACTOR_BITS) // factor)
 
 
-def _seam(solved: Solution, points: int) -> int:
+def _seam(masses: tuple[int, ...], *, cells: int, calm: int, fall: float) -> int:
     """Return where the law is most nearly periodic over two sensitivities, within the calm part."""
-    m = solved.program.cells
-    logs = np.log(np.maximum(solved.masses[: max(points, 2 * m + 1)], 1e-300))
-    falls = np.abs(logs[m:] - logs[:-m] + solved.program.epsilon)
-    starts = max(1, min(solved.program.calm - m, len(falls) - m + 1))
-    return int(np.argmin([falls[start : start + m].max() for start in range(starts)]))
+    padded = masses + (0,) * (2 * cells + 1 - len(masses))
+    logs = np.array([math.log(max(mass, 1)) for mass in padded])
+    falls = np.abs(logs[cells:] - logs[:-cells] + fall)
+    starts = max(1, min(calm - cells, len(falls) - cells + 1))
+    return int(np.argmin([falls[start : start + cells].max() for start in range(starts)]))
