@@ -7,6 +7,7 @@ from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
@@ -23,6 +24,10 @@ LAWS: tuple[Noise, ...] = (
     *(Gaussian(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(Laplace(scale="0.7", dimension=d) for d in (1, 2, 3, 7)),
     *(SphericalLaplace(scale="0.7", dimension=d) for d in (2, 3, 7)),
+    *(
+        GeneralizedGamma(scale="0.7", alpha=alpha, p=p, dimension=d)
+        for d, alpha, p in ((1, "-0.3", "1.5"), (2, "0.9", "1.4"), (3, "1.2", "3"), (7, 6, "1.2"))
+    ),
     Cactus(scale="0.7", cells=2, masses=(7, 3, 5, 2, 1)),
     FlippedHuber(scale="0.7", alpha="1.2", gamma="0.8"),
     FlippedHuber(scale="0.7", alpha="0.2", gamma="1.1"),

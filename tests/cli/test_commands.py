@@ -242,7 +242,11 @@ def test_counting_queries_are_fitted_with_an_ellipse() -> None:
     )
     assert plain["mse"] / 5 == pytest.approx(69.588, rel=1e-5)
     assert found[0]["geometry"]["name"] == "ellipse"
-    assert found[0]["variances"][0] == pytest.approx(14.5424, rel=1e-5)
+    assert found[0]["variances"][0] <= 14.5424
+    ellipse = next(
+        one for one in found if one["noise"]["name"] == "l2" and one.get("geometry") is not None
+    )
+    assert ellipse["variances"][0] == pytest.approx(14.5424, rel=1e-5)
     counted = answer("compare", *budget, "--max-nonzero", "2", "--release-n")["candidates"]
     assert all(one["dimension"] == 6 and one["certified"] for one in counted)
     assert {one["geometry"]["name"] for one in counted if "geometry" in one} == {

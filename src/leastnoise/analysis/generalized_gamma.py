@@ -83,7 +83,7 @@ class _Law:
     @property
     def rise_from_zero(self) -> float:
         """Return ℓ(s) − ℓ(0)."""
-        return math.inf if self.kappa > 0 else self.s**self.p
+        return math.inf if self.kappa > 0 else math.exp(min(self.p * math.log(self.s), 700.0))
 
     def inner_edge(self) -> float:
         """Return r₁, where ℓ(s−r) − ℓ(r) falls through ε on (0, s/2); 0 if nowhere."""
@@ -216,13 +216,17 @@ class _Law:
     def inner(self, edge: float) -> float:
         """Return ln of the part of δ from r < r₁."""
         log_edge, power = math.log(edge), self.alpha + 1
+        mode = math.log(power / self.p) / self.p
         if power > _STEEP:  # the density falls towards 0 fast enough
-            low = min(log_edge, math.log(power / self.p) / self.p) - 800 / power
-            return self._integral(self._inside, max(low, _LOWEST), log_edge, ends=(False, True))
-        u, _, weight = tanh_sinh(_RADII)  # u = (r/r₁)^(α+1) takes the pole of r^α away
-        y = log_edge + np.log(u) / power
+            low = max(min(log_edge, mode) - 800 / power, _LOWEST)
+            return self._integral(self._inside, low, log_edge, ends=(False, True))
+        knee = min(log_edge, mode)
+        u, _, weight = tanh_sinh(_RADII)  # u = (r/knee)^(α+1) takes the pole of r^α away
+        y = knee + np.log(u) / power
         kept = np.maximum(y, _LOWEST)  # below it only the pole is felt
-        return _log_dot(self._inside(kept) + power * (y - kept) - np.log(power * u), weight)
+        near = _log_dot(self._inside(kept) + power * (y - kept) - np.log(power * u), weight)
+        far = self._integral(self._inside, knee, log_edge, ends=(False, True))
+        return float(np.logaddexp(near, far))
 
     def _inside(self, y: _Array) -> _Array:
         """Return ln of the integrand in y = ln r where θ* = π."""

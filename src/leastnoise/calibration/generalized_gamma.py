@@ -12,7 +12,7 @@ from leastnoise.calibration import classic
 from leastnoise.calibration.request import Request
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.generalized_gamma import MAX_SHAPED_DIMENSION, GeneralizedGamma
 from leastnoise.noise.loss import Loss
 from leastnoise.numerics.roots import IncreasingRoot
 from leastnoise.numerics.simplex import simplex
@@ -24,6 +24,7 @@ _ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # of the log of the sh
 _ROUGH = IncreasingRoot(tolerance=1e-8, first_step=0.02)  # while shapes are compared
 _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
+_FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
 _NOTHING = -1e4  # stands for ln 0
 _DIGITS = 6  # of a parameter that was searched
 
@@ -83,7 +84,9 @@ class _Problem:
         return found
 
     def log_delta(self, law: GeneralizedGamma, log_shift: float) -> float:
-        """Return ln δ(ε) under a shift of e^log_shift scales."""
+        """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach."""
+        if log_shift > _FARTHEST:
+            return 0.0
         return log_delta(
             dimension=self.dimension,
             alpha=float(law.alpha),
@@ -123,6 +126,8 @@ def _best_shape(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
     are tried as they are.
     """
     d = problem.dimension
+    if d > MAX_SHAPED_DIMENSION:
+        return _best_classic(problem, fixed)
     losses: dict[Shape, float] = {}
 
     def at(tau: float, log_p: float) -> Shape:
@@ -145,6 +150,13 @@ def _best_shape(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
     return min(losses, key=losses.__getitem__)
 
 
+def _best_classic(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
+    """Return the better of the Gaussian and the l2 member."""
+    alpha = fixed.get("alpha", Fraction(problem.dimension - 1))
+    powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
+    return min((Shape(alpha=alpha, p=p) for p in powers), key=problem.log_loss)
+
+
 def _coordinates(shape: Shape, dimension: int) -> tuple[float, float]:
     return float((shape.alpha + 1) / dimension), math.log(shape.p)
 
@@ -152,3 +164,40 @@ def _coordinates(shape: Shape, dimension: int) -> tuple[float, float]:
 def rounded(number: float) -> Fraction:
     """Return a Fraction of few decimal digits near `number`."""
     return Fraction(f"{number:.{_DIGITS}g}")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Advantage:
+    """The δ at which the best law gains most on the better of Gaussian and l2, and that gain."""
+
+    delta: Fraction
+    law: GeneralizedGamma
+    gain: float
+
+
+def greatest_advantage(
+    *, dimension: int, epsilon: Fraction, largest_delta: float = 0.1
+) -> Advantage:
+    """Return where the mse is furthest below that of both Gaussian and l2 noise, relatively.
+
+    Wei, Bienstock & Polychroniadou (2026), Algorithm 6, bisects for the δ at which the gains on the
+    two are equal, that is where their own mse cross: with less δ the l2 mechanism is better, with
+    more the Gaussian. For dimension >= 2; raises Refused if they don't cross below `largest_delta`.
+    """
+
+    def l2_is_worse(log_of_delta: float) -> float:
+        budget = Budget(epsilon=epsilon, delta=Fraction(math.exp(log_of_delta)))
+        sigma = float(classic.gaussian(dimension, budget))
+        scale = float(classic.spherical_laplace(dimension, budget))
+        return math.log(scale * scale * (dimension + 1)) - math.log(sigma * sigma)
+
+    top = math.log(largest_delta)
+    if l2_is_worse(top) <= 0:
+        raise Refused(f"The l2 mechanism is still better at delta={largest_delta}.")
+    at = IncreasingRoot(tolerance=1e-10).find(l2_is_worse, guess=top - 1)
+    delta = Fraction(f"{math.exp(at):.12g}")
+    budget = Budget(epsilon=epsilon, delta=delta)
+    law = search(Request(budget=budget, dimension=dimension))
+    classic_mse = float(classic.gaussian(dimension, budget)) ** 2 * dimension
+    return Advantage(delta=delta, law=law, gain=1 - law.mse / classic_mse)

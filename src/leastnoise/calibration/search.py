@@ -14,6 +14,7 @@ from leastnoise.calibration import (
     classic,
     flipped_huber,
     gaussian_mixture,
+    generalized_gamma,
     quasi_gaussian,
     spherical_staircase,
     staircase,
@@ -28,6 +29,7 @@ from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -68,6 +70,7 @@ SEARCHES: dict[type[Noise], Search] = {
     FlippedHuber: flipped_huber.search,
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     GaussianMixture: gaussian_mixture.search,
+    GeneralizedGamma: generalized_gamma.search,
     Laplace: _by_scale_alone(Laplace, classic.laplace),
     QuasiGaussian: quasi_gaussian.search,
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),

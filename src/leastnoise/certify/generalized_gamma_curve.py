@@ -20,6 +20,7 @@ from leastnoise.balls.core import ball
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
 _NARROW = 40  # bits: balls as accurate as this are evaluated directly, others by their ends
+_WIDE = 2.0**-60  # of a box of places that is no mere rounding
 _LOG_LEAST, _LOG_MOST = -690.0, 690.0
 
 
@@ -41,6 +42,7 @@ class Point:
     v: acb
     growth: acb  # e^(px) − 1
     speed: acb  # |dx/dy|
+    way: acb  # r₂ − r
     c: Halves  # of w
     c2: Halves  # of w₂
 
@@ -86,7 +88,17 @@ class Curve:
         if not (growth.real > 0 and (v / growth).real > 0):
             return None
         r = ((v.log() - growth.log()) / self.p).exp()
-        way = r * x.expm1()  # r₂ − r
+        speed = x if far else v / self.kappa
+        way = r * x.expm1()
+        if y.real.rad() > _WIDE or y.imag.rad() > _WIDE:
+            # Near the l2 mechanism r₂ − r is nearly s all along, so that 1 − w hangs on its last
+            # digits: the mean value theorem, since r and x move against each other.
+            middle = acb(y.real.mid(), y.imag.mid())
+            at_middle = self.at(middle, far=far)
+            if at_middle is None:
+                return None
+            bend = x.exp() - x.expm1() * (self.kappa / (self.p * v) + 1 + 1 / growth)
+            way = at_middle.way + (y - middle) * (r * bend * (speed if far else -speed))
         r2 = way + r
         ahead, behind = self.s - way, r + r2 - self.s  # >= 0 in a triangle of sides r, r₂, s
         unit = 4 * r * self.s
@@ -95,7 +107,8 @@ class Curve:
             x=x,
             v=v,
             growth=growth,
-            speed=x if far else v / self.kappa,
+            speed=speed,
+            way=way,
             c=Halves(ahead * (r + r2 + self.s) / unit, behind * (way + self.s) / unit),
             c2=Halves(ahead * behind / unit2, (way + self.s) * (r + r2 + self.s) / unit2),
         )

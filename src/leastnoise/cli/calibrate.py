@@ -29,6 +29,8 @@ def command(
     integer: options.IsInteger = False,
     param: options.Parameters = None,
     modes: options.Modes = None,
+    alpha: options.Alpha = None,
+    p: options.Power = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
     ] = None,
@@ -61,7 +63,9 @@ def command(
         dimension=declared.coordinates or dimension,
         loss=loss,
         compositions=compositions,
-        parameters=options.parameters_from(param) | options.modes_from(modes),
+        parameters=options.parameters_from(param)
+        | options.modes_from(modes)
+        | options.shape_from(alpha, p),
     )
     if certificate is not None:
         write_file(certificate, found.mechanism.certificate.to_json() + "\n")

@@ -30,6 +30,8 @@ def command(
     sampling_rate: options.SamplingRate = "1",
     integer: options.IsInteger = False,
     modes: options.Modes = None,
+    alpha: options.Alpha = None,
+    p: options.Power = None,
     bound: Annotated[
         bool, typer.Option("--bound", help="Prove how good any noise could be; up to a minute.")
     ] = False,
@@ -63,7 +65,14 @@ def command(
             compositions=compositions,
             bound=bound,
             progress=stage,
-            parameters={"gaussian-mixture": options.modes_from(modes)} if modes else None,
+            parameters={
+                name: values
+                for name, values in (
+                    ("gaussian-mixture", options.modes_from(modes)),
+                    ("generalized-gamma", options.shape_from(alpha, p)),
+                )
+                if values
+            },
         )
     candidates = [
         records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=sensitivity)

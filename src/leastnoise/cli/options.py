@@ -50,6 +50,13 @@ Modes = Annotated[
     int | None,
     typer.Option("--modes", help="Components −K…K of gaussian-mixture; searched if not given."),
 ]
+Alpha = Annotated[
+    str | None,
+    typer.Option("--alpha", help="Shape of generalized-gamma, at most dimension − 1; searched."),
+]
+Power = Annotated[
+    str | None, typer.Option("--p", help="Power of generalized-gamma; searched if not given.")
+]
 Compositions = Annotated[
     int, typer.Option("--compositions", help="How many such releases the budget is for.")
 ]
@@ -71,6 +78,11 @@ def parameters_from(texts: list[str] | None) -> dict[str, str]:
         if not (name and separator and value):
             raise InvalidArgument(name="--param", value=name, expected="NAME=VALUE")
     return {name: value for name, _, value in pairs}
+
+
+def shape_from(alpha: str | None, p: str | None) -> dict[str, str]:
+    """Return what --alpha and --p set."""
+    return {name: text for name, text in (("alpha", alpha), ("p", p)) if text is not None}
 
 
 def modes_from(modes: int | None) -> dict[str, int]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LEAST_POWER, LARGEST_POWER = Fraction(1, 5), Fraction(50)
 LEAST_MASS_POWER = Fraction(1, 10**6)  # of α + 1: below it, all but the whole mass is at 0
 MAX_DIMENSION = 10**6
+# Beyond this a proof takes seconds and the gain is gone: there only the Gaussian and l2 members.
+MAX_SHAPED_DIMENSION = 2000
 _LARGEST_LOG = 600.0  # of a variance, in floats
 
 
@@ -54,6 +56,14 @@ class GeneralizedGamma(Noise):
         object.__setattr__(self, "dimension", checked)
         object.__setattr__(self, "alpha", checked_alpha(alpha, dimension=checked))
         object.__setattr__(self, "p", checked_power(p))
+        if checked > MAX_SHAPED_DIMENSION and not self.is_classic:
+            raise InvalidArgument(
+                name="dimension",
+                value=checked,
+                expected=f"dimension <= {MAX_SHAPED_DIMENSION} for shapes beside alpha = "
+                "dimension - 1, p = 1 or 2",
+                hint="So far out nothing is gained on gaussian and l2.",
+            )
         if abs(self._log_moment(2) + 2 * math.log(self.scale)) > _LARGEST_LOG:
             raise InvalidArgument(
                 name="scale",
@@ -72,6 +82,11 @@ class GeneralizedGamma(Noise):
         """See `Noise.scaled`."""
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, alpha=self.alpha, p=self.p, dimension=self.dimension)
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether it is the Gaussian (p = 2) or the l2 mechanism (p = 1) under another name."""
+        return self.kappa == 0 and self.p in {1, 2}
 
     @property
     def kappa(self) -> Fraction:

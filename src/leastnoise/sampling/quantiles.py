@@ -155,5 +155,17 @@ def _exponential_derivatives(u: arb, count: int) -> list[arb]:
     return derivatives
 
 
+def _cosine_enclose(u: arb) -> arb:
+    """cos(πu/2): of a uniform angle, the larger the angle the smaller."""
+    return (arb.pi() * u / 2).cos()
+
+
+def _cosine_derivatives(u: arb, count: int) -> list[arb]:
+    """(π/2)^m cos(π(u + m)/2)."""
+    half = arb.pi() / 2
+    return [half**m * (half * (u + m)).cos() for m in range(1, count + 1)]
+
+
+COSINE = Quantile(enclose=_cosine_enclose, derivatives=_cosine_derivatives, reach=1.001)
 HALF_NORMAL = Quantile(enclose=_normal_enclose, derivatives=_normal_derivatives, reach=4.5)
 EXPONENTIAL = Quantile(enclose=_exponential_enclose, derivatives=_exponential_derivatives, reach=12)

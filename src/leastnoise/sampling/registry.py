@@ -12,6 +12,7 @@ from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
@@ -25,6 +26,7 @@ from leastnoise.noise.tulap import Tulap
 from leastnoise.sampling import (
     flipped_huber,
     gaussian,
+    generalized_gamma,
     kernels,
     laplace,
     lattice,
@@ -43,6 +45,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     FlippedHuber: flipped_huber.sampler,
     Gaussian: gaussian.sampler,
     GaussianMixture: kernels.mixture_sampler,
+    GeneralizedGamma: generalized_gamma.sampler,
     Laplace: laplace.sampler,
     Optimal: lattice.step_sampler,
     OptimalRadial: radial_step.sampler,
