@@ -1,0 +1,138 @@
+"""Compositions as users have them: ε for a δ, several mechanisms, refusals."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.accounting.composition import Composition
+from leastnoise.certify.composed import Releases
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+
+ONE = Hidden.of(L2(1))
+
+
+def times(noise: Noise, count: int, *, fineness: int = 64) -> Composition:
+    return Composition(parts=(Releases(noise=noise, hidden=ONE, count=count),), fineness=fineness)
+
+
+# Independent computations in 50 digits, at scale 1 a release and δ = 1e-5
+@pytest.mark.parametrize(
+    ("count", "epsilon"), [(1, 0.8680208), (10, 4.1833260), (100, 17.6899184), (1000, 91.46089)]
+)
+def test_epsilon_of_the_l2_mechanism_in_ten_dimensions(count: int, epsilon: float) -> None:
+    found = times(SphericalLaplace(scale=1, dimension=10), count).epsilon(delta="1e-5")
+    assert found.lower - 6e-8 <= epsilon <= found.upper + 6e-8  # the digits that are given
+    assert found.upper - found.lower <= 1e-4 * epsilon
+
+
+@pytest.mark.parametrize("count", [10, 1000, 10**6])
+def test_gaussians_have_the_epsilon_of_one_gaussian(count: int) -> None:
+    one = times(Gaussian(scale="3.73063163481594183"), 1).epsilon(delta="1e-5")
+    sigma = Fraction("3.73063163481594183") * Fraction(math.isqrt(count * 10**40), 10**20)
+    many = times(Gaussian(scale=sigma), count).epsilon(delta="1e-5")
+    assert one.lower <= 1 <= one.upper * (1 + 1e-14)
+    assert many.lower <= one.upper * (1 + 1e-12)
+    assert one.lower <= many.upper * (1 + 1e-12)
+    assert many.upper - many.lower <= 2e-12
+
+
+def test_epsilon_and_delta_are_inverse() -> None:
+    together = times(Laplace(scale=4), 20)
+    found = together.epsilon(delta="1e-6")
+    assert together.delta(epsilon=found.upper).lower <= 1e-6
+    assert together.delta(epsilon=found.lower).upper >= 1e-6
+    assert found.upper - found.lower <= 1e-3 * found.upper
+
+
+def test_a_finer_lattice_is_a_tighter_interval() -> None:
+    coarse = times(Laplace(scale=4), 20, fineness=16).delta(epsilon=2)
+    fine = times(Laplace(scale=4), 20, fineness=128).delta(epsilon=2)
+    assert coarse.lower <= fine.lower <= fine.upper <= coarse.upper
+    assert fine.upper - fine.lower < 0.05 * (coarse.upper - coarse.lower)
+
+
+def test_several_mechanisms_together() -> None:
+    l2 = ln.calibrate("l2", epsilon="0.1", delta="1e-6", sensitivity=L2(1), dimension=5)
+    normal = ln.calibrate("gaussian", epsilon="0.1", delta="1e-6", sensitivity=L2(1), dimension=5)
+    both = ln.compose([(l2, 10), (normal, 10)]).epsilon(delta="1e-5")
+    alone = ln.compose([(l2, 10)]).epsilon(delta="1e-5")
+    assert alone.upper < both.lower
+    assert both.upper < 2.0  # Σε, which basic composition would give with δ = 2e-5
+    assert l2.compose(10).epsilon(delta="1e-5") == alone
+
+
+def test_calibrated_for_many_releases_means_that_many_fit() -> None:
+    one = ln.calibrate("laplace", epsilon="1", delta="1e-6", sensitivity=ln.L1(1), compositions=16)
+    assert one.certificate.compositions == 16
+    assert one.compose(16).delta(epsilon=1).upper <= 1e-6
+    assert one.compose(17).delta(epsilon=1).lower > 1e-6
+    tighter = ln.Laplace(scale=one.noise.scale * Fraction("0.9995"))
+    assert times(tighter, 16).delta(epsilon=1).lower > 1e-6
+
+
+# mse a release for the budget (1, 1e-5) in all, d = 10: issue's independent values
+@pytest.mark.parametrize(("count", "mse"), [(2, 227.064011662), (8, 1142.330480218)])
+def test_the_l2_mechanism_for_many_releases(count: int, mse: float) -> None:
+    found = ln.calibrate(
+        "l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=10, compositions=count
+    )
+    assert mse * (1 - 1e-9) <= found.mse <= mse * (1 + 2e-4)
+    read = ln.Certificate.from_json(found.certificate.to_json())
+    assert read.verify().upper <= 1e-5
+
+
+def test_the_gaussian_overtakes_l2_at_six_releases() -> None:
+    for count, first in ((5, "l2"), (6, "gaussian")):
+        found = ln.compare(
+            epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=10, compositions=count
+        )
+        assert found.mechanisms[0].noise.name == first
+        assert found.best_possible is None  # the bound is about one release
+
+
+def test_pure_budgets_are_shared_out() -> None:
+    found = ln.calibrate("laplace", epsilon="1", sensitivity=ln.L1(2), compositions=10)
+    assert found.noise.scale == 20
+    assert found.certificate.delta.upper == 0
+
+
+@pytest.mark.parametrize("name", ["truncated-staircase", "spherical-staircase"])
+def test_families_of_many_parameters_are_refused_for_many_releases(name: str) -> None:
+    dimension = 1 if name == "truncated-staircase" else 3
+    with pytest.raises(NotApplicable, match="one release"):
+        ln.calibrate(
+            name,
+            epsilon="1",
+            delta="1e-5",
+            sensitivity=L2(1),
+            dimension=dimension,
+            compositions=2,
+        )
+
+
+@pytest.mark.parametrize("count", [0, -1, 10**8, True])
+def test_counts_out_of_range_are_refused(count: int) -> None:
+    with pytest.raises(InvalidArgument, match="compositions"):
+        ln.compare(epsilon=1, delta="1e-5", sensitivity=L2(1), compositions=count)
+
+
+def test_no_release_is_no_composition() -> None:
+    with pytest.raises(InvalidArgument, match="at least one"):
+        ln.compose([])
+
+
+def test_no_epsilon_where_the_infinite_losses_exceed_delta() -> None:
+    truncated = ln.calibrate("truncated-laplace", epsilon="1", delta="1e-3", sensitivity=L2(1))
+    with pytest.raises(NotApplicable, match="more than delta"):
+        truncated.compose(10).epsilon(delta="1e-4")
+    assert truncated.compose(10).epsilon(delta="0.02").upper < 10
