@@ -3,7 +3,7 @@
 >>> import leastnoise as ln
 >>> best = ln.least_noise(epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=7)
 >>> best.noise.name, round(best.mse, 3)
-('l2', 48.814)
+('generalized-gamma', 48.492)
 
 The names below are all that is public; each is imported when it is first used, so that importing
 leastnoise costs nothing.

@@ -185,6 +185,36 @@ def test_convolutions_against_every_outcome(
     assert float(high.upper()) - float(low.lower()) <= 1e-9 * expected + 1e-15
 
 
+@pytest.mark.parametrize("epsilon", ["0.1", "1.02", "3.03", "7"])
+@pytest.mark.parametrize("count", [30, 1000])
+def test_randomized_response_has_its_exact_delta_inside(count: int, epsilon: str) -> None:
+    # losses ±1/16 with masses that floats hold exactly: a binomial sum, without tolerance
+    up, down = Fraction(17, 32), Fraction(15, 32)
+    lattice = LossLattice(
+        step=Fraction(1, 8),
+        origin=Fraction(-1, 16),
+        first=0,
+        masses=np.array([float(down), float(up)]),
+        infinity=0.0,
+    )
+    wanted, exact = Fraction(epsilon), mpf(0)
+    with mp.workdps(60):
+        for ups in range(count + 1):
+            loss = Fraction(2 * ups - count, 16)
+            if loss > wanted:
+                gap = wanted - loss
+                chance = math.comb(count, ups) * up**ups * down ** (count - ups)
+                share = mpf(chance.numerator) / chance.denominator
+                exact += share * -mp.expm1(mpf(gap.numerator) / gap.denominator)
+    parts = [(lattice, count)]
+    low, high = Convolution.of(parts, tilt_for(parts, wanted)).delta(wanted)
+    digits = arb(mp.nstr(exact, 50))
+    assert not low > digits
+    assert not high < digits
+    if exact:
+        assert float((high - low).upper()) < 1e-8 * float(exact)
+
+
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.integers(1, 12), st.integers(0, 2**31))
 def test_transforms_are_as_accurate_as_they_say(power: int, seed: int) -> None:

@@ -154,11 +154,48 @@ def test_the_impossible_is_refused_with_exit_1() -> None:
     assert "delta=0" in done.stderr
 
 
-@pytest.mark.parametrize("option", [("--compositions", "2"), ("--sampling-rate", "0.5")])
-def test_what_has_no_proof_yet_is_refused(option: tuple[str, str]) -> None:
-    done = run("compare", "--epsilon", "1", "--delta", "1e-5", *option, "--json")
+def test_what_has_no_proof_yet_is_refused() -> None:
+    done = run("compare", "--epsilon", "1", "--delta", "1e-5", "--sampling-rate", "0.5", "--json")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "one release" in done.stderr
+    assert "without subsampling" in done.stderr
+
+
+def test_budgets_for_many_releases(tmp_path: Path) -> None:
+    budget = ("--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5", "--compositions", "100")
+    path = tmp_path / "c.json"
+    found = answer("calibrate", *budget, "--certificate", str(path))
+    assert found["compositions"] == 100
+    assert found["scale"] == pytest.approx(37.3063163482, rel=1e-10)
+    assert answer("verify", str(path))["verified"]
+    together = answer("compose", f"{path}=100", "--epsilon", "1", "--delta", "1e-5")
+    assert together["points"][0]["delta_interval"] == pytest.approx([1e-5, 1e-5], rel=1e-9)
+    assert together["budgets"][0]["epsilon_interval"] == pytest.approx([1, 1], rel=1e-9)
+    profile = ("--noise", "gaussian", "--scale", "37.3063163482", "--epsilon", "1")
+    (point,) = answer("profile", *profile, "--compositions", "100")["points"]
+    assert point["delta_interval"] == pytest.approx([1e-5, 1e-5], rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("nothing.json", "--epsilon", "1"), 2),
+        (("{path}",), 2),
+        (("{path}=x", "--epsilon", "1"), 2),
+        (("{path}=0", "--epsilon", "1"), 2),
+        (("{path}", "--delta", "0"), 1),
+    ],
+)
+def test_compositions_that_make_no_sense(
+    tmp_path: Path, arguments: tuple[str, ...], code: int
+) -> None:
+    path = tmp_path / "c.json"
+    answer(
+        "calibrate", "--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5",
+        "--certificate", str(path),
+    )  # fmt: skip
+    done = run("compose", *(text.format(path=path) for text in arguments))
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith("leastnoise: ")
 
 
 def test_help_and_version() -> None:
