@@ -23,10 +23,10 @@ lint: install
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
 
 test: lint
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 test-slow: install
-	$(BIN)/pytest -m slow
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m slow
 
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
