@@ -14,6 +14,7 @@ from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.quantiles import (
     CELLS,
     CELLS_PER_BINADE,
+    COSINE,
     DEGREE,
     ETA,
     EXPONENTIAL,
@@ -101,8 +102,8 @@ def prove(quantile: Quantile) -> Tally:
 # is seen here long before it reaches ETA.
 @pytest.mark.parametrize(
     ("quantile", "bound"),
-    [(HALF_NORMAL, 2.0**-46), (EXPONENTIAL, 2.0**-44)],
-    ids=["normal", "exp"],
+    [(HALF_NORMAL, 2.0**-46), (EXPONENTIAL, 2.0**-44), (COSINE, 2.0**-46)],
+    ids=["normal", "exp", "cosine"],
 )
 def test_every_cell_is_proved(quantile: Quantile, bound: float) -> None:
     tally = prove(quantile)
@@ -163,7 +164,9 @@ def test_words_outside_the_table_are_marked() -> None:
     assert np.isfinite(found.values).all()
 
 
-@pytest.mark.parametrize("quantile", [HALF_NORMAL, EXPONENTIAL], ids=["normal", "exp"])
+@pytest.mark.parametrize(
+    "quantile", [HALF_NORMAL, EXPONENTIAL, COSINE], ids=["normal", "exp", "cosine"]
+)
 def test_random_words_agree_with_arb(quantile: Quantile) -> None:
     """Words of every binade, V at both ends; the worst measured is 2^-46.2 and 2^-45.9."""
     source = InsecureSeededEntropy(11)

@@ -63,7 +63,8 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     law for a family that calibration itself has no search for. The budget is that of all
     `compositions` releases together.
 
-    The scale is never below the exact minimum and at most 1e-9 (relative) above it.
+    The scale is never below the exact minimum and at most 1e-9 (relative) above it, 1e-5 for
+    generalized-gamma.
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
     """
     if why := family.why_not(dimension=dimension, delta=budget.delta):

@@ -7,6 +7,7 @@
 | `decay` | ε | each step of a staircase or Tulap law is e^−decay of the last |
 | `gamma` (staircases) | γ | where the first step ends, in scales |
 | `alpha`, `gamma` (flipped-huber) | α, γ | end of the Laplace body, σ of the tail, in scales |
+| `alpha`, `p` (generalized-gamma) | α, p | r^α e^(−r^p) is the density of the radius r in scales |
 | `edges`, `weights` (optimal-radial) | e_j, h_j | where steps end, in scale/cells; their heights |
 | `dimension` | d | number of coordinates drawn together |
 | `variance`, `mean_abs` | Var Xᵢ, E|Xᵢ| | per coordinate |
