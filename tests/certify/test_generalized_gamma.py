@@ -7,6 +7,7 @@ import pytest
 from flint import acb, arb
 
 from leastnoise.balls.core import ball, precision
+from leastnoise.certify.generalized_gamma import delta_ball
 from leastnoise.certify.generalized_gamma_curve import CosineLaw, Curve, Halves, Hints
 from leastnoise.certify.prove import prove_delta
 from leastnoise.guarantees.sensitivity import L2
@@ -104,3 +105,25 @@ def test_places_hold_the_curve() -> None:
             after = radius + point.way.real
             rise = curve.kappa * (after / radius).log() + after**curve.p - point.b.real
             assert rise.overlaps(curve.epsilon)
+
+
+@pytest.mark.parametrize("reference", [REFERENCES[2], REFERENCES[3], REFERENCES[8]], ids=str)
+@pytest.mark.parametrize("wrong", ["far", "near", "edges"])
+def test_no_proof_rests_on_where_it_is_split(
+    reference: Reference, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wrong hints cost accuracy, never truth."""
+    law, shift = law_of(reference)
+    if wrong == "far":
+        monkeypatch.setattr(Hints, "far_end", lambda _self, _log_tail: 0.9)
+    elif wrong == "near":
+        edge = Hints.inner_edge
+        monkeypatch.setattr(Hints, "inner_edge", lambda self: (edge(self) or 1.0) * 1.07)
+    else:
+        monkeypatch.setattr(Hints, "outer_edges", lambda _self: [0.31])
+    with precision(128):
+        found = delta_ball(law, shift=shift, epsilon=Fraction(reference.epsilon))
+    room = arb(0, 1e-12)  # the references' own error
+    assert (found + room).contains(arb(reference.delta))
+    if wrong == "far":
+        assert float(found.rad()) > 1e-4
