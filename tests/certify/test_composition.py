@@ -12,7 +12,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import erfc, mp, mpf
+from mpmath import erfc, expm1, mp, mpf
 
 from leastnoise.certify import composed, fourier, gaussian, losses
 from leastnoise.certify.composed import Releases, prove_composed
@@ -205,7 +205,7 @@ def test_randomized_response_has_its_exact_delta_inside(count: int, epsilon: str
                 gap = wanted - loss
                 chance = math.comb(count, ups) * up**ups * down ** (count - ups)
                 share = mpf(chance.numerator) / chance.denominator
-                exact += share * -mp.expm1(mpf(gap.numerator) / gap.denominator)
+                exact += share * -expm1(mpf(gap.numerator) / gap.denominator)
     parts = [(lattice, count)]
     low, high = Convolution.of(parts, tilt_for(parts, wanted)).delta(wanted)
     digits = arb(mp.nstr(exact, 50))

@@ -98,6 +98,7 @@ def test_any_clipped_witness_gives_a_true_bound() -> None:
     bound, law = bound_of(design), design.law
     assert isinstance(law, Optimal)
     witness = bound.witness
+    assert isinstance(witness, Witness)
     for step in range(2, 12):
         rows = tuple(
             tuple(min(lam, price * (step % 5) // 3 + lam * (i % step) // (7 * step)) for i, price in
