@@ -20,7 +20,7 @@ from itertools import pairwise
 from flint import acb, arb
 
 from leastnoise.balls.core import ball
-from leastnoise.certify import gaussian, spherical_laplace
+from leastnoise.certify import gaussian, generalized_gamma_line, laplace, spherical_laplace
 from leastnoise.certify.generalized_gamma_curve import CosineLaw, Curve, Halves, Hints, Place
 from leastnoise.noise.base import Noise
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
@@ -32,23 +32,29 @@ _EVALUATIONS = 300_000  # of an integrand, at most
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε): of a Gaussian or l2 mechanism by its own proof, else by the integral above."""
+    """Enclose δ(ε): by the proof of a Gaussian or l2 mechanism, or a closed form, or as above."""
     if not isinstance(noise, GeneralizedGamma):
         raise TypeError(f"{noise.name} is not generalized-gamma")
-    if noise.kappa == 0 and noise.p == 2:  # e^(−r²) has σ² = ½
-        return gaussian.delta_of_ratio(ball(shift / noise.scale) * arb(2).sqrt(), epsilon=epsilon)
-    if noise.kappa == 0 and noise.p == 1 and noise.dimension > 1:
-        same = SphericalLaplace(scale=noise.scale, dimension=noise.dimension)
-        return spherical_laplace.delta_ball(same, shift=shift, epsilon=epsilon)
-    if epsilon == 0:
-        return _within_half(noise, shift=shift)
+    if noise.is_classic:
+        return _as_classic(noise, shift=shift, epsilon=epsilon)
     if noise.kappa == 0 and noise.p <= 1:  # the loss is at most s^p, which is met at 0
         top = ball(shift / noise.scale) ** ball(noise.p)
-        if top <= ball(epsilon):
-            return arb(0)
         if not top > ball(epsilon):
-            return arb.nan()
+            return arb(0) if top <= ball(epsilon) else arb.nan()
+    if noise.dimension == 1:
+        return generalized_gamma_line.delta_ball(noise, shift=shift, epsilon=epsilon)
+    if epsilon == 0:
+        return _within_half(noise, shift=shift)
     return _along_the_curve(noise, shift=shift, epsilon=epsilon)
+
+
+def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
+    if noise.p == 2:  # e^(−r²) has σ² = ½
+        return gaussian.delta_of_ratio(ball(shift / noise.scale) * arb(2).sqrt(), epsilon=epsilon)
+    if noise.dimension == 1:
+        return laplace.delta_ball(noise, shift=shift, epsilon=epsilon)
+    same = SphericalLaplace(scale=noise.scale, dimension=noise.dimension)
+    return spherical_laplace.delta_ball(same, shift=shift, epsilon=epsilon)
 
 
 def _along_the_curve(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -154,8 +160,6 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction) -> arb:
     half = curve.s / 2
     start = half.log()
     below = 1 - (half**curve.p).gamma_upper(curve.k, 1)
-    if noise.dimension == 1:
-        return below
     cosine = CosineLaw(noise.dimension)
 
     def integrand(y: acb, analytic: int) -> acb:

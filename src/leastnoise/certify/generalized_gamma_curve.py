@@ -63,7 +63,7 @@ class Halves:
 
 @final
 class Curve:
-    """The curve of one law, shift and ε > 0, at the current precision."""
+    """The curve of one law in 2 dimensions and more, shift and ε > 0, at the current precision."""
 
     def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
         self.noise = noise
@@ -136,14 +136,13 @@ class Curve:
 
 @final
 class CosineLaw:
-    """P(W > w) = I_(1−w)/2(a, a) of the cosine W between a fixed and a uniform direction."""
+    """P(W > w) = I_(1−w)/2(a, a) of the cosine W between a fixed and a uniform direction, d > 1."""
 
     def __init__(self, dimension: int) -> None:
         self._d = dimension
         self._a = arb(dimension - 1) / 2
-        if dimension > 1:
-            ratio = ((self._a + arb(1) / 2).lgamma() - self._a.lgamma()).exp()
-            self._slope_at_half = 2 * ratio / arb.pi().sqrt()
+        ratio = ((self._a + arb(1) / 2).lgamma() - self._a.lgamma()).exp()
+        self._slope_at_half = 2 * ratio / arb.pi().sqrt()
 
     def above(self, c: Halves, *, analytic: bool) -> acb:
         """Enclose P(W > w), 0 for w >= 1 and 1 for w <= −1; for a box, of its continuation.
@@ -169,8 +168,6 @@ class CosineLaw:
 
         In the smaller half q, of which P or 1 − P is I_q(a, a), with slope ∝ (q(1−q))^(a−1).
         """
-        if self._d == 1:
-            return acb(arb(1) / 2)
         falls = bool(c.down.real.mid() < c.up.real.mid())
         q = c.down if falls else c.up
         middle = arb(q.real.mid())
@@ -196,11 +193,9 @@ class CosineLaw:
         return self._beta(down) if down < up else 1 - self._beta(up)
 
     def _beta(self, q: arb) -> arb:
-        """P(W > 1 − 2q) = I_q(a, a) for 0 < q < 1; ½ in one dimension."""
+        """P(W > 1 − 2q) = I_q(a, a) for 0 < q < 1."""
         if not (q > 0 and q < 1):
             return arb(0).union(arb(1))
-        if self._d == 1:
-            return arb(1) / 2
         if self._d == 2:
             return 2 * q.sqrt().asin() / arb.pi()
         if self._d == 3:
