@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leastnoise.cli import options, records
+from leastnoise.cli import options, plots, records
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from leastnoise.selection.comparison import Comparison
 
 
@@ -35,6 +38,7 @@ def command(
     bound: Annotated[
         bool, typer.Option("--bound", help="Prove how good any noise could be; up to a minute.")
     ] = False,
+    plot: plots.Plot = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Rank every noise family for a query.
@@ -44,7 +48,7 @@ def command(
     from leastnoise.selection.search import compare
 
     options.without_subsampling(sampling_rate)
-    declared = options.Declaration(
+    declaration = options.Declaration(
         norm=norm,
         bound=sensitivity,
         dimension=dimension,
@@ -54,9 +58,29 @@ def command(
         max_nonzero=max_nonzero,
         release_n=release_n,
         neighbours=neighbours,
-    ).sensitivity()
-    with records.stages() if bound and not as_json else nullcontext() as stage:
-        found = compare(
+    )
+    declared = declaration.sensitivity()
+    drawing = plots.Request.of(
+        plot,
+        dimension=dimension,
+        least=max_nonzero or 1,
+        refused={"--integer": integer, "--alpha": alpha},
+        as_json=as_json,
+    )
+    parameters = {
+        name: values
+        for name, values in (
+            ("gaussian-mixture", options.modes_from(modes)),
+            ("generalized-gamma", options.shape_from(alpha, p)),
+        )
+        if values
+    }
+
+    def compared(
+        dimension: int, *, bound: bool = False, progress: Callable[[str], None] | None = None
+    ) -> Comparison:
+        declared = replace(declaration, dimension=dimension).sensitivity()
+        return compare(
             epsilon=epsilon,
             delta=delta,
             sensitivity=declared,
@@ -64,25 +88,32 @@ def command(
             loss=loss,
             compositions=compositions,
             bound=bound,
-            progress=stage,
-            parameters={
-                name: values
-                for name, values in (
-                    ("gaussian-mixture", options.modes_from(modes)),
-                    ("generalized-gamma", options.shape_from(alpha, p)),
-                )
-                if values
-            },
+            progress=progress,
+            parameters=parameters,
         )
+
+    with records.stages() if bound and not as_json else nullcontext() as stage:
+        found = compared(dimension, bound=bound, progress=stage)
+    figures = drawing.figures(found, compared) if drawing else []
     candidates = [
         records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
         for one in found.candidates
     ]
+    drawn = drawing.draw(figures) if drawing else ""
     if as_json:
         skipped = [{"name": one.name, "why": one.why} for one in found.skipped]
         record = {"candidates": candidates, "lower_bound": _bound_record(found), "skipped": skipped}
         records.print_json(record)
         return
+    title = f"ε = {epsilon}, δ = {delta}, {declared.kind} sensitivity {sensitivity}, dimension "
+    title += str(declared.coordinates or dimension)
+    _show(found, candidates, title=title)
+    if drawn:
+        typer.echo(drawn)
+
+
+def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) -> None:
+    loss = found.loss.value
     best = candidates[0][loss] if candidates else 0.0
     rows = [
         (
@@ -94,8 +125,6 @@ def command(
         )
         for candidate, one in zip(found.candidates, candidates, strict=True)
     ]
-    title = f"ε = {epsilon}, δ = {delta}, {declared.kind} sensitivity {sensitivity}, dimension "
-    title += str(declared.coordinates or dimension)
     records.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
     for candidate in found.candidates:
         if candidate.note is not None:

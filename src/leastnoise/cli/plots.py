@@ -1,0 +1,102 @@
+"""`--plot`: the figures of `leastnoise compare`, in the terminal or an SVG file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, final
+
+import typer
+
+from leastnoise.cli import records
+
+if TYPE_CHECKING:
+    from leastnoise.report.figures import Figure
+    from leastnoise.selection.comparison import Comparison
+
+_WIDEST = 100
+
+Plot = Annotated[
+    str | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE.svg",
+        help="Draw errors against the dimension, and the radius; - draws in the terminal. "
+        "Compares in about eight dimensions, some seconds each.",
+    ),
+]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Figures that are wanted on `target`, with `dimension` and others from `least` on."""
+
+    target: str
+    dimension: int
+    least: int
+    silent: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        target: str | None,
+        *,
+        dimension: int,
+        least: int,
+        refused: dict[str, object],
+        as_json: bool,
+    ) -> Request | None:
+        """Return what --plot asks for, None if it isn't there, before anything is computed.
+
+        Raises InvalidArgument with one of the options in `refused`, with --json in the terminal,
+        and for a file that isn't SVG; InvalidInput without the libraries.
+        """
+        from leastnoise.errors import InvalidArgument
+        from leastnoise.report.comparison import dimensions_around
+        from leastnoise.report.figures import TERMINAL, check_target
+
+        if target is None:
+            return None
+        shown = {"--json": as_json and target == TERMINAL}
+        for name, value in (refused | shown).items():
+            if value:
+                raise InvalidArgument(name=name, value=value, expected=f"no {name} with --plot")
+        check_target(target)
+        dimensions_around(dimension, least=least)
+        return cls(target=target, dimension=dimension, least=least, silent=as_json)
+
+    def figures(self, here: Comparison, at: Callable[[int], Comparison]) -> list[Figure]:
+        """Return the figures; `here` is the comparison asked for, `at` makes others.
+
+        Raises Refused if no Gaussian serves.
+        """
+        from leastnoise.report.comparison import dimensions_around, error_figure, radius_figure
+
+        error_figure({self.dimension: here})  # refuses before the work rather than after it
+        found: dict[int, Comparison] = {}
+        with nullcontext(_no_stage) if self.silent else records.stages() as stage:
+            for dimension in dimensions_around(self.dimension, least=self.least):
+                stage(f"Comparing in {dimension:,} dimensions")
+                found[dimension] = here if dimension == self.dimension else at(dimension)
+        radius = radius_figure(here)
+        return [error_figure(found), *([radius] if radius else [])]
+
+    def draw(self, figures: list[Figure]) -> str:
+        """Write the file, and return what a terminal shows of it: all, if it is the target.
+
+        Raises InvalidInput for a file that can't be written.
+        """
+        from leastnoise.report.figures import TERMINAL, save_side_by_side
+
+        if self.target != TERMINAL:
+            save_side_by_side(figures, self.target)
+            return f"  The figures are in {self.target}"
+        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        return "\n".join(figure.text(width=width) for figure in figures)
+
+
+def _no_stage(stage: str) -> None:
+    """Show nothing: --json has nothing but its object."""

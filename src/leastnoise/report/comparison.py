@@ -1,0 +1,121 @@
+"""Two figures of a comparison: errors as the dimension grows, and how far the noise reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.noise.base import Noise
+from leastnoise.report.figures import Figure, Line
+from leastnoise.selection.comparison import Comparison
+from leastnoise.selection.constructions import BALL
+
+MOST_DIMENSIONS = 10**6  # of a figure: densities are evaluated at points that long
+_COUNT = 7  # of dimensions beside the one asked for
+_TOP, _TIMES = 100, 10
+_POINTS = 400
+_REACH = 4.0  # of the density, in units of (root mean square of the radius)/√d: 4 deviations of l2
+_BASELINE = "gaussian"
+
+
+def dimensions_around(asked: int, *, least: int) -> list[int]:
+    """Return about eight dimensions, `asked` one of them, evenly spaced in their logarithm.
+
+    They go from `least` (at least 2, unless 1 is asked) to 100, or ten times `asked` if that is
+    more. Raises InvalidArgument beyond a million.
+    """
+    if asked > MOST_DIMENSIONS:
+        raise InvalidArgument(
+            name="dimension", value=asked, expected=f"dimension <= {MOST_DIMENSIONS:,} with --plot"
+        )
+    first = max(least, min(asked, 2))
+    last = max(_TOP, first, min(_TIMES * asked, MOST_DIMENSIONS))
+    others = np.geomspace(first, last, _COUNT)
+    return sorted({asked, *(round(float(one)) for one in others)})
+
+
+def error_figure(found: Mapping[int, Comparison]) -> Figure:
+    """Return the loss of each noise over the Gaussian's, and the proved bounds, by dimension.
+
+    Raises Refused if no Gaussian serves.
+    """
+    lines: dict[str, list[tuple[int, float]]] = {}
+    proved: list[tuple[int, float]] = []
+    for dimension, comparison in sorted(found.items()):
+        losses = {one.label: comparison.loss.of(one.mechanism) for one in comparison.candidates}
+        if _BASELINE not in losses:
+            raise Refused("Errors are drawn relative to the Gaussian's, which needs delta > 0.")
+        for label, loss in losses.items():
+            lines.setdefault(label, []).append((dimension, loss / losses[_BASELINE]))
+        if comparison.best_possible is not None:
+            value = comparison.best_possible.value / losses[_BASELINE]
+            proved.append((dimension, value))
+    drawn = [_line(name, points) for name, points in lines.items()]
+    if proved:
+        drawn.append(_line("no noise has less (proved)", proved, dashed=True))
+    loss = next(iter(found.values())).loss
+    return Figure(
+        title="Error against the dimension",
+        x_label="dimension",
+        y_label=f"{loss} / {loss} of the Gaussian",
+        lines=tuple(drawn),
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _line(name: str, points: Sequence[tuple[int, float]], *, dashed: bool = False) -> Line:
+    x, y = zip(*points, strict=True)
+    return Line(name=name, x=x, y=y, dashed=dashed)
+
+
+def radius_figure(found: Comparison) -> Figure | None:
+    """Return the densities of ‖X‖₂ of those candidates whose law is spherical; None if none is."""
+    laws = {
+        one.label: one.mechanism.noise
+        for one in found.candidates
+        if one.construction == BALL and _is_spherical(one.mechanism.noise)
+    }
+    if not laws:
+        return None
+    radii = _radii(list(laws.values()))
+    return Figure(
+        title="Density of the radius ‖X‖₂",
+        x_label="‖X‖₂",
+        y_label="density",
+        lines=tuple(
+            Line(name=label, x=radii.tolist(), y=radial_density(law, radii).tolist())
+            for label, law in laws.items()
+        ),
+    )
+
+
+def _is_spherical(noise: Noise) -> bool:
+    return noise.norm == "l2" or noise.dimension == 1
+
+
+def _radii(laws: Sequence[Noise]) -> NDArray[np.float64]:
+    roots = [math.sqrt(law.mse) for law in laws]
+    width = _REACH / math.sqrt(laws[0].dimension)
+    low, high = max(0.0, min(roots) * (1 - width)), max(roots) * (1 + width)
+    middles = (np.arange(_POINTS) + 0.5) / _POINTS  # never 0, where a density may have a pole
+    return low + (high - low) * middles
+
+
+def radial_density(noise: Noise, radii: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the density of ‖X‖₂ at `radii` > 0, shape (n,), for a spherical law.
+
+    It is S r^(d−1) f at distance r, S = 2π^(d/2)/Γ(d/2) the area of the unit sphere.
+    """
+    d = noise.dimension
+    log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
+    point = np.zeros(d)
+    log_densities = np.empty(len(radii))
+    for index, radius in enumerate(radii):  # one point of R^d at a time: d may be a million
+        point[0] = radius
+        log_densities[index] = noise.log_density(point)
+    return np.exp(log_sphere + (d - 1) * np.log(radii) + log_densities)

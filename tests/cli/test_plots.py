@@ -1,0 +1,95 @@
+"""`leastnoise compare --plot` as a shell sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.cli.test_commands import run
+
+NAMES = ("gaussian", "l2", "generalized-gamma", "spherical-staircase")
+# p is fixed because its search takes most of the time, which is not what is tested here.
+QUERY = ("--epsilon", "1", "--delta", "1e-5", "--dimension", "7", "--p", "1")
+
+
+def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -> None:
+    done = run("compare", *QUERY, "--plot", "errors.svg", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found = json.loads(done.stdout)["candidates"]
+    assert {one["noise"]["name"] for one in found} == set(NAMES)
+    root = ET.fromstring((tmp_path / "errors.svg").read_text(encoding="utf-8"))
+    assert root.tag.endswith("svg")
+    labels = "".join(root.itertext())
+    # each family once in either figure's legend; "optimal-radial" serves in 2 dimensions only
+    assert all(labels.count(name) >= 2 for name in NAMES)
+    assert "optimal-radial" in labels
+    assert "Error against the dimension" in labels
+    assert "Density of the radius" in labels
+
+
+def test_the_terminal_shows_the_table_and_both_figures() -> None:
+    done = run("compare", *QUERY, "--plot", "-")
+    assert done.returncode == 0, done.stderr
+    table, errors, radius = (
+        done.stdout.partition("Error against")[0],
+        done.stdout.partition("Error against")[2].partition("Density of")[0],
+        done.stdout.partition("Density of")[2],
+    )
+    assert all(name in part for name in NAMES for part in (table, errors, radius))
+    assert "mse / mse of the Gaussian" in errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--plot", "errors.png"), ".svg"),
+        (("--plot", "errors"), ".svg"),
+        (("--plot", "-", "--json"), "--json"),
+        (("--plot", "a.svg", "--integer", "--dimension", "1"), "--integer"),
+        (("--plot", "a.svg", "--alpha", "3"), "--alpha"),
+        (("--plot", "a.svg", "--dimension", "1000001"), "1,000,000"),
+        (("--plot", "nowhere/a.svg"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_drawn_is_a_usage_error_before_the_work(
+    options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    done = run("compare", *QUERY, *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_gaussian_it_is_refused(tmp_path: Path) -> None:
+    query = ("--epsilon", "1", "--delta", "0", "--dimension", "7")
+    done = run("compare", *query, "--plot", "a.svg", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "delta > 0" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("target", "library"), [("-", "plotext"), ("a.svg", "matplotlib")])
+def test_without_the_extra_the_error_names_it(target: str, library: str, tmp_path: Path) -> None:
+    (tmp_path / f"{library}.py").write_text("raise ImportError\n")
+    program = Path(sys.executable).parent / "leastnoise"
+    done = subprocess.run(
+        [str(program), "compare", *QUERY, "--plot", target],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "leastnoise[report]" in done.stderr
+    assert library in done.stderr
