@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 
@@ -61,6 +62,14 @@ def test_delta_falls_in_epsilon_and_rises_with_the_shift() -> None:
     ]
     for less, more in pairwise(by_shift):
         assert less.lower <= more.upper
+
+
+def test_just_above_pure_privacy() -> None:
+    """A finer goal than rounding allows must not spoil what was enclosed; δ by a polar integral."""
+    law = GeneralizedGamma(scale=1, alpha=1, p="0.97", dimension=2)
+    interval = prove_delta(law, L2(Fraction(math.exp(2.1454))), Fraction(8)).interval
+    assert interval.upper == pytest.approx(math.exp(-13.43736), rel=1e-5)
+    assert interval.width <= TIGHT * interval.upper
 
 
 def test_pure_privacy_is_exactly_zero() -> None:

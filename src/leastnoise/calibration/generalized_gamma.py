@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 from leastnoise.analysis.generalized_gamma import log_delta
@@ -21,7 +22,9 @@ LEAST_P, LARGEST_P = 0.3, 8.0  # searched; a user may fix any p that the family 
 _LEAST_SHARE = 0.02  # of (α+1)/d: with less, the pole at 0 costs more than it can gain
 _FIRST_POWERS = (0.6, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 _ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # of the log of the shift in scales
-_ROUGH = IncreasingRoot(tolerance=1e-8, first_step=0.02)  # while shapes are compared
+_ROUGH = 3e-6  # a secant step as short as this, while shapes are compared, leaves 1e-9 or so
+_NEAR = 0.01  # of ln δ: secants from further off may be chords of a cliff
+_SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
 _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
@@ -35,12 +38,19 @@ def search(request: Request) -> GeneralizedGamma:
     `fixed` may set alpha or p or both. Raises NotApplicable if δ is so close to 1 that the proof's
     width would cost more than 1e-5 of the scale.
     """
-    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
-    problem = _Problem.of(request)
-    if len(fixed) == 2:
-        shape = Shape(alpha=fixed["alpha"], p=fixed["p"])
+    fixed = tuple(sorted((name, Fraction(value)) for name, value in request.fixed.items()))
+    return _least(request.dimension, request.budget, request.loss, fixed)
+
+
+@lru_cache(maxsize=64)  # one comparison asks the same for several geometries
+def _least(
+    dimension: int, budget: Budget, loss: Loss, fixed: tuple[tuple[str, Fraction], ...]
+) -> GeneralizedGamma:
+    problem, given = _Problem(dimension=dimension, budget=budget, loss=loss), dict(fixed)
+    if len(given) == 2:
+        shape = Shape(alpha=given["alpha"], p=given["p"])
     else:
-        shape = _best_shape(problem, fixed)
+        shape = _best_shape(problem, given)
     return problem.calibrated(shape)
 
 
@@ -62,26 +72,41 @@ class _Problem:
         self._log_target = math.log(budget.delta)
         self._log_sigma = math.log(classic.gaussian(dimension, budget))
         self._last_log_mse = self._log_sigma * 2 + math.log(dimension)
-
-    @classmethod
-    def of(cls, request: Request) -> _Problem:
-        return cls(dimension=request.dimension, budget=request.budget, loss=request.loss)
+        self._last_slope = 1.0
 
     def law(self, shape: Shape) -> GeneralizedGamma:
         """Return the law of scale 1."""
         return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
 
-    def log_shift(self, law: GeneralizedGamma, root: IncreasingRoot) -> float:
+    def log_shift(self, law: GeneralizedGamma) -> float:
         """Return ln of the largest shift in scales that is hidden."""
-
-        def over(log_shift: float) -> float:
-            return max(self.log_delta(law, log_shift), _NOTHING) - self._log_target
-
-        # laws of one problem have about the same mean square
-        guess = (math.log(law.mse) - self._last_log_mse) / 2
-        found = root.find(over, guess=guess)
+        found = _ROOT.find(lambda x: self._over(law, x), guess=self._guess(law))
         self._last_log_mse = math.log(law.mse) - 2 * found
         return found
+
+    def about_log_shift(self, law: GeneralizedGamma) -> float:
+        """Return the same to about 1e-9, by secants whose first slope is that of the last law."""
+        last = self._guess(law)
+        before = self._over(law, last)
+        step = -before / self._last_slope
+        x = last + math.copysign(min(max(abs(step), _FIRST_STEP), _LONGEST_STEP), step)
+        for _ in range(_SECANTS):
+            value = self._over(law, x)
+            slope = (value - before) / (x - last)
+            if not slope > 0 or abs(value / slope) > _LONGEST_STEP:
+                break
+            last, before, x = x, value, x - value / slope
+            if abs(value) < _NEAR and abs(x - last) < _ROUGH:
+                self._last_log_mse, self._last_slope = math.log(law.mse) - 2 * x, slope
+                return x
+        return self.log_shift(law)
+
+    def _guess(self, law: GeneralizedGamma) -> float:
+        """Return about that, since laws of one problem have about the same mean square."""
+        return (math.log(law.mse) - self._last_log_mse) / 2
+
+    def _over(self, law: GeneralizedGamma, log_shift: float) -> float:
+        return max(self.log_delta(law, log_shift), _NOTHING) - self._log_target
 
     def log_delta(self, law: GeneralizedGamma, log_shift: float) -> float:
         """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach."""
@@ -100,7 +125,7 @@ class _Problem:
         """Return ln of the loss at the least scale; +∞ if there is none in reach."""
         law = self.law(shape)
         try:
-            log_scale = -self.log_shift(law, _ROUGH)
+            log_scale = -self.about_log_shift(law)
         except Refused:
             return math.inf
         power = 2 if self._loss is Loss.MSE else 1
@@ -109,7 +134,7 @@ class _Problem:
     def calibrated(self, shape: Shape) -> GeneralizedGamma:
         """Return the law at the least scale, with room for the width of the proof."""
         law = self.law(shape)
-        log_shift = self.log_shift(law, _ROOT)
+        log_shift = self.log_shift(law)
         step = 1e-4
         slope = (self._log_target - self.log_delta(law, log_shift - step)) / step
         margin = _PROOF / slope if slope > 0 else math.inf
@@ -120,7 +145,7 @@ class _Problem:
 
 
 def _best_shape(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
-    """Return the free parameters of least loss: a first look along α = d−1, then a simplex.
+    """Return the free parameters of least loss: a first look along α = d−1, then simplexes.
 
     notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
     are tried as they are.

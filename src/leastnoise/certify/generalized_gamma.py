@@ -186,12 +186,15 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction) -> arb:
 
 
 def _to_accuracy(integral: Callable[[arb], arb]) -> arb:
-    """Return integral(goal) for absolute goals that follow the size found."""
-    goal, total = arb(2) ** -ACCURACY, arb.nan()
+    """Return integral(goal) for absolute goals that follow the size found, while that helps."""
+    goal, best = arb(2) ** -ACCURACY, arb.nan()
     for _ in range(_GOALS):
         total = integral(goal)
-        if total.rel_accuracy_bits() >= ACCURACY - 2:
+        if best.is_finite() and not 2 * total.rad() < best.rad():
+            break  # what is left is rounding, which takes more bits and not a finer goal
+        best = total
+        if best.rel_accuracy_bits() >= ACCURACY - 2:
             break
-        size = total.mid() if total > 0 else goal
+        size = best.mid() if best > 0 else goal
         goal = arb((arb(min(size, goal)) * arb(2) ** -(ACCURACY + 3)).mid())
-    return total
+    return best
