@@ -1,0 +1,105 @@
+"""The least losses of every family, and the least that any noise can have, over the paper's grid.
+
+They are kept in losses.csv, a line a setting and loss, with 9 digits; lines that are there already
+are not computed again. "mixture" is the best of all K = 0 … MOST_MODES, with its K and σ: least
+scales in floats (δ at the worst of all shifts, to about 1e-11), not proved here. The quasi-Gaussian
+law is proved, but for its loss at the scale of Theorem 4.2 ("theorem"); so are the other families
+and the lower bound, which is within GAP of the loss of "optimal" or as near as SECONDS allow.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from leastnoise.calibration.gaussian_mixture import MOST_MODES
+from leastnoise.calibration.quasi_gaussian import published_scale
+from leastnoise.calibration.request import Request
+from leastnoise.calibration.search import SEARCHES
+from leastnoise.design.find import design
+from leastnoise.design.refine import Task
+from leastnoise.errors import Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
+from leastnoise.selection.search import calibrate
+
+PATH = Path(__file__).parent / "losses.csv"
+GAP, SECONDS = 0.005, 8.0
+BENCHMARKS = ("truncated-laplace", "tulap", "staircase", "flipped-huber", "cactus")
+CALIBRATED = ("quasi-gaussian", "gaussian", *BENCHMARKS, "truncated-staircase")
+FIELDS = (
+    *("delta", "epsilon", "loss", "mixture", "modes", "sigma", "theorem"),
+    *CALIBRATED,
+    *("optimal", "bound"),
+)
+
+Cell = dict[str, str]
+Cells = dict[tuple[str, str, str], Cell]
+"""By δ and ε, as they are written, and the loss."""
+
+
+def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
+    """Compute the lines of one setting; "inf" stands for a family that can't serve."""
+    budget = Budget(epsilon=epsilon, delta=delta)
+    mixtures = [mixture_of(budget, modes) for modes in range(MOST_MODES + 1)]
+    as_published = QuasiGaussian(scale=published_scale(budget), spacing=1, decay=budget.epsilon)
+    for loss in Loss:
+        best = min(mixtures, key=loss.of)
+        found = design(Task(budget=budget, loss=loss), gap=GAP, seconds=SECONDS)
+        yield {
+            "delta": delta,
+            "epsilon": epsilon,
+            "loss": loss.value,
+            "mixture": f"{loss.of(best):.9g}",
+            "modes": str(best.modes),
+            "sigma": f"{float(best.scale):.9g}",
+            "theorem": f"{loss.of(as_published):.9g}",
+            **{name: calibrated(name, delta, epsilon, loss) for name in CALIBRATED},
+            "optimal": f"{loss.of(found.law):.9g}" if found.law else "inf",
+            "bound": f"{found.bound.value:.9g}" if found.bound else "0",
+        }
+
+
+def mixture_of(budget: Budget, modes: int) -> GaussianMixture:
+    """Return the mixture with K = `modes` at its least σ."""
+    law = SEARCHES[GaussianMixture](Request(budget=budget, fixed={"modes": modes}))
+    assert isinstance(law, GaussianMixture)
+    return law
+
+
+def calibrated(name: str, delta: str, epsilon: str, loss: Loss) -> str:
+    try:
+        found = calibrate(name, epsilon=epsilon, delta=delta, sensitivity=L2(1), loss=loss.value)
+    except Refused as error:
+        print(f"{name} at ({epsilon}, {delta}): {error}", flush=True)
+        return "inf"
+    return f"{loss.of(found):.9g}"
+
+
+def kept(path: Path = PATH) -> Cells:
+    """Return what is in losses.csv."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8") as file:
+        return {(c["delta"], c["epsilon"], c["loss"]): c for c in csv.DictReader(file)}
+
+
+def complete(settings: list[tuple[str, str]]) -> Cells:
+    """Return the lines of all settings, (δ, ε), from losses.csv or computed and added to it."""
+    known = kept()
+    missing = [pair for pair in settings if any((*pair, loss.value) not in known for loss in Loss)]
+    with PATH.open("a", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        if not known:
+            out.writeheader()
+        for count, pair in enumerate(missing, 1):
+            lines = list(cells_of(*pair))
+            out.writerows(lines)
+            file.flush()
+            known |= {(*pair, line["loss"]): line for line in lines}
+            print(f"{count} of {len(missing)}: delta = {pair[0]}, epsilon = {pair[1]}", flush=True)
+    return known
