@@ -6,7 +6,13 @@ import os
 import platform
 import sys
 
-from benchmarks import bench_sampling, bench_search, bench_startup, bench_tables
+from benchmarks import (
+    bench_geometry,
+    bench_sampling,
+    bench_search,
+    bench_startup,
+    bench_tables,
+)
 
 
 def main() -> None:
@@ -14,7 +20,7 @@ def main() -> None:
         f"Python {platform.python_version()}, {platform.machine()}, "
         f"{os.cpu_count()} cores; medians of several runs."
     )
-    for bench in (bench_search, bench_startup, bench_sampling, bench_tables):
+    for bench in (bench_search, bench_startup, bench_sampling, bench_geometry, bench_tables):
         bench.main()
 
 

@@ -42,7 +42,8 @@ def image(geometry: Geometry, values: list[Fraction]) -> list[Fraction]:
         return geometry.image(values)
     if isinstance(geometry, Blocks):
         size = geometry.block.dimension
-        return [*image(geometry.block, values[:size]), *image(geometry.block, values[size:])]
+        groups = (values[i : i + size] for i in range(0, len(values), size))
+        return [one for group in groups for one in image(geometry.block, group)]
     assert isinstance(geometry, CountEllipse)
     d, n = geometry.queries, values[-1] if geometry.with_total else Fraction(0)
     common = geometry.shared * sum(values[:d]) + geometry.offset * n
@@ -67,9 +68,12 @@ def test_the_image_is_exact(geometry: Geometry, values: Any, exponent: int) -> N
     assert whitened.tolist() == direct.tolist()
 
 
-@pytest.mark.parametrize(("geometry", "size"), [(GROUPS, 6), (MATRIX, 3)])
+MANY = Blocks(groups=6000, queries=2, shared="-0.1", offset="-0.5", total="0.9")
+
+
+@pytest.mark.parametrize(("geometry", "size"), [(GROUPS, 6), (MATRIX, 3), (MANY, 18_000)])
 def test_groups_and_matrices_too(geometry: Geometry, size: int) -> None:
-    values = np.array([3.25, -7, 2.0**40, 1, 0.1, 12][:size])
+    values = np.resize(np.array([3.25, -7, 2.0**40, 1, 0.1, 12]), size)
     sums = []
     for of in (whiten(geometry, as_exact(values), -9), image(geometry, fractions(values))):
         entropy = InsecureSeededEntropy(3)

@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -167,18 +168,24 @@ class CountEllipse(Geometry):
 
     def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
         """Return what W adds to each sum and to n, for s = `total` and n = `records`; exact."""
+        if not records:
+            return self.shared * total, Fraction(0)
         return self.shared * total + self.offset * records, (self.total - 1) * records
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Geometry.restore`; W⁻¹ without a matrix."""
-        sums = noisy[: self.queries]
+        d, h = self.queries, self._drawn_in
+        sums = noisy[:d]
         if not self.with_total:
-            return sums - self._drawn_in * sums.sum()
-        records = noisy[self.queries] / float(self.total)
-        sums = sums - float(self.offset) * records
-        return np.append(sums - self._drawn_in * sums.sum(), records)
+            return sums - h * sums.sum()
+        records = noisy[d] / float(self.total)
+        lean = float(self.offset) * records
+        restored = np.empty_like(noisy)
+        np.subtract(sums, lean + h * (sums.sum() - d * lean), out=restored[:d])
+        restored[d] = records
+        return restored
 
-    @property
+    @cached_property
     def _drawn_in(self) -> float:
         """The h of (I + c·𝟙𝟙ᵀ)⁻¹ = I − h·𝟙𝟙ᵀ."""
         return float(self.shared / (1 + self.queries * self.shared))

@@ -55,22 +55,17 @@ class ScaledIntegers:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """v/g = whole + f, |f| <= 1; `fraction` is f as floats, within 2^-52, `exact(i)` is f itself.
-
-    `total()` is Σ v/g, exactly.
-    """
+    """v/g = whole + f, |f| <= 1: `fraction` is f in floats, within 2^-52, `exact(i)` f itself."""
 
     whole: NDArray[np.int64]
     fraction: NDArray[np.float64]
     exact: Callable[[int], Fraction]
-    total: Callable[[], Fraction]
 
 
 def splitter(values: ExactValues, exponent: int) -> Callable[[slice], Split]:
     """Return how to split any slice of `values` on the grid 2^exponent."""
     if isinstance(values, Shifted):
-        split = splitter(values.values, exponent)
-        return lambda here: _shifted(split(here), values, here)
+        return _shifting(splitter(values.values, exponent), values)
     if isinstance(values, Rationals):
         items = values.values.reshape(-1)
         return lambda here: _split_rationals(items[here], exponent)
@@ -96,7 +91,6 @@ def _split_floats(values: NDArray[np.float64], exponent: int) -> Split:
         whole=whole.astype(np.int64),
         fraction=scaled - whole,
         exact=partial(_exact_float_fraction, values, whole, exponent),
-        total=lambda: _sum_of_floats(values, exponent),
     )
 
 
@@ -132,9 +126,6 @@ def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
         whole=whole,
         fraction=fraction,
         exact=partial(_exact_integer_fraction, numerators, whole, shift),
-        total=lambda: (
-            _sum_of_integers(whole) + Fraction(_sum_of_integers(rest), 1 << max(shift, 0))
-        ),
     )
 
 
@@ -171,11 +162,11 @@ class Rationals:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shifted:
-    """values + shifts[which], the shifts in grid steps and exact; a few of them serve all."""
+    """Values plus shifts, exact and in grid steps: shifts[j] serves a run, up to ends[j]."""
 
     values: Plain
     shifts: tuple[Fraction, ...]
-    which: NDArray[np.intp]
+    ends: NDArray[np.intp]
 
 
 Plain = np.ndarray | ScaledIntegers | Rationals
@@ -217,7 +208,7 @@ def as_exact(values: Values) -> Plain:
     )
 
 
-def _steps_of(item: object, exponent: int) -> Fraction:
+def steps_of(item: object, exponent: int) -> Fraction:
     """Return item/2^exponent, cut off at ±2^61; NaN and what isn't a number count as 0."""
     if isinstance(item, _FLOATS) and math.isinf(cast("float", item)):
         return Fraction(LARGEST_STEPS if cast("float", item) > 0 else -LARGEST_STEPS)
@@ -242,7 +233,7 @@ def _fraction_of(item: object) -> Fraction:
 
 
 def _split_rationals(values: NDArray[np.object_], exponent: int) -> Split:
-    steps = [_steps_of(item, exponent) for item in values]
+    steps = [steps_of(item, exponent) for item in values]
     whole = np.array([round(step) for step in steps], dtype=np.int64)
     rest = [step - round(step) for step in steps]
     fraction = np.array([float(one) for one in rest])
@@ -250,7 +241,6 @@ def _split_rationals(values: NDArray[np.object_], exponent: int) -> Split:
         whole=whole,
         fraction=fraction,
         exact=rest.__getitem__,
-        total=lambda: sum(steps, Fraction(0)),
     )
 
 
@@ -263,41 +253,39 @@ def flat(values: ExactValues) -> NDArray[Any]:
     return values.values if isinstance(values, Rationals) else values
 
 
-def _shifted(split: Split, values: Shifted, here: slice) -> Split:
-    """Add the shifts, and project the sum on ±2^61 steps."""
-    which = values.which[here]
+def _shifting(split: Callable[[slice], Split], values: Shifted) -> Callable[[slice], Split]:
+    """Return how to split the shifted values, projected on ±2^61 steps."""
     # |whole| <= 2^61: a shift beyond ±2^62 is cut off with the sum whatever it is
     wholes = [max(-2 * LARGEST_STEPS, min(2 * LARGEST_STEPS, round(one))) for one in values.shifts]
     rests = [shift - whole for shift, whole in zip(values.shifts, wholes, strict=True)]
-    floats = np.array([float(max(-1, min(1, rest))) for rest in rests])
-    whole = split.whole + np.array(wholes, dtype=np.int64)[which]
-    cut = np.abs(whole) >= LARGEST_STEPS
-    np.clip(whole, -LARGEST_STEPS, LARGEST_STEPS, out=whole)
-    fraction = split.fraction + floats[which]
-    fraction[cut] = 0.0
+    floats = [float(max(-1, min(1, rest))) for rest in rests]
+    ends = values.ends
 
-    def exact(index: int) -> Fraction:
-        return Fraction(0) if cut[index] else split.exact(index) + rests[which[index]]
+    def shifted(here: slice) -> Split:
+        part = split(here)
+        first, last = (int(ends.searchsorted(i, side="right")) for i in (here.start, here.stop - 1))
+        if first == last:  # one shift for all
+            whole, fraction = part.whole + wholes[first], part.fraction
+            fraction += floats[first]
+        else:
+            runs = ends.searchsorted(np.arange(here.start, here.stop), side="right") - first
+            whole = part.whole + np.array(wholes[first : last + 1])[runs]
+            fraction = part.fraction + np.array(floats[first : last + 1])[runs]
+        beyond: list[int] = []
+        if (
+            not -LARGEST_STEPS
+            < np.minimum.reduce(whole)
+            <= np.maximum.reduce(whole)
+            < LARGEST_STEPS
+        ):
+            beyond = np.flatnonzero(np.abs(whole) >= LARGEST_STEPS).tolist()
+            np.clip(whole, -LARGEST_STEPS, LARGEST_STEPS, out=whole)
+            fraction[beyond] = 0.0
 
-    def total() -> Fraction:
-        return sum((Fraction(int(whole[i])) + exact(i) for i in range(len(whole))), Fraction(0))
+        def exact(index: int) -> Fraction:
+            run = int(ends.searchsorted(here.start + index, side="right"))
+            return Fraction(0) if index in beyond else part.exact(index) + rests[run]
 
-    return Split(whole=whole, fraction=fraction, exact=exact, total=total)
+        return Split(whole=whole, fraction=fraction, exact=exact)
 
-
-def _sum_of_integers(values: NDArray[np.int64]) -> int:
-    """Return Σ values, which may not fit an int64: high and low halves apart."""
-    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
-
-
-def _sum_of_floats(values: NDArray[np.float64], exponent: int) -> Fraction:
-    """Return Σ v·2^(−exponent), each cut off like any value, exactly: mantissas by exponent."""
-    limit = min(math.ldexp(float(LARGEST_STEPS), min(exponent, 900)), np.finfo(np.float64).max)
-    mantissas, exponents = np.frexp(np.clip(np.nan_to_num(values, nan=0.0), -limit, limit))
-    whole = np.ldexp(mantissas, 53).astype(np.int64)
-    total = Fraction(0)
-    for power in np.unique(exponents).tolist():
-        total += _sum_of_integers(whole[exponents == power]) * Fraction(2) ** (
-            power - 53 - exponent
-        )
-    return total
+    return shifted

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
-from leastnoise.release.values import Rationals, Shifted, flat, fractions_of, splitter
+from leastnoise.release.sums import total_steps
+from leastnoise.release.values import Rationals, Shifted, fractions_of
 
 if TYPE_CHECKING:
     from leastnoise.release.values import ExactValues, Plain
@@ -33,13 +34,15 @@ def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
 
 def _shifted(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> Shifted:
     """Add to each group's coordinates what the group's sums, and its count, call for."""
-    split, size = splitter(values, exponent), block.dimension
+    size = block.dimension
     shifts: list[Fraction] = []
-    for start in range(0, flat(values).size, size):
-        total = split(slice(start, start + block.queries)).total()
-        counted = split(slice(start + block.queries, start + size)).total()  # 0 without a count
+    for start in range(0, groups * size, size):
+        total = total_steps(values, exponent, slice(start, start + block.queries))
+        if not block.with_total:
+            shifts += block.offsets(total, Fraction(0))[:1]
+            continue
+        counted = total_steps(values, exponent, slice(start + block.queries, start + size))
         shifts += block.offsets(total, counted)
-    which = np.zeros((groups, size), dtype=np.intp)
-    which[:, block.queries :] = 1
-    which += 2 * np.arange(groups)[:, None]
-    return Shifted(values=values, shifts=tuple(shifts), which=which.reshape(-1))
+    lengths = (block.queries, 1) if block.with_total else (block.queries,)
+    ends = np.array(lengths * groups).cumsum()
+    return Shifted(values=values, shifts=tuple(shifts), ends=ends)
