@@ -134,7 +134,8 @@ class _Law:
         """
         mass = np.exp(self.p * y)
         with np.errstate(divide="ignore", over="ignore"):
-            x = np.log1p(rise / mass) / self.p
+            ratio = rise / mass  # inf where e^(py) has underflown: 1 is nothing beside it
+            x = np.where(np.isinf(ratio), np.log(rise) - self.p * y, np.log1p(ratio)) / self.p
             if self.kappa == 0:
                 return x
             x = np.minimum(x, rise / self.kappa)
