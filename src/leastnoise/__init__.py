@@ -32,10 +32,16 @@ if TYPE_CHECKING:
         LeastnoiseError as LeastnoiseError,
     )
     from leastnoise.errors import (
+        LedgerRejected as LedgerRejected,
+    )
+    from leastnoise.errors import (
         NotApplicable as NotApplicable,
     )
     from leastnoise.errors import (
         NotCertified as NotCertified,
+    )
+    from leastnoise.errors import (
+        OverBudget as OverBudget,
     )
     from leastnoise.errors import (
         RandomnessError as RandomnessError,
@@ -55,6 +61,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.structured import Groups as Groups
     from leastnoise.guarantees.structured import Linf as Linf
     from leastnoise.guarantees.structured import Vertices as Vertices
+    from leastnoise.ledger.check import check_ledger as check_ledger
+    from leastnoise.ledger.ledger import Ledger as Ledger
     from leastnoise.noise.gaussian import Gaussian as Gaussian
     from leastnoise.noise.laplace import Laplace as Laplace
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
@@ -99,6 +107,10 @@ _HOME = {
     "InvalidInput": "errors",
     "Laplace": "noise.laplace",
     "LeastnoiseError": "errors",
+    "Ledger": "ledger.ledger",
+    "LedgerRejected": "errors",
+    "OverBudget": "errors",
+    "check_ledger": "ledger.check",
     "LowerBound": "design.lower_bound",
     "Mechanism": "release.mechanism",
     "NotApplicable": "errors",

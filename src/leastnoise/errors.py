@@ -73,5 +73,19 @@ class CertificateRejected(Refused):
     """A certificate says something that is false, unknown to this version, or not proved."""
 
 
+class OverBudget(Refused):
+    """A release needs more than what is left of a budget; nothing was charged or drawn."""
+
+    def __init__(self, *, dataset: str, rule: str, why: str) -> None:
+        self.dataset = dataset
+        self.rule = rule
+        self.why = why
+        super().__init__(f"Over budget for {dataset!r}: {why} Nothing was charged or drawn.")
+
+
+class LedgerRejected(Refused):
+    """A ledger says something that is false, or was edited by something else than leastnoise."""
+
+
 class RandomnessError(LeastnoiseError):
     """Sampling could not finish (a precision cap was met); nothing was published."""

@@ -29,10 +29,13 @@ def command(
     if plan:
         with records.stages() as tell:
             planned = release.plan(progress=tell)
+        if not as_json:
+            records.print_plan(planned)
+        admitted = release.afford(planned)
         if as_json:
             records.print_json(planned.to_record())
-        else:
-            records.print_plan(planned)
+        elif admitted is not None:
+            typer.echo(f"The ledger would admit it, by the filter {admitted}.")
         return
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])

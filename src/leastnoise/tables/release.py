@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
+from leastnoise.ledger.ledger import Ledger
 from leastnoise.release.values import ScaledIntegers
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
 from leastnoise.tables.plan import BlockPlan, NoiseError, Plan
@@ -15,9 +16,16 @@ from leastnoise.tables.results import Table, table_of
 
 if TYPE_CHECKING:
     from leastnoise.certify.plan import PlanCertificate
-    from leastnoise.tables.spec import Spec
+    from leastnoise.tables.spec import LedgerAccount, Spec
 
 Progress = Callable[[str], object]
+
+
+@final
+class _Statement(TypedDict):
+    unit: str
+    neighbours: str
+    dataset: str | None
 
 
 @final
@@ -91,12 +99,23 @@ class Release:
         source.find(self._spec, self._folder)
         return make_plan(self._spec, progress=progress)
 
+    def afford(self, plan: Plan) -> str | None:
+        """Return the filter by which the ledger would admit `plan` now; None without a ledger.
+
+        Nothing is charged. Raises what the ledger would: see `Ledger.charge`.
+        """
+        account = self._spec.privacy.ledger
+        if account is None or account.plan is not None:
+            return None
+        return self._ledger(account).afford(plan.certificate, **self._statement(account))
+
     def run(self, *, progress: Progress | None = None) -> ReleasedTables:
         """Read the source, add the noise, and write the output directory if the spec has one.
 
         `progress` is told the stages, never a number of rows. Every call draws fresh noise: it is
-        another release, which spends the whole budget again. Raises what `plan` does, and
-        InvalidInput if the output exists; then nothing was read or drawn.
+        another release, which spends the whole budget again. A ledger in the spec is charged before
+        a row is read, for good, whatever happens then. Raises what `plan` does, InvalidInput if the
+        output exists, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
         tell = progress or _silent
         wanted = self._spec.output
@@ -123,8 +142,32 @@ class Release:
         found = source.find(self._spec, self._folder)
         plan = make_plan(self._spec, progress=tell)
         certificate = plan.certificate
+        self._charge(certificate, tell)
         tables = {block.name: self._table(block, found, tell) for block in plan.blocks}
         return ReleasedTables(tables=tables, certificate=certificate, plan=plan, path=path)
+
+    def _charge(self, certificate: PlanCertificate, tell: Progress) -> None:
+        account = self._spec.privacy.ledger
+        if account is None:
+            return
+        tell("Charging the ledger")
+        ledger, statement = self._ledger(account), self._statement(account)
+        label = ", ".join(query.name for query in self._spec.query)
+        if account.plan is None:
+            ledger.charge(certificate, label=label, **statement)
+        else:
+            ledger.use(certificate, plan=account.plan, label=label, **statement)
+
+    def _ledger(self, account: LedgerAccount) -> Ledger:
+        return Ledger(self._folder / account.path)
+
+    def _statement(self, account: LedgerAccount) -> _Statement:
+        privacy = self._spec.privacy
+        return {
+            "unit": privacy.unit,
+            "neighbours": privacy.neighbours,
+            "dataset": account.dataset,
+        }
 
     def _table(self, block: BlockPlan, found: source.Source, tell: Progress) -> Table:
         tell(f"Reading and bounding for {block.name}")

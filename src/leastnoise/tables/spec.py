@@ -86,6 +86,19 @@ class Data(_Section):
 
 
 @final
+class LedgerAccount(_Section):
+    """The budget file that a release is charged to, relative to the spec.
+
+    `dataset` names the account, if there are several; `plan` is the entry of a plan that the
+    release is part of, and that was charged when it was registered.
+    """
+
+    path: Text
+    dataset: Text | None = None
+    plan: Annotated[int, Field(ge=1)] | None = None
+
+
+@final
 class Privacy(_Section):
     """Whom the guarantee protects, and how far. `unit` is a column, or "row"."""
 
@@ -93,6 +106,7 @@ class Privacy(_Section):
     neighbours: Literal["add-remove"] = "add-remove"
     epsilon: Annotated[Fraction, PlainValidator(_epsilon)]
     delta: Annotated[Fraction, PlainValidator(_delta)] = Fraction(0)
+    ledger: LedgerAccount | None = None
 
     @property
     def by_row(self) -> bool:

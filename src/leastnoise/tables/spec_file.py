@@ -19,6 +19,7 @@ from leastnoise.tables.spec import (
     Contribution,
     Data,
     Histogram,
+    LedgerAccount,
     Output,
     Privacy,
     Query,
@@ -32,6 +33,7 @@ Model = TypeVar("Model", bound=BaseModel)
 Problems = list[tuple[str, str]]
 
 _ENTRIES = ("types", "group_by")
+_NESTED: dict[str, type[BaseModel]] = {"histogram": Histogram, "ledger": LedgerAccount}
 _REQUIRED = ("version", "data", "privacy", "query")
 
 
@@ -139,8 +141,8 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
             if field.is_required():
                 problems.append((key, "Missing."))
                 values[name] = None
-        elif name == "histogram":
-            values[name] = _fields(Histogram, raw[name], key, problems)
+        elif name in _NESTED:
+            values[name] = _fields(_NESTED[name], raw[name], key, problems)
         else:
             values[name] = _value(model, name, raw, problems, path=path)
     return model.model_construct(**values)

@@ -1,0 +1,214 @@
+"""`leastnoise ledger`: budgets that releases are charged to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leastnoise.cli import options, records
+
+if TYPE_CHECKING:
+    from leastnoise.certify.plan import PlanCertificate
+    from leastnoise.ledger.account import Account
+    from leastnoise.ledger.store import Entry
+
+app = typer.Typer(
+    help="Budgets that releases are charged to, before their noise is drawn.", no_args_is_help=True
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
+Dataset = Annotated[str | None, typer.Option("--dataset", help="Of this dataset only.")]
+
+
+@app.command()
+def init(
+    *,
+    file: File,
+    dataset: Annotated[str, typer.Option("--dataset", help="The name of the dataset.")],
+    unit: Annotated[str, typer.Option("--unit", help='The unit of its releases, or "row".')],
+    epsilon: options.Epsilon,
+    delta: options.Delta = "0",
+    neighbours: Annotated[
+        str, typer.Option("--neighbours", help="add-remove or replace-one.")
+    ] = "add-remove",
+    rule: Annotated[
+        str | None,
+        typer.Option("--filter", help="sums or zcdp; without it the first charge chooses."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Open the account of a dataset; makes the file if there is none."""
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.ledger.ledger import Ledger
+
+    account = Ledger(file).open_account(
+        dataset,
+        unit=unit,
+        budget=Budget(epsilon=epsilon, delta=delta),
+        neighbours=neighbours,
+        rule=rule,
+    )
+    if as_json:
+        records.print_json(_account_record(account))
+    else:
+        typer.echo(f"Opened the account of {dataset} in {file}.")
+
+
+@app.command()
+def show(*, file: File, as_json: options.AsJson = False) -> None:
+    """Show every account: its budget, and what is spent of it."""
+    from leastnoise.ledger.ledger import Ledger
+
+    accounts = Ledger(file).accounts().values()
+    if as_json:
+        records.print_json({"accounts": [_account_record(account) for account in accounts]})
+        return
+    rows = [
+        (
+            account.dataset,
+            f"{account.unit}, {account.neighbours}",
+            *(f"{float(value):.6g}" for value in (account.budget.epsilon, account.budget.delta)),
+            account.rule or "first charge",
+            f"{account.charges:,}",
+            *(f"{float(value):.6g}" for value in (account.spent.epsilon, account.spent.delta)),
+            f"{float(account.spent.rho):.6g}" + _of_rho(account),
+            f"{float(account.spent.leak):.6g}",
+        )
+        for account in accounts
+    ]
+    names = ("dataset", "unit", "ε", "δ", "filter", "charges", "Σε", "Σδ", "Σρ", "Σδ' (zcdp)")
+    records.print_table(str(file), names, rows)
+
+
+@app.command()
+def history(*, file: File, dataset: Dataset = None, as_json: options.AsJson = False) -> None:
+    """List what was charged, oldest first."""
+    from leastnoise.ledger.account import Books
+    from leastnoise.ledger.ledger import Ledger
+
+    entries = Ledger(file).history()
+    if dataset is not None:
+        Books.of(entries).account(dataset)  # says so if there is none
+        entries = [entry for entry in entries if entry.body["dataset"] == dataset]
+    if as_json:
+        records.print_json(
+            {"entries": [{"number": entry.number} | entry.body for entry in entries]}
+        )
+        return
+    names = ("number", "time", "what", "dataset", "label", "ε", "δ", "ρ")
+    records.print_table(str(file), names, map(_history_row, entries))
+
+
+@app.command()
+def check(*, file: File, as_json: options.AsJson = False) -> None:
+    """Prove the ledger again.
+
+    Every certificate, cost and sum. Exit code 1 if any of it is false.
+    """
+    from leastnoise.errors import LedgerRejected
+    from leastnoise.ledger.check import check_ledger
+
+    reason, entries = "", 0
+    try:
+        with records.stages() as tell:
+            entries = check_ledger(file, progress=tell).entries
+    except LedgerRejected as error:
+        reason = str(error)
+    if as_json:
+        records.print_json({"holds": not reason, "entries": entries, "reason": reason or None})
+    elif reason:
+        typer.echo(f"leastnoise: the ledger does not hold: {reason}", err=True)
+    else:
+        typer.echo(f"Checked {file}: {entries:,} entries, every charge proved and within budget.")
+    if reason:
+        raise typer.Exit(code=1)
+
+
+@app.command()
+def register(
+    *,
+    file: File,
+    specs: Annotated[
+        list[str],
+        typer.Argument(metavar="SPEC[=COUNT]...", help="Specs, and how often each is released."),
+    ],
+    epsilon: options.Epsilon,
+    delta: options.Delta = "0",
+    dataset: Dataset = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Charge a plan: releases that are fixed now, and compose tightly to ε and δ.
+
+    Put the plan's number into the specs as plan of [privacy.ledger].
+    """
+    from leastnoise.errors import InvalidArgument
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.ledger.ledger import Ledger
+    from leastnoise.tables.release import Release
+
+    releases: list[tuple[PlanCertificate, int]] = []
+    statements: set[tuple[str, str]] = set()
+    for text in specs:
+        name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
+        if not count.isdecimal():
+            raise InvalidArgument(name="count", value=count, expected="SPEC=COUNT, a whole COUNT")
+        release = Release.from_toml(name)
+        privacy = release.spec.privacy
+        statements.add((privacy.unit, privacy.neighbours))
+        with records.stages() as tell:
+            releases.append((release.plan(progress=tell).certificate, int(count)))
+    if len(statements) != 1:
+        raise InvalidArgument(name="specs", value=specs, expected="specs of one unit")
+    unit, neighbours = statements.pop()
+    charge = Ledger(file).register(
+        releases,
+        budget=Budget(epsilon=epsilon, delta=delta),
+        unit=unit,
+        neighbours=neighbours,
+        dataset=dataset,
+        label=", ".join(specs),
+    )
+    if as_json:
+        record = {"plan": charge.number, "dataset": charge.dataset, "filter": charge.rule}
+        records.print_json(record)
+    else:
+        typer.echo(f"Registered plan {charge.number} for {charge.dataset}.")
+
+
+def _of_rho(account: Account) -> str:
+    from leastnoise.ledger.filters import ZCDP, largest_rho
+
+    return f" of {float(largest_rho(account.budget)):.6g}" if account.rule == ZCDP else ""
+
+
+def _account_record(account: Account) -> dict[str, Any]:
+    from leastnoise.guarantees.exact import decimal_text
+    from leastnoise.ledger.account import record_of_cost
+
+    return {
+        "dataset": account.dataset,
+        "unit": account.unit,
+        "neighbours": account.neighbours,
+        "epsilon": decimal_text(account.budget.epsilon),
+        "delta": decimal_text(account.budget.delta),
+        "filter": account.rule,
+        "charges": account.charges,
+        "spent": record_of_cost(account.spent),
+    }
+
+
+def _history_row(entry: Entry) -> tuple[str, ...]:
+    from fractions import Fraction
+
+    body = entry.body
+    costs = (body.get(name) for name in ("epsilon", "delta", "rho"))
+    return (
+        str(entry.number),
+        body["time"],
+        f"use of plan {body['plan']}" if body["kind"] == "use" else body["kind"],
+        body["dataset"],
+        body.get("label", ""),
+        *("" if cost is None else f"{float(Fraction(cost)):.6g}" for cost in costs),
+    )

@@ -1,0 +1,165 @@
+"""What the entries of a ledger add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+from leastnoise.errors import InvalidArgument, LedgerRejected, OverBudget, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.ledger.costs import Certified, Cost
+from leastnoise.ledger.filters import RULES, SUMS, better_for, fits
+from leastnoise.ledger.preregistered import blocks_of
+from leastnoise.ledger.store import Entry
+
+COSTS = ("epsilon", "delta", "rho", "leak")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The budget of one dataset, for one unit and neighbour relation, and what was spent of it.
+
+    `rule` is the filter, None until the first charge chooses it. `spent` counts every charge and
+    every plan, made use of or not; `charges` is how many.
+    """
+
+    dataset: str
+    unit: str
+    neighbours: str
+    budget: Budget
+    rule: str | None = None
+    spent: Cost = field(default_factory=Cost)
+    charges: int = 0
+
+    def rule_for(self, cost: Cost) -> str:
+        """Return the filter for one more charge."""
+        return self.rule or better_for(cost, self.budget)
+
+    def admit(self, cost: Cost) -> str:
+        """Return the filter by which one more charge fits; raises OverBudget if it doesn't."""
+        rule = self.rule_for(cost)
+        if not fits(self.spent + cost, self.budget, rule):
+            raise OverBudget(dataset=self.dataset, rule=rule, why=self._needs(cost, rule))
+        return rule
+
+    def _needs(self, cost: Cost, rule: str) -> str:
+        if rule == SUMS:
+            left = (self.budget.epsilon - self.spent.epsilon, self.budget.delta - self.spent.delta)
+            return (
+                f"it has epsilon={decimal_text(left[0])} and delta={decimal_text(left[1])} left, "
+                f"the release needs {decimal_text(cost.epsilon)} and {decimal_text(cost.delta)}."
+            )
+        return (
+            f"by the zcdp filter rho={float(self.spent.rho):.6g} and delta="
+            f"{float(self.spent.leak):.6g} are spent, and the release adds {float(cost.rho):.6g} "
+            f"and {float(cost.leak):.6g}: more than epsilon={decimal_text(self.budget.epsilon)} "
+            f"and delta={decimal_text(self.budget.delta)} allow."
+        )
+
+    def check_statement(self, release: Certified, *, unit: str, neighbours: str) -> None:
+        """Raise Refused if `release` is about other persons or other neighbours than the account.
+
+        A certificate whose sensitivity names its neighbours has to name the account's.
+        """
+        for name, found, wanted in (
+            ("unit", unit, self.unit),
+            ("neighbours", neighbours, self.neighbours),
+        ):
+            if found != wanted:
+                raise Refused(
+                    f"The account of {self.dataset!r} has {name}={wanted!r}, the release "
+                    f"{name}={found!r}. Nothing was charged or drawn."
+                )
+        for block in blocks_of(release):
+            stated = getattr(block.sensitivity, "neighbours", neighbours)
+            if stated != neighbours:
+                raise Refused(
+                    f"The sensitivity is one for {stated} neighbours, the account of "
+                    f"{self.dataset!r} has {neighbours}. Nothing was charged or drawn."
+                )
+
+
+@final
+@dataclass(kw_only=True)
+class Books:
+    """All accounts of a ledger by dataset, and how often each release of each plan was used."""
+
+    accounts: dict[str, Account] = field(default_factory=dict)
+    plans: dict[int, str] = field(default_factory=dict)
+    uses: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Books:
+        """Return what `entries` add up to; raises LedgerRejected if one makes no sense."""
+        books = cls()
+        for entry in entries:
+            books.enter(entry)
+        return books
+
+    def enter(self, entry: Entry) -> None:
+        """Take one more entry into account; raises like `of`."""
+        try:
+            self._enter(entry.number, entry.body)
+        except (KeyError, TypeError, ValueError, ArithmeticError):
+            raise LedgerRejected(f"Entry {entry.number} of the ledger is unreadable.") from None
+
+    def account(self, dataset: str | None) -> Account:
+        """Return the account of `dataset`, or the only one there is; raises InvalidArgument."""
+        if dataset is None and len(self.accounts) == 1:
+            return next(iter(self.accounts.values()))
+        if dataset not in self.accounts:
+            raise InvalidArgument(
+                name="dataset",
+                value=dataset,
+                expected=f"one of {', '.join(map(repr, self.accounts)) or 'none'}",
+            )
+        return self.accounts[dataset]
+
+    def _enter(self, number: int, body: dict[str, Any]) -> None:
+        kind, dataset = body["kind"], body["dataset"]
+        if kind == "account":
+            if dataset in self.accounts:
+                raise ValueError
+            self.accounts[dataset] = Account(
+                dataset=dataset,
+                unit=body["unit"],
+                neighbours=body["neighbours"],
+                budget=Budget(epsilon=body["epsilon"], delta=body["delta"]),
+                rule=body["rule"],
+            )
+        elif kind in {"charge", "plan"}:
+            self._spend(number, body)
+        elif kind == "use" and self.plans[body["plan"]] == dataset:
+            key = (body["plan"], body["release"])
+            self.uses[key] = self.uses.get(key, 0) + 1
+        else:
+            raise ValueError
+
+    def _spend(self, number: int, body: dict[str, Any]) -> None:
+        before = self.accounts[body["dataset"]]
+        if body["rule"] not in RULES or before.rule not in {None, body["rule"]}:
+            raise ValueError
+        self.accounts[before.dataset] = replace(
+            before,
+            rule=body["rule"],
+            spent=before.spent + cost_in(body),
+            charges=before.charges + 1,
+        )
+        if body["kind"] == "plan":
+            self.plans[number] = before.dataset
+
+
+def cost_in(body: dict[str, Any]) -> Cost:
+    """Return the cost that an entry states; raises ValueError for one that isn't >= 0."""
+    values = {name: exact(body[name], name=name) for name in COSTS}
+    if any(value < 0 for value in values.values()):
+        raise ValueError
+    return Cost(**values)
+
+
+def record_of_cost(cost: Cost) -> dict[str, str]:
+    """Return `cost` as JSON values, exact."""
+    return {name: decimal_text(getattr(cost, name)) for name in COSTS}

@@ -1,0 +1,98 @@
+"""Proof of a whole ledger again, from its certificates; nothing in it is taken on trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from leastnoise.certify.plan import read_certificate
+from leastnoise.errors import InvalidInput, LedgerRejected, Refused
+from leastnoise.ledger.account import Account, Books, cost_in
+from leastnoise.ledger.costs import Certified, Cost
+from leastnoise.ledger.filters import fits
+from leastnoise.ledger.preregistered import Preregistered
+from leastnoise.ledger.store import Entry, Store, matches
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CheckedLedger:
+    """A ledger that holds: its accounts by dataset, and how many entries it has."""
+
+    accounts: dict[str, Account]
+    entries: int
+
+
+def check_ledger(
+    path: str | Path, *, progress: Callable[[str], object] | None = None
+) -> CheckedLedger:
+    """Prove every certificate in the ledger, and derive each cost, filter and sum again.
+
+    Raises InvalidInput for a file that is no ledger or is damaged, LedgerRejected, naming the
+    entry, if it was edited, a certificate doesn't hold, a cost is not that of its certificate, a
+    plan was used more often than planned, or an account is overdrawn.
+
+    Not promised: that no older copy was put back, and that nobody wrote the whole file anew.
+    """
+    store = Store(path=Path(path))
+    store.check_pages()
+    entries = store.read()
+    accounts = Books.of(entries).accounts
+    spending = [entry for entry in entries if entry.body["kind"] in {"charge", "plan"}]
+    proved: dict[str, Certified | Preregistered] = {}
+    plans: dict[int, Preregistered] = {}
+    texts = store.certificates([entry.number for entry in spending])
+    for entry, (_, text) in zip(spending, texts, strict=True):
+        if progress:
+            progress(f"Proving entry {entry.number}")
+        if not matches(entry, text):
+            raise LedgerRejected(f"Entry {entry.number}: its certificate was edited.")
+        if text not in proved:
+            proved[text] = _proved(entry, text)
+        stated = proved[text]
+        cost = stated.cost if isinstance(stated, Preregistered) else Cost.of(stated)
+        if cost != cost_in(entry.body):
+            raise LedgerRejected(f"Entry {entry.number}: its cost is not that of its certificate.")
+        if isinstance(stated, Preregistered):
+            plans[entry.number] = stated
+    _check_sums(entries)
+    _check_uses(entries, plans)
+    return CheckedLedger(accounts=accounts, entries=len(entries))
+
+
+def _proved(entry: Entry, text: str) -> Certified | Preregistered:
+    try:
+        if entry.body["kind"] == "plan":
+            plan = Preregistered.from_json(text)
+            plan.prove()
+            return plan
+        release = read_certificate(text)
+        release.verify()
+    except (InvalidInput, Refused) as error:
+        raise LedgerRejected(f"Entry {entry.number}: {error}") from error
+    return release
+
+
+def _check_sums(entries: list[Entry]) -> None:
+    """Let every account admit its charges again, in their order."""
+    books = Books()
+    for entry in entries:
+        body = entry.body
+        if body["kind"] in {"charge", "plan"}:
+            account, cost = books.account(body["dataset"]), cost_in(body)
+            if account.rule_for(cost) != body["rule"]:
+                raise LedgerRejected(
+                    f"Entry {entry.number}: its filter is not what the first charge chose."
+                )
+            if not fits(account.spent + cost, account.budget, body["rule"]):
+                raise LedgerRejected(f"Entry {entry.number} overdraws {account.dataset!r}.")
+        books.enter(entry)
+
+
+def _check_uses(entries: list[Entry], plans: dict[int, Preregistered]) -> None:
+    for (plan, index), count in Books.of(entries).uses.items():
+        releases = plans[plan].releases
+        if not 0 <= index < len(releases) or count > releases[index][1]:
+            raise LedgerRejected(f"The plan {plan} was used for more than was planned.")

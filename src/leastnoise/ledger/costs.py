@@ -1,0 +1,91 @@
+"""What a certified release costs, by each of the two filters; exact.
+
+Only the certificate is asked, never an output, so that a cost is known before the noise is drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self, final
+
+from leastnoise.certify.certificate import Certificate
+from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certify.prove import worst_shift
+from leastnoise.noise.base import Shape
+
+Certified = Certificate | PlanCertificate
+
+# ρ is rounded up to a multiple of this: sums of ratios of any two floats would grow without bound.
+_UNIT_OF_RHO = Fraction(1, 10**30)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What one or more charges cost: (epsilon, delta), and leak-approximate rho-zCDP."""
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    leak: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, release: Certified) -> Self:
+        """Return the cost of `release`; of a certificate of k compositions, that of all k.
+
+        ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and ε₀²/2 for noise
+        that is ε₀-private (Proposition 1.4). Any other (ε, δ) is δ-approximate ε²/2-zCDP: with
+        probability 1 − δ it is no worse than randomized response (theory/accounting.md §5).
+        """
+        budget = release.budget
+        parts = (
+            [_zcdp(block) for _, block in release.blocks]
+            if isinstance(release, PlanCertificate)
+            else [_zcdp(release)]
+        )
+        return cls(
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            rho=sum((_rounded_up(rho) for rho, _ in parts), Fraction(0)),
+            leak=sum((leak for _, leak in parts), Fraction(0)),
+        )
+
+    def __add__(self, other: Cost) -> Cost:
+        """Return the cost of both."""
+        return Cost(
+            epsilon=self.epsilon + other.epsilon,
+            delta=self.delta + other.delta,
+            rho=self.rho + other.rho,
+            leak=self.leak + other.leak,
+        )
+
+    def times(self, count: int) -> Cost:
+        """Return the cost of `count` such charges."""
+        return Cost(
+            epsilon=count * self.epsilon,
+            delta=count * self.delta,
+            rho=count * self.rho,
+            leak=count * self.leak,
+        )
+
+
+def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
+    """Return (ρ, δ') of a certificate."""
+    budget, noise = certificate.budget, certificate.noise
+    stated = budget.epsilon**2 / 2
+    if noise.shape is Shape.GAUSSIAN:
+        ratio = worst_shift(noise, certificate.hidden.outer) / noise.scale
+        return certificate.compositions * ratio**2 / 2, Fraction(0)
+    if noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}:
+        # exp(−‖x‖/b) is Δ/b-private, whatever (ε, δ) it was calibrated for
+        ratio = worst_shift(noise, certificate.hidden.outer) / noise.scale
+        pure = certificate.compositions * ratio**2 / 2
+        # in many dimensions Δ/b is large, and the stated (ε, δ) says more
+        if pure <= 2 * stated:
+            return pure, Fraction(0)
+    return stated, budget.delta
+
+
+def _rounded_up(rho: Fraction) -> Fraction:
+    return -(-rho // _UNIT_OF_RHO) * _UNIT_OF_RHO

@@ -1,0 +1,90 @@
+"""Whether what is spent stays within a budget, even if each charge was chosen after seeing outputs.
+
+Two filters, both valid for charges that depend on everything seen before:
+
+- `sums`: Σε <= ε and Σδ <= δ (Rogers et al. 2016);
+- `zcdp`: Σδ' <= δ/2, and Σρ <= ρ*, the largest ρ whose conversion to (ε, δ/2) is proved (Whitehouse
+  et al. 2023, the filter of approximate zCDP).
+
+An account has one of them for good. Going on for as long as *either* accepts would be wrong: an
+analyst could steer the histories that lost much into the filter with a reserve left for bad luck,
+and all others into the one that spends δ to the last; together they can leak more than δ. The same
+is why the halves of δ are fixed. A choice made before the first output is harmless, so that the
+first charge decides: `better_for`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from flint import arb
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.guarantees.budget import Budget
+from leastnoise.ledger.costs import Cost
+from leastnoise.numerics.minima import minimise
+
+SUMS, ZCDP = "sums", "zcdp"
+RULES = (SUMS, ZCDP)
+
+_BITS = 192
+_SHOWN = Fraction(1, 2**30)
+_MOST = 10**12  # charges alike: more are not told apart
+_LOG_ORDERS = [float(t) for t in range(-20, 42, 2)]  # log(α − 1)
+
+
+def fits(spent: Cost, budget: Budget, rule: str) -> bool:
+    """Say whether all that is `spent` is proved to be within `budget` by the filter `rule`."""
+    if rule == SUMS:
+        return spent.epsilon <= budget.epsilon and spent.delta <= budget.delta
+    half = budget.delta / 2
+    if spent.leak > half:
+        return False
+    with precision(_BITS):
+        return bool(delta_of_zcdp(spent.rho, budget.epsilon) <= ball(half))
+
+
+def better_for(cost: Cost, budget: Budget) -> str:
+    """Return the filter that lets `budget` hold more charges like `cost`; `sums` if none does."""
+    return ZCDP if holds(cost, budget, ZCDP) > holds(cost, budget, SUMS) else SUMS
+
+
+def holds(cost: Cost, budget: Budget, rule: str) -> int:
+    """Return how many charges like `cost` fit into `budget`, at most 10¹²."""
+    low, high = 0, 1
+    while high <= _MOST and fits(cost.times(high), budget, rule):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(cost.times(middle), budget, rule) else (low, middle)
+    return min(low, _MOST)
+
+
+def largest_rho(budget: Budget) -> Fraction:
+    """Return ρ* of the filter `zcdp`, rounded down to a multiple of 2^−30; for people."""
+    return holds(Cost(rho=_SHOWN), budget, ZCDP) * _SHOWN
+
+
+def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> arb:
+    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
+
+    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
+    theory/accounting.md §5); the α is found in floats, and any is right.
+    """
+    if not rho:
+        return arb(0)
+    with precision(_BITS):
+        order = 1 + ball(Fraction(math.exp(_best_log_order(float(rho), float(epsilon)))))
+        exponent = (order - 1) * (order * ball(rho) - ball(epsilon))
+        return (exponent + (order - 1) * (1 - 1 / order).log()).exp() / order
+
+
+def _best_log_order(rho: float, epsilon: float) -> float:
+    """Return about the log(α − 1) with the smallest δ."""
+
+    def log_delta(t: float) -> float:
+        order = 1 + math.exp(t)
+        return (order - 1) * (order * rho - epsilon - math.log1p(math.exp(-t))) - math.log(order)
+
+    return minimise(log_delta, _LOG_ORDERS)

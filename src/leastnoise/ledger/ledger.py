@@ -1,0 +1,249 @@
+"""The ledger: budgets that are charged before noise is drawn, and never refunded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, final
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument, LedgerRejected, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.structured import NEIGHBOURS
+from leastnoise.ledger.account import Account, Books, record_of_cost
+from leastnoise.ledger.costs import Certified, Cost
+from leastnoise.ledger.filters import RULES, ZCDP
+from leastnoise.ledger.preregistered import Preregistered, verify_once
+from leastnoise.ledger.store import Entry, Store, matches
+
+_LONGEST_NAME = 200
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """What a ledger holds of one release: its entry's number, and what it cost by `rule`."""
+
+    number: int
+    dataset: str
+    rule: str
+    cost: Cost
+
+
+@final
+@dataclass(frozen=True)
+class Ledger:
+    """The budgets in the file `path`, one account for each dataset.
+
+    At every instant each release that was seen has been charged, so that all that is seen of a
+    dataset together meets its budget, even if each release was chosen after seeing the earlier ones
+    (theory/release.md §7). A crash can lose budget, never privacy. Costs are read from certificates
+    and decided in exact fractions and balls: nothing depends on the data.
+
+    Not promised: anything once an older copy of the file is put back, on disks whose locks don't
+    work (many network disks), or about releases that were not charged here.
+
+    >>> import tempfile
+    >>> from leastnoise.guarantees.sensitivity import L2
+    >>> from leastnoise.selection.search import calibrate
+    >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "visits.ledger")
+    >>> _ = ledger.open_account("visits", unit="person", budget=Budget(epsilon=1, delta="1e-6"))
+    >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-7", sensitivity=L2(1))
+    >>> charge = ledger.charge(noise.certificate, unit="person")
+    >>> charge.rule, str(charge.cost.epsilon)
+    ('zcdp', '1/10')
+    """
+
+    path: str | Path
+
+    def open_account(
+        self,
+        dataset: str,
+        *,
+        unit: str,
+        budget: Budget,
+        neighbours: str = "add-remove",
+        rule: str | None = None,
+    ) -> Account:
+        """Add an account, and make the file if there is none.
+
+        `rule` is the filter that charges pass, "sums" or "zcdp"; without one the first charge
+        chooses the filter that holds more charges like it. Raises InvalidArgument for bad values,
+        Refused if the dataset has an account.
+        """
+        for name, text in (("dataset", dataset), ("unit", unit)):
+            if not 0 < len(text) <= _LONGEST_NAME or not text.isprintable():
+                raise InvalidArgument(
+                    name=name, value=repr(text[:40]), expected="1 to 200 printable characters"
+                )
+        _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
+        if rule is not None:
+            _validate.one_of(rule, RULES, name="rule")
+        if rule == ZCDP and not budget.delta:
+            raise InvalidArgument(name="rule", value=rule, expected="delta > 0 for that filter")
+        store = self._store
+        store.create()
+        with store.appending() as (entries, log):
+            if dataset in Books.of(entries).accounts:
+                raise Refused(f"The ledger {self.path} has an account of {dataset!r} already.")
+            log.append(
+                {
+                    "kind": "account",
+                    "dataset": dataset,
+                    "unit": unit,
+                    "neighbours": neighbours,
+                    "epsilon": decimal_text(budget.epsilon),
+                    "delta": decimal_text(budget.delta),
+                    "rule": rule,
+                    "time": _now(),
+                }
+            )
+        return Account(dataset=dataset, unit=unit, neighbours=neighbours, budget=budget, rule=rule)
+
+    def accounts(self) -> dict[str, Account]:
+        """Return all accounts by dataset; raises InvalidInput or LedgerRejected."""
+        return Books.of(self._store.read()).accounts
+
+    def history(self) -> list[Entry]:
+        """Return all entries, oldest first; raises like `accounts`."""
+        return self._store.read()
+
+    def afford(
+        self,
+        release: Certified,
+        *,
+        unit: str,
+        neighbours: str = "add-remove",
+        dataset: str | None = None,
+    ) -> str:
+        """Return the filter by which `release` would fit now; charges nothing.
+
+        Raises what `charge` would.
+        """
+        account = Books.of(self._store.read()).account(dataset)
+        account.check_statement(release, unit=unit, neighbours=neighbours)
+        return account.admit(Cost.of(release))
+
+    def charge(
+        self,
+        release: Certified,
+        *,
+        unit: str,
+        neighbours: str = "add-remove",
+        dataset: str | None = None,
+        label: str = "",
+    ) -> Charge:
+        """Charge one release; when this returns it is on the disk, and its noise may be drawn.
+
+        `release` is a certificate, or that of several queries; `label` says for people what it was.
+        There is no refund, and no second draw for one charge. Raises OverBudget if it doesn't fit,
+        Refused for another unit or neighbours than the account's, CertificateRejected if the
+        certificate doesn't hold; then nothing was charged.
+        """
+        verify_once(release)  # may take long, and needs no lock
+        cost = Cost.of(release)
+        with self._store.appending() as (entries, log):
+            account = Books.of(entries).account(dataset)
+            account.check_statement(release, unit=unit, neighbours=neighbours)
+            rule = account.admit(cost)
+            body = _spending("charge", account, rule, cost) | {"label": label}
+            number = log.append(body, certificate=release.to_json())
+        return Charge(number=number, dataset=account.dataset, rule=rule, cost=cost)
+
+    def register(
+        self,
+        releases: Sequence[tuple[Certified, int]],
+        *,
+        budget: Budget,
+        unit: str,
+        neighbours: str = "add-remove",
+        dataset: str | None = None,
+        label: str = "",
+    ) -> Charge:
+        """Charge `budget` for releases that are fixed now: pairs of a certificate and a count.
+
+        They compose tightly, and may then be made with `use`, in any order and at any time. By the
+        zcdp filter they cost what their Σρ does. Raises NotCertified if they aren't proved to meet
+        `budget` together, and what `charge` does.
+        """
+        plan = Preregistered(budget=budget, releases=tuple(releases))
+        plan.prove()
+        with self._store.appending() as (entries, log):
+            account = Books.of(entries).account(dataset)
+            for release, _ in plan.releases:
+                account.check_statement(release, unit=unit, neighbours=neighbours)
+            rule = account.admit(plan.cost)
+            body = _spending("plan", account, rule, plan.cost) | {"label": label}
+            number = log.append(body, certificate=plan.to_json())
+        return Charge(number=number, dataset=account.dataset, rule=rule, cost=plan.cost)
+
+    def use(
+        self,
+        release: Certified,
+        *,
+        plan: int,
+        unit: str,
+        neighbours: str = "add-remove",
+        dataset: str | None = None,
+        label: str = "",
+    ) -> int:
+        """Make one of the releases of the plan that is entry `plan`; it is charged already.
+
+        Returns the entry's number. Raises Refused if the plan has no such release, or it was made
+        as often as planned.
+        """
+        planned = self._plan(plan)
+        index = planned.index_of(release)
+        if index is None:
+            raise Refused(f"The plan {plan} has no release like this one. Nothing was drawn.")
+        with self._store.appending() as (entries, log):
+            books = Books.of(entries)
+            account = books.account(dataset)
+            account.check_statement(release, unit=unit, neighbours=neighbours)
+            if books.plans.get(plan) != account.dataset:
+                raise Refused(f"The plan {plan} is not one for {account.dataset!r}.")
+            count = planned.releases[index][1]
+            if books.uses.get((plan, index), 0) >= count:
+                raise Refused(
+                    f"The plan {plan} has this release {count} times, and all were made. "
+                    "Nothing was drawn."
+                )
+            return log.append(
+                {
+                    "kind": "use",
+                    "dataset": account.dataset,
+                    "plan": plan,
+                    "release": index,
+                    "label": label,
+                    "time": _now(),
+                }
+            )
+
+    def _plan(self, number: int) -> Preregistered:
+        entries = self._store.read()
+        if not 1 <= number <= len(entries) or entries[number - 1].body.get("kind") != "plan":
+            raise Refused(f"The ledger {self.path} has no plan {number}.")
+        text = self._store.certificate(number)
+        if not matches(entries[number - 1], text):
+            raise LedgerRejected(f"Entry {number}: its certificate was edited.")
+        return Preregistered.from_json(text)
+
+    @property
+    def _store(self) -> Store:
+        return Store(path=Path(self.path))
+
+
+def _spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "dataset": account.dataset,
+        "rule": rule,
+        "time": _now(),
+    } | record_of_cost(cost)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

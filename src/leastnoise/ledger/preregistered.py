@@ -1,0 +1,150 @@
+"""Releases that are fixed before the first of them is made: they compose tightly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+from leastnoise.certify.certificate import Certificate, budget_of
+from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.strict_json import exact_fields, parse_object, typed
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.ledger.costs import Certified, Cost
+
+_FIELDS = ("kind", "epsilon", "delta", "releases")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Preregistered:
+    """The statement: each of `releases`, made at most as often as its count says, meets `budget`.
+
+    All together, in any order, with queries chosen before or after seeing earlier outputs; their
+    noise is fixed here. They may be interleaved with other charges of the same account: the whole
+    is one interactive mechanism, and those compose as others do (Haney et al. 2023).
+
+    Raises InvalidArgument without a release, or for a count below 1.
+    """
+
+    budget: Budget
+    releases: tuple[tuple[Certified, int], ...]
+
+    def __post_init__(self) -> None:
+        """Check the counts."""
+        counts = [count for _, count in self.releases]
+        if not counts or any(type(count) is not int or count < 1 for count in counts):
+            raise InvalidArgument(
+                name="releases", value=counts, expected="at least one release, and counts >= 1"
+            )
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the whole: the stated budget, and the sum of what each costs as zCDP."""
+        total = self._sum()
+        return replace(total, epsilon=self.budget.epsilon, delta=self.budget.delta)
+
+    def prove(self) -> None:
+        """Prove every release, and that all meet the budget; raises NotCertified if they don't.
+
+        Raises CertificateRejected if a release doesn't hold. Sums of budgets are tried first, then
+        the composition of the laws (theory/accounting.md §1 A).
+        """
+        for release, _ in self.releases:
+            verify_once(release)
+        total = self._sum()
+        if total.epsilon <= self.budget.epsilon and total.delta <= self.budget.delta:
+            return
+        try:
+            enclosure = composed_at_most(tuple(self._parts()), self.budget.epsilon)
+        except NotApplicable as error:
+            raise NotCertified(
+                interval=None,
+                why=f"The releases need epsilon={decimal_text(total.epsilon)} and delta="
+                f"{decimal_text(total.delta)} by sums, and nothing tighter is proved: {error}",
+            ) from error
+        proved = ProvedDelta(enclosure=enclosure)
+        if not proved.certainly_at_most(self.budget.delta):
+            raise NotCertified(
+                interval=None,
+                why=f"Not proved: at epsilon={decimal_text(self.budget.epsilon)} the releases "
+                f"together have a delta of up to {proved.interval.upper!r}, asked was "
+                f"{decimal_text(self.budget.delta)}.",
+            )
+
+    def index_of(self, release: Certified) -> int | None:
+        """Return the place of `release` among the releases, None if it isn't one of them."""
+        wanted = release.to_json()
+        for index, (one, _) in enumerate(self.releases):
+            if one.to_json() == wanted:
+                return index
+        return None
+
+    def _sum(self) -> Cost:
+        total = Cost()
+        for release, count in self.releases:
+            total += Cost.of(release).times(count)
+        return total
+
+    def _parts(self) -> Iterator[Releases]:
+        for release, count in self.releases:
+            for block in blocks_of(release):
+                one = block.releases
+                yield replace(one, count=one.count * count)
+
+    def to_json(self) -> str:
+        """Return the plan as JSON text; every number is exact."""
+        record = {
+            "kind": "preregistered",
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "releases": [
+                {"count": count, "certificate": json.loads(release.to_json())}
+                for release, count in self.releases
+            ],
+        }
+        return json.dumps(record)
+
+    @classmethod
+    def from_json(cls, text: str) -> Preregistered:
+        """Read what `to_json` wrote, not yet proved; raises CertificateRejected."""
+        fields = exact_fields(parse_object(text), _FIELDS, where="plan")
+        if fields["kind"] != "preregistered":
+            raise CertificateRejected("Expected the releases of a plan.")
+        releases = [
+            exact_fields(one, ("count", "certificate"), where="release")
+            for one in typed(fields["releases"], list, where="releases")
+        ]
+        try:
+            return cls(
+                budget=budget_of(fields),
+                releases=tuple((_certified(one["certificate"]), one["count"]) for one in releases),
+            )
+        except ValueError as error:
+            raise CertificateRejected(str(error)) from error
+
+
+def blocks_of(release: Certified) -> tuple[Certificate, ...]:
+    """Return the certificates of a release's draws of noise."""
+    if isinstance(release, PlanCertificate):
+        return tuple(block for _, block in release.blocks)
+    return (release,)
+
+
+def verify_once(release: Certified) -> None:
+    """Prove `release`, but for what was proved in this process; raises CertificateRejected."""
+    if isinstance(release, PlanCertificate) and all(one.proved for one in blocks_of(release)):
+        PlanCertificate.prove(budget=release.budget, blocks=release.blocks)
+    elif not (isinstance(release, Certificate) and release.proved):
+        release.verify()
+
+
+def _certified(record: Any) -> Certified:
+    if isinstance(record, dict) and record.get("kind") == "plan-certificate":
+        return PlanCertificate.from_record(record)
+    return Certificate.from_record(record)

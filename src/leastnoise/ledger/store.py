@@ -1,0 +1,206 @@
+"""The file: an append-only list of entries in SQLite, each chained to the one before by a hash.
+
+A rollback journal with synchronous=EXTRA, and not a write-ahead log: after each commit the file is
+whole in itself, so that whoever copies or backs up the one file has every charge; and the journal's
+folder is synced too, so that a power cut can't bring it back. One writer at a time.
+
+The hashes detect what an editor or a damaged disk did. They don't stop someone who computes them
+anew, nor show that an older copy was put back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from leastnoise.errors import InvalidInput, LedgerRejected, Refused
+
+_APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
+_VERSION = 1
+_PATIENCE = 60.0  # seconds that a process waits for the others
+_START = "leastnoise ledger 1"
+_SCHEMA = (
+    """CREATE TABLE entry (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        body TEXT NOT NULL,
+        certificate TEXT,
+        hash TEXT NOT NULL)""",
+    """CREATE TRIGGER entries_stay BEFORE UPDATE ON entry
+        BEGIN SELECT RAISE(ABORT, 'a ledger is only appended to'); END""",
+    """CREATE TRIGGER entries_remain BEFORE DELETE ON entry
+        BEGIN SELECT RAISE(ABORT, 'a ledger is only appended to'); END""",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One line of the ledger: `body` says what happened."""
+
+    number: int
+    body: dict[str, Any]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """A ledger file; every method opens it anew, so that it may be used across forks and threads.
+
+    Raises InvalidInput if it is missing, unreadable or no ledger, LedgerRejected if its entries
+    were edited, Refused if other processes hold it for a minute.
+    """
+
+    path: Path
+
+    def create(self) -> None:
+        """Make an empty ledger, unless there is one already."""
+        with self._opened(mode="rwc") as connection, _transaction(connection):
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                self._recognise(connection)
+                return
+            for statement in _SCHEMA:
+                connection.execute(statement)
+
+    def read(self) -> list[Entry]:
+        """Return all entries."""
+        with self._opened() as connection:
+            self._recognise(connection)
+            return _entries(connection)[0]
+
+    @contextmanager
+    def appending(self) -> Iterator[tuple[list[Entry], Log]]:
+        """Yield all entries and what appends to them, alone with the file; all or nothing is kept.
+
+        When the block ends without an error, what it appended is on the disk.
+        """
+        with self._opened() as connection:
+            self._recognise(connection)
+            with _transaction(connection):
+                entries, last = _entries(connection)
+                yield entries, Log(connection=connection, last=last)
+
+    def certificates(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Yield the number and the certificate of each of those entries."""
+        with self._opened() as connection:
+            for number in numbers:
+                row = connection.execute(
+                    "SELECT certificate FROM entry WHERE number = ?", (number,)
+                ).fetchone()
+                yield number, str(row[0]) if row else ""
+
+    def certificate(self, number: int) -> str:
+        """Return the certificate of one entry."""
+        return next(text for _, text in self.certificates([number]))
+
+    def check_pages(self) -> None:
+        """Let SQLite check the whole file."""
+        with self._opened() as connection:
+            found = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if found != "ok":
+            raise InvalidInput(f"The ledger {self.path} is damaged.")
+
+    @contextmanager
+    def _opened(self, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+        if "\0" in str(self.path):
+            raise InvalidInput("The path of the ledger holds a NUL.")
+        try:
+            uri = f"{self.path.absolute().as_uri()}?mode={mode}"
+            connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
+            with closing(connection):
+                connection.execute("PRAGMA journal_mode = DELETE")
+                connection.execute("PRAGMA synchronous = EXTRA")
+                connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: sqlite3.DatabaseError) -> Exception:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            return Refused(f"Other processes hold the ledger {self.path}. Nothing was charged.")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return InvalidInput(
+                f"There is no ledger at {self.path}, or it can't be opened. Make one in a folder "
+                "that exists: leastnoise ledger init."
+            )
+        if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
+            return InvalidInput(f"The ledger {self.path} can't be written to.")
+        return InvalidInput(f"{self.path} is not a ledger, or damaged.")
+
+    def _recognise(self, connection: sqlite3.Connection) -> None:
+        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+            raise InvalidInput(
+                f"{self.path} is not a ledger. Make one, elsewhere: leastnoise ledger init."
+            )
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version != _VERSION:
+            raise InvalidInput(
+                f"The ledger {self.path} has version {version}; this leastnoise reads {_VERSION}."
+            )
+
+
+@final
+@dataclass(kw_only=True)
+class Log:
+    """What appends within a transaction."""
+
+    connection: sqlite3.Connection
+    last: str
+
+    def append(self, body: dict[str, Any], *, certificate: str | None = None) -> int:
+        """Append an entry; return its number."""
+        if certificate is not None:
+            body = body | {"certificate": _digest(certificate)}
+        text = json.dumps(body, sort_keys=True)
+        self.last = _digest(self.last + text)
+        cursor = self.connection.execute(
+            "INSERT INTO entry (body, certificate, hash) VALUES (?, ?, ?)",
+            (text, certificate, self.last),
+        )
+        return int(cursor.lastrowid or 0)
+
+
+def matches(entry: Entry, certificate: str) -> bool:
+    """Say whether `certificate` is the one that `entry` was written with."""
+    return entry.body.get("certificate") == _digest(certificate)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _entries(connection: sqlite3.Connection) -> tuple[list[Entry], str]:
+    """Return all entries and the last hash; raises LedgerRejected if the chain is broken."""
+    entries: list[Entry] = []
+    last = _START
+    rows = connection.execute("SELECT number, body, hash FROM entry ORDER BY number").fetchall()
+    for place, (number, text, found) in enumerate(rows, start=1):
+        if number != place:
+            raise LedgerRejected(f"Entry {place} of the ledger is missing: it was edited.")
+        last = _digest(f"{last}{text}")
+        if last != found:
+            raise LedgerRejected(f"Entry {number} of the ledger was edited.")
+        entries.append(Entry(number=number, body=json.loads(text)))
+    made = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
+    if (made[0] if made else 0) != len(rows):
+        raise LedgerRejected("The last entries of the ledger are missing: it was edited.")
+    return entries, last
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

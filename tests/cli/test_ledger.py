@@ -1,0 +1,172 @@
+"""`leastnoise ledger`, and a release that is charged to one, as a shell sees them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leastnoise.errors import SpecError
+from leastnoise.guarantees.budget import Budget
+from leastnoise.ledger.ledger import Ledger
+from leastnoise.tables import spec_file
+from tests.cli.test_commands import run
+
+SPEC = """
+version = 1
+data = { source = "rows.csv", types = { person = "int", x = "int" } }
+privacy = { unit = "UNIT", epsilon = "0.4", ledger = LEDGER }
+query = [{ name = "n", statistics = ["count"] }]
+output = { path = "PATH", format = "csv" }
+"""
+INIT = "ledger init b.ledger --dataset visits --unit row --epsilon 1".split()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rows.csv").write_text("person,x\n" + "".join(f"{i},{i}\n" for i in range(50)))
+    Ledger(tmp_path / "b.ledger").open_account("visits", unit="row", budget=Budget(epsilon=1))
+    return tmp_path
+
+
+def write_spec(
+    folder: Path, name: str, *, unit: str = "row", ledger: str = '{ path = "b.ledger" }'
+) -> str:
+    text = SPEC.replace("UNIT", unit).replace("LEDGER", ledger).replace("PATH", name)
+    if unit != "row":
+        text = "contribution = { max_rows = 1 }\n" + text
+    (folder / f"{name}.toml").write_text(text)
+    return f"{name}.toml"
+
+
+def spent(folder: Path) -> dict[str, Any]:
+    shown = run("ledger", "show", "b.ledger", "--json", cwd=folder)
+    assert shown.stderr == ""
+    (account,) = json.loads(shown.stdout)["accounts"]
+    return account
+
+
+def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
+    for name in ("first", "second"):
+        assert run("release", write_spec(folder, name), cwd=folder).returncode == 0
+        assert run("verify", name, cwd=folder).returncode == 0
+    third = write_spec(folder, "third")
+    (folder / "rows.csv").write_text("person,x\n")  # the data don't matter
+    refused = run("release", third, "--json", cwd=folder)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "Over budget for 'visits'" in refused.stderr
+    assert not (folder / "third").exists()
+    planned = run("release", third, "--plan", cwd=folder)
+    assert planned.returncode == 1
+    assert "0.4" in planned.stdout  # it is shown all the same
+    assert spent(folder) == {
+        "dataset": "visits",
+        "unit": "row",
+        "neighbours": "add-remove",
+        "epsilon": "1",
+        "delta": "0",
+        "filter": "sums",
+        "charges": 2,
+        "spent": {"epsilon": "0.8", "delta": "0", "rho": "0.16", "leak": "0"},
+    }
+    history = json.loads(run("ledger", "history", "b.ledger", "--json", cwd=folder).stdout)
+    assert [entry["kind"] for entry in history["entries"]] == ["account", "charge", "charge"]
+    assert history["entries"][1]["label"] == "n"
+    checked = run("ledger", "check", "b.ledger", "--json", cwd=folder)
+    assert json.loads(checked.stdout) == {"holds": True, "entries": 3, "reason": None}
+    for command in ("show", "history", "check"):
+        assert run("ledger", command, "b.ledger", cwd=folder).returncode == 0
+
+
+def test_a_plan_charges_nothing(folder: Path) -> None:
+    done = run("release", write_spec(folder, "out"), "--plan", cwd=folder)
+    assert done.returncode == 0
+    assert "would admit it, by the filter sums" in done.stdout
+    assert spent(folder)["charges"] == 0
+
+
+def test_nothing_is_charged_if_the_output_exists(folder: Path) -> None:
+    (folder / "out").mkdir()
+    assert run("release", write_spec(folder, "out"), cwd=folder).returncode == 2
+    assert spent(folder)["charges"] == 0
+
+
+def test_an_error_after_the_charge_refunds_nothing(folder: Path) -> None:
+    (folder / "rows.csv").write_bytes(b'person,x\n1,2\n\xff\xfe"broken\n')
+    done = run("release", write_spec(folder, "out"), cwd=folder)
+    assert spent(folder)["charges"] == 1
+    assert done.returncode in {0, 2}
+
+
+def test_another_unit_is_refused(folder: Path) -> None:
+    done = run("release", write_spec(folder, "out", unit="person"), cwd=folder)
+    assert done.returncode == 1
+    assert "unit='row'" in done.stderr
+    assert spent(folder)["charges"] == 0
+
+
+def test_a_registered_plan_is_used_by_its_releases(folder: Path) -> None:
+    free = write_spec(folder, "free", ledger='{ path = "b.ledger" }')
+    register = ("ledger", "register", "b.ledger", f"{free}=2", "--epsilon", "0.8", "--json")
+    done = run(*register, cwd=folder)
+    assert json.loads(done.stdout) == {"plan": 2, "dataset": "visits", "filter": "sums"}
+    for name, code in (("a", 0), ("b", 0), ("c", 1)):
+        spec = write_spec(
+            folder, name, ledger='{ path = "b.ledger", dataset = "visits", plan = 2 }'
+        )
+        assert run("release", spec, cwd=folder).returncode == code
+    assert (spent(folder)["charges"], spent(folder)["spent"]["epsilon"]) == (1, "0.8")
+    assert run("ledger", "check", "b.ledger", cwd=folder).returncode == 0
+    assert "use of plan 2" in run("ledger", "history", "b.ledger", cwd=folder).stdout
+
+
+def test_init_opens_an_account(folder: Path) -> None:
+    more = ("--delta", "1e-6", "--filter", "zcdp", "--neighbours", "replace-one", "--json")
+    done = run(*INIT[:3], "--dataset", "b", *INIT[5:], *more, cwd=folder)
+    record = json.loads(done.stdout)
+    assert [record[key] for key in ("dataset", "delta", "filter", "neighbours")] == [
+        "b", "1e-6", "zcdp", "replace-one",
+    ]  # fmt: skip
+    assert "visits" in run("ledger", "show", "b.ledger", cwd=folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (INIT, 1, "already"),
+        (("ledger", "show", "none.ledger"), 2, "no ledger at none.ledger"),
+        (("ledger", "check", "rows.csv"), 2, "not a ledger"),
+        (("ledger", "history", "b.ledger", "--dataset", "x"), 2, "one of 'visits'"),
+        ((*INIT[:2], "c.ledger", *INIT[3:], "--filter", "best"), 2, "sums, zcdp"),
+        ((*INIT[:2], "c.ledger", *INIT[3:], "--neighbours", "all"), 2, "add-remove"),
+        ((*INIT[:2], "c.ledger", *INIT[3:-1], "x"), 2, "epsilon"),
+        (("ledger", "register", "b.ledger", "x.toml=-1", "--epsilon", "1"), 2, "COUNT"),
+        (("ledger", "register", "b.ledger", "x.toml", "--epsilon", "1"), 2, "spec file"),
+    ],
+)
+def test_errors_are_clear(folder: Path, arguments: tuple[str, ...], code: int, why: str) -> None:
+    done = run(*arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert why in done.stderr
+
+
+def test_an_edited_ledger_does_not_hold(folder: Path) -> None:
+    data = (folder / "b.ledger").read_bytes()
+    (folder / "b.ledger").write_bytes(data.replace(b'"epsilon": "1"', b'"epsilon": "9"'))
+    done = run("ledger", "check", "b.ledger", "--json", cwd=folder)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["reason"] == "Entry 1 of the ledger was edited."
+    assert run("release", write_spec(folder, "out"), cwd=folder).returncode == 1
+
+
+def test_the_spec_reads_back(folder: Path) -> None:
+    account = '{ path = "b.ledger", dataset = "visits", plan = 3 }'
+    spec = spec_file.read(folder / write_spec(folder, "out", ledger=account))
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    with pytest.raises(SpecError) as caught:
+        spec_file.read(folder / write_spec(folder, "bad", ledger='{ file = "x", plan = 0 }'))
+    assert {key for key, _ in caught.value.problems} == {
+        "privacy.ledger.file", "privacy.ledger.path", "privacy.ledger.plan",
+    }  # fmt: skip

@@ -1,0 +1,29 @@
+"""Certificates of every kind of noise that a ledger treats in its own way."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from leastnoise.certify.certificate import Certificate
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.ledger.ledger import Ledger
+from leastnoise.selection.search import calibrate
+
+
+@cache
+def certificate(name: str, epsilon: str, delta: str = "0", dimension: int = 1) -> Certificate:
+    """A calibrated release of `name`, proved in this process."""
+    sensitivity = L1(1) if name == "laplace" else L2(1)
+    return calibrate(
+        name, epsilon=epsilon, delta=delta, sensitivity=sensitivity, dimension=dimension
+    ).certificate
+
+
+def account(path: Path, epsilon: str, delta: str = "0", rule: str | None = None) -> Ledger:
+    """A ledger with one account, "visits" by person."""
+    ledger = Ledger(path / "budget.ledger")
+    budget = Budget(epsilon=epsilon, delta=delta)
+    ledger.open_account("visits", unit="person", budget=budget, rule=rule)
+    return ledger

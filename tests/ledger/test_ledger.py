@@ -1,0 +1,317 @@
+"""A ledger on a real disk: what it admits, what it refuses, and what it notices."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import sqlite3
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from leastnoise.certify.certificate import Certificate
+from leastnoise.certify.plan import PlanCertificate
+from leastnoise.errors import (
+    CertificateRejected,
+    InvalidArgument,
+    InvalidInput,
+    LedgerRejected,
+    NotCertified,
+    OverBudget,
+    Refused,
+)
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.structured import CountingQueries
+from leastnoise.ledger.check import check_ledger
+from leastnoise.ledger.costs import Cost
+from leastnoise.ledger.filters import SUMS, ZCDP, fits
+from leastnoise.ledger.ledger import Ledger
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from tests.ledger.releases import account, certificate
+
+
+def test_a_budget_is_spent_to_the_last_and_no_further(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1", "3e-7", SUMS)
+    third = certificate("truncated-laplace", "1/3", "1e-7")
+    assert [ledger.charge(third, unit="person").number for _ in range(3)] == [2, 3, 4]
+    for more in (third, certificate("laplace", "1e-6")):
+        with pytest.raises(OverBudget, match="epsilon=0 and delta=0 left"):
+            ledger.charge(more, unit="person")
+    spent = ledger.accounts()["visits"].spent
+    assert (spent.epsilon, spent.delta) == (1, Fraction(3, 10**7))
+    assert check_ledger(ledger.path).entries == 4
+
+
+def test_a_release_of_the_whole_budget_fits_by_default(tmp_path: Path) -> None:
+    for place, name in enumerate(("gaussian", "truncated-laplace", "tulap")):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        ledger = account(folder, "1", "1e-6")
+        assert ledger.charge(certificate(name, "1", "1e-6"), unit="person").rule == SUMS
+        with pytest.raises(OverBudget):
+            ledger.charge(certificate(name, "0.1", "1e-7"), unit="person")
+
+
+def test_adaptive_charges_are_admitted_as_a_brute_recomputation_says(tmp_path: Path) -> None:
+    kinds = [
+        certificate("gaussian", "0.1", "1e-8"),
+        certificate("gaussian", "0.02", "1e-9", 3),
+        certificate("laplace", "0.05"),
+        certificate("truncated-laplace", "0.05", "2e-8"),
+        certificate("l2", "0.1", "1e-8", 4),
+    ]
+    for rule in (SUMS, ZCDP):
+        draw, spent, refused = random.Random(7), Cost(), 0
+        folder = tmp_path / rule
+        folder.mkdir()
+        ledger = account(folder, "1", "1e-6", rule)
+        budget = ledger.accounts()["visits"].budget
+        for _ in range(50):
+            one = draw.choice(kinds)
+            # sums in another order than the ledger's, from the certificates
+            wanted = fits(Cost.of(one) + spent, budget, rule)
+            try:
+                ledger.charge(one, unit="person")
+                assert wanted
+                spent = Cost.of(one) + spent
+            except OverBudget:
+                assert not wanted
+                refused += 1
+        assert ledger.accounts()["visits"].spent == spent
+        assert refused or rule == ZCDP
+        check_ledger(ledger.path)
+
+
+def test_many_gaussians_go_further_by_zcdp(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1", "1e-6")
+    one = certificate("gaussian", "0.1", "1e-7")
+    for _ in range(30):  # sums hold 10
+        assert ledger.charge(one, unit="person").rule == ZCDP
+
+
+@pytest.mark.parametrize(
+    ("unit", "neighbours", "why"),
+    [("row", "add-remove", "unit='person'"), ("person", "replace-one", "neighbours='add-remove'")],
+)
+def test_another_unit_or_neighbour_relation_is_refused(
+    tmp_path: Path, unit: str, neighbours: str, why: str
+) -> None:
+    ledger = account(tmp_path, "1")
+    with pytest.raises(Refused, match=why):
+        ledger.charge(certificate("laplace", "0.1"), unit=unit, neighbours=neighbours)
+    assert ledger.accounts()["visits"].charges == 0
+
+
+def test_a_sensitivity_of_other_neighbours_is_refused(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1", "1e-5")
+    other = Certificate.prove(
+        budget=Budget(epsilon=1, delta="1e-5"),
+        noise=Gaussian(scale=50, dimension=2),
+        sensitivity=CountingQueries(dimension=2, neighbours="replace-one"),
+    )
+    with pytest.raises(Refused, match="replace-one"):
+        ledger.charge(other, unit="person")
+
+
+def test_a_false_certificate_is_refused_and_costs_nothing(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    good = certificate("laplace", "0.5")
+    false = replace(good, noise=Laplace(scale=1, dimension=1))  # needs ε = 1
+    for release in (
+        false,
+        PlanCertificate(budget=Budget(epsilon="0.1"), blocks=(("a", good),)),
+        PlanCertificate(budget=Budget(epsilon="0.5"), blocks=(("a", false),)),
+    ):
+        with pytest.raises((CertificateRejected, NotCertified)):
+            ledger.charge(release, unit="person")
+    assert len(ledger.history()) == 1
+
+
+def test_accounts_are_apart_and_named(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    ledger.open_account("claims", unit="row", budget=Budget(epsilon=2))
+    one = certificate("laplace", "1")
+    ledger.charge(one, unit="row", dataset="claims")
+    ledger.charge(one, unit="person", dataset="visits")
+    assert {name: held.spent.epsilon for name, held in ledger.accounts().items()} == {
+        "visits": 1,
+        "claims": 1,
+    }
+    for name in (None, "visit"):
+        with pytest.raises(InvalidArgument, match="'visits', 'claims'"):
+            ledger.charge(one, unit="row", dataset=name)
+    with pytest.raises(Refused, match="already"):
+        ledger.open_account("claims", unit="row", budget=Budget(epsilon=5))
+    with pytest.raises(InvalidArgument):
+        ledger.open_account("a\nb", unit="row", budget=Budget(epsilon=5))
+    with pytest.raises(InvalidArgument):
+        ledger.open_account("pure", unit="row", budget=Budget(epsilon=5), rule=ZCDP)
+
+
+def test_a_plan_composes_tightly_and_is_used_once_each(tmp_path: Path) -> None:
+    """12 releases at (0.3, 1e-7) cost 3.6 by sums; together they are proved to cost 1.3."""
+    ledger = account(tmp_path, "1.5", "2e-6", SUMS)
+    monthly = certificate("gaussian", "0.3", "1e-7", 2)
+    budget = Budget(epsilon="1.3", delta="1e-6")
+    with pytest.raises(NotCertified):
+        ledger.register([(monthly, 12)], budget=Budget(epsilon="0.9", delta="1e-6"), unit="person")
+    plan = ledger.register([(monthly, 12)], budget=budget, unit="person")
+    assert (plan.cost.epsilon, plan.cost.delta) == (budget.epsilon, budget.delta)
+    with pytest.raises(OverBudget):
+        ledger.register([(monthly, 12)], budget=budget, unit="person")
+    ledger.charge(certificate("laplace", "0.1"), unit="person")  # interleaved
+    for _ in range(12):
+        ledger.use(monthly, plan=plan.number, unit="person")
+    with pytest.raises(Refused, match="all were made"):
+        ledger.use(monthly, plan=plan.number, unit="person")
+    with pytest.raises(Refused, match="no release like this"):
+        ledger.use(certificate("gaussian", "0.3", "1e-8"), plan=plan.number, unit="person")
+    for wrong in (1, 3, 99):
+        with pytest.raises(Refused, match="no plan"):
+            ledger.use(monthly, plan=wrong, unit="person")
+    assert ledger.accounts()["visits"].spent.epsilon == Fraction("1.4")
+    check_ledger(ledger.path)
+
+
+def test_a_plan_of_several_queries_and_of_noise_without_tight_composition(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "2", "1e-5", SUMS)
+    parts = (("a", certificate("gaussian", "0.2", "1e-7")), ("b", certificate("laplace", "0.1")))
+    both = PlanCertificate.prove(budget=Budget(epsilon="0.3", delta="1e-7"), blocks=parts)
+    plan = ledger.register([(both, 2)], budget=Budget(epsilon="0.6", delta="2e-7"), unit="person")
+    ledger.use(both, plan=plan.number, unit="person")
+    with pytest.raises(InvalidArgument):
+        ledger.register([(both, 0)], budget=Budget(epsilon=1), unit="person")
+    check_ledger(ledger.path)
+
+
+def edited(ledger: Ledger, statement: str) -> None:
+    """Edit the file as with a database tool, triggers out of the way."""
+    with sqlite3.connect(ledger.path) as connection:
+        for name in ("entries_stay", "entries_remain"):
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(statement)
+
+
+EDITS = {
+    "a smaller cost": """UPDATE entry SET body = replace(body, '"epsilon": "0.5"',
+        '"epsilon": "0.1"') WHERE number = 2""",
+    "a larger budget": """UPDATE entry SET body = replace(body, '"epsilon": "1"',
+        '"epsilon": "9"') WHERE number = 1""",
+    "an entry less": "DELETE FROM entry WHERE number = 2",
+    "the last entry less": "DELETE FROM entry WHERE number = 3",
+    "another number": "UPDATE entry SET number = 9 WHERE number = 2",
+    "another type": "UPDATE entry SET body = 7 WHERE number = 2",
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_edits_are_noticed_before_the_next_charge(tmp_path: Path, name: str) -> None:
+    ledger = account(tmp_path, "1")
+    half = certificate("laplace", "0.5")
+    ledger.charge(half, unit="person")
+    ledger.charge(certificate("laplace", "0.25"), unit="person")
+    edited(ledger, EDITS[name])
+    with pytest.raises(LedgerRejected, match="edited"):
+        ledger.charge(certificate("laplace", "0.125"), unit="person")
+    with pytest.raises(LedgerRejected):
+        check_ledger(ledger.path)
+
+
+def test_an_edited_certificate_is_noticed_by_check(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    ledger.charge(certificate("laplace", "0.5"), unit="person")
+    check_ledger(ledger.path)
+    edited(ledger, "UPDATE entry SET certificate = replace(certificate, '0.5', '0.4')")
+    with pytest.raises(LedgerRejected, match="certificate was edited"):
+        check_ledger(ledger.path)
+
+
+def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> None:
+    """One who writes entries with the right hashes still has to lie about a cost, or overdraw."""
+    good = certificate("laplace", "0.5")
+    honest = {"kind": "charge", "dataset": "visits", "rule": "sums", "time": "", "label": "",
+              "epsilon": "0.5", "delta": "0", "rho": "0.125", "leak": "0"}  # fmt: skip
+    forgeries: dict[str, list[dict[str, str]]] = {
+        "cost": [honest | {"epsilon": "0.1"}],
+        "overdraws": [honest] * 3,
+        "filter": [honest | {"rule": "zcdp"}],
+        "unreadable": [honest | {"epsilon": "-0.5"}],
+        "Entry 2": [honest | {"dataset": "claims"}],
+    }
+    for place, (why, bodies) in enumerate(forgeries.items()):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        ledger = account(folder, "1", "1e-6")
+        with ledger._store.appending() as (_, log):
+            for body in bodies:
+                log.append(body, certificate=good.to_json())
+        with pytest.raises(LedgerRejected, match=re.escape(why)):
+            check_ledger(ledger.path)
+
+
+def test_entries_cannot_be_changed_by_plain_sql(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    for statement in ("UPDATE entry SET body = ''", "DELETE FROM entry"):
+        with sqlite3.connect(ledger.path) as connection, pytest.raises(sqlite3.IntegrityError):
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0" + b"\xff" * 4096])
+def test_files_that_are_no_ledgers_are_said_to_be_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other"
+    path.write_bytes(content)
+    for use in (Ledger(path).accounts, lambda: check_ledger(path)):
+        with pytest.raises(InvalidInput, match="not a ledger"):
+            use()
+    assert path.read_bytes() == content
+
+
+def test_missing_foreign_and_truncated_files(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="ledger init"):
+        Ledger(tmp_path / "none").accounts()
+    assert not (tmp_path / "none").exists()
+    foreign = tmp_path / "foreign"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE visits (person INT)")
+    for use in (
+        Ledger(foreign).accounts,
+        lambda: Ledger(foreign).open_account("a", unit="row", budget=Budget(epsilon=1)),
+    ):
+        with pytest.raises(InvalidInput, match="not a ledger"):
+            use()
+    later = account(tmp_path, "1")
+    with sqlite3.connect(later.path) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(InvalidInput, match="version 2"):
+        later.accounts()
+    later_bytes = Path(later.path).read_bytes()
+    Path(later.path).write_bytes(later_bytes[: len(later_bytes) // 2])
+    with pytest.raises(InvalidInput):
+        check_ledger(later.path)
+    with pytest.raises(InvalidInput, match="can't be opened"):
+        Ledger(tmp_path / "no" / "folder").open_account("a", unit="row", budget=Budget(epsilon=1))
+    with pytest.raises(InvalidInput, match="NUL"):
+        Ledger(tmp_path / "a\0b").accounts()
+
+
+def test_an_account_may_be_opened_in_an_empty_file(tmp_path: Path) -> None:
+    """What a crash during the first `init` leaves behind."""
+    (tmp_path / "budget.ledger").touch()
+    assert account(tmp_path, "1").accounts().keys() == {"visits"}
+
+
+def test_every_order_of_two_charges_gives_the_same_sums(tmp_path: Path) -> None:
+    releases = [certificate("laplace", "0.1"), certificate("gaussian", "0.3", "1e-7")]
+    found: list[Cost] = []
+    for place, order in enumerate(itertools.permutations(releases)):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        ledger = account(folder, "1", "1e-6", SUMS)
+        for one in order:
+            ledger.charge(one, unit="person")
+        found.append(ledger.accounts()["visits"].spent)
+    assert found[0] == found[1]
