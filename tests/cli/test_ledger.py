@@ -21,7 +21,7 @@ privacy = { unit = "UNIT", epsilon = "0.4", ledger = LEDGER }
 query = [{ name = "n", statistics = ["count"] }]
 output = { path = "PATH", format = "csv" }
 """
-INIT = "ledger init b.ledger --dataset visits --unit row --epsilon 1".split()
+INIT = ["ledger", "init", "b.ledger", "--dataset", "visits", "--unit", "row", "--epsilon", "1"]
 
 
 @pytest.fixture
