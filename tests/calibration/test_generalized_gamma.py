@@ -37,8 +37,8 @@ BEST = (
     (2, "0.1", "0.09", 15.74380286654, 2e-6),
     (10, "0.1", "0.09", 88.91630091251, 2e-6),
 )
-# Where ln δ(shift) begins with a cliff (κ = 0, p < 1: pure up to s^p = ε) or the best shapes are in a
-# narrow valley: the best of a fine grid of shapes.
+# Where ln δ(shift) begins with a cliff (κ = 0, p < 1: pure up to s^p = ε) or the best shapes lie in
+# a narrow valley: the best of a fine grid of shapes.
 CLIFFS = ((2, "8", "1e-6", 0.093608, 1e-5), (2, "1", "1e-5", 5.98509, 1e-5))
 
 

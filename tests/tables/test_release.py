@@ -104,7 +104,7 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     assert (first.layout.dimension, second.layout.dimension) == (9, 3)
     assert first.budget.epsilon + second.budget.epsilon == 1
     assert first.budget.epsilon == 2 * second.budget.epsilon
-    assert first.mechanism.noise.name == "l2"
+    assert first.mechanism.noise.name == "generalized-gamma"
     worse = first.errors[0].plain_gaussian_std
     assert worse is not None
     assert worse > first.errors[0].std
