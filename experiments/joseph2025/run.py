@@ -83,7 +83,7 @@ def beyond(dimension: int) -> Row:
     best = ln.least_noise(
         epsilon=BUDGET.epsilon, delta=BUDGET.delta, sensitivity=ln.L2(1), dimension=dimension
     )
-    bound = radial_bound_find.prove(VectorTask(budget=BUDGET, dimension=dimension), seconds=25)
+    bound = radial_bound_find.prove(VectorTask(budget=BUDGET, dimension=dimension), seconds=120)
     return [str(dimension), best.noise.name, f"{best.mse:.9g}", f"{bound.value:.9g}"]
 
 
