@@ -33,13 +33,18 @@ QUERIES = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def make_rows(folder: Path) -> Path:
+    """Put a table into `folder`, which is returned."""
     rng = np.random.default_rng(1)  # makes the table, no noise
     frame = pd.DataFrame({"who": np.arange(20_000) // 4, "plan": rng.integers(1, 4, 20_000)})
     frame["x"] = rng.integers(0, 11, 20_000).astype(float)
-    frame.to_parquet(tmp_path / "rows.parquet")
-    return tmp_path
+    frame.to_parquet(folder / "rows.parquet")
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_rows(tmp_path)
 
 
 def release(folder: Path, **changes: Any) -> Release:

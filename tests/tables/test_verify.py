@@ -11,7 +11,7 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables.verify import verify_directory
-from tests.tables.test_release import folder, release
+from tests.tables.test_release import folder, make_rows, release
 
 __all__ = ["folder"]  # the fixture
 
@@ -47,12 +47,26 @@ EDITS = {
 }
 
 
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release in each format, made once: they take seconds."""
+    folder = make_rows(tmp_path_factory.mktemp("originals"))
+    for kind in ("csv", "json", "parquet"):
+        release(folder, output={"path": kind, "format": kind}).run()
+        verify_directory(folder / kind)
+    return folder
+
+
+@pytest.fixture
+def made(originals: Path, tmp_path: Path) -> Path:
+    """A folder with true releases to spoil, "csv", "json" and "parquet"."""
+    return shutil.copytree(originals, tmp_path / "made")
+
+
 @pytest.mark.parametrize("edit", EDITS)
-def test_every_false_edit_is_rejected(folder: Path, edit: str) -> None:
-    release(folder).run()
-    verify_directory(folder / "out")
+def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
     name, old, new = EDITS[edit]
-    file = folder / "out" / name
+    file = made / "csv" / name
     text = file.read_text()
     assert old in text
     if new is None:
@@ -62,16 +76,16 @@ def test_every_false_edit_is_rejected(folder: Path, edit: str) -> None:
     else:
         file.write_text(text.replace(old, new))
     with pytest.raises(CertificateRejected):
-        verify_directory(folder / "out")
+        verify_directory(made / "csv")
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
-def test_deviations_that_the_noise_does_not_have_are_rejected(folder: Path, kind: str) -> None:
-    made = release(folder, output={"path": "out", "format": kind}).run()
-    for std in (1.0, float("nan"), -made.tables["bins"].columns["count_std"][0]):
-        frame = pd.DataFrame(made.tables["bins"].columns)
+def test_deviations_that_the_noise_does_not_have_are_rejected(made: Path, kind: str) -> None:
+    true = pd.read_parquet(made / "parquet" / "bins.parquet")
+    for std in (1.0, float("nan"), -true["count_std"][0]):
+        frame = true.copy()
         frame.loc[1, "count_std"] = std
-        file = folder / "out" / f"bins.{kind}"
+        file = made / kind / f"bins.{kind}"
         if kind == "json":
             file.write_text(json.dumps(frame.to_dict("records")))
         elif kind == "csv":
@@ -79,7 +93,7 @@ def test_deviations_that_the_noise_does_not_have_are_rejected(folder: Path, kind
         else:
             frame.to_parquet(file)
         with pytest.raises(CertificateRejected, match=r"bins\."):
-            verify_directory(folder / "out")
+            verify_directory(made / kind)
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
@@ -92,14 +106,14 @@ def test_keys_of_every_type_verify(folder: Path, kind: str) -> None:
     assert verify_directory(folder / "out").certificate == made.certificate
 
 
-def test_a_path_with_a_pattern_in_it_is_that_path(folder: Path) -> None:
+def test_a_path_with_a_pattern_in_it_is_that_path(made: Path) -> None:
     for name in ("out1", "out[12]", "out*"):
-        release(folder, output={"path": name, "format": "parquet"}).run()
-    (folder / "out1" / "bins.parquet").write_bytes(b"no table")  # out[12] is a pattern for it
-    verify_directory(folder / "out[12]")
-    verify_directory(folder / "out*")
+        shutil.copytree(made / "parquet", made / name)
+    (made / "out1" / "bins.parquet").write_bytes(b"no table")  # out[12] is a pattern for it
+    verify_directory(made / "out[12]")
+    verify_directory(made / "out*")
     with pytest.raises(CertificateRejected, match=r"bins\.parquet"):
-        verify_directory(folder / "out1")
+        verify_directory(made / "out1")
 
 
 DEEP = 100_000
@@ -124,13 +138,12 @@ MALFORMED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_malformed_files_are_refused_and_crash_nothing(folder: Path, case: str) -> None:
+def test_malformed_files_are_refused_and_crash_nothing(made: Path, case: str) -> None:
     name, text = MALFORMED[case]
     kind = "json" if name == "bins.json" else "csv"
-    release(folder, output={"path": "out", "format": kind}).run()
-    (folder / "out" / name).write_bytes(text.encode(errors="surrogateescape"))
+    (made / kind / name).write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises((CertificateRejected, InvalidInput)):
-        verify_directory(folder / "out")
+        verify_directory(made / kind)
 
 
 def test_directories_that_are_no_releases(folder: Path) -> None:
