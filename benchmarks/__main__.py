@@ -8,6 +8,7 @@ import sys
 
 from benchmarks import (
     bench_geometry,
+    bench_ledger,
     bench_sampling,
     bench_search,
     bench_startup,
@@ -20,7 +21,14 @@ def main() -> None:
         f"Python {platform.python_version()}, {platform.machine()}, "
         f"{os.cpu_count()} cores; medians of several runs."
     )
-    for bench in (bench_search, bench_startup, bench_sampling, bench_geometry, bench_tables):
+    for bench in (
+        bench_search,
+        bench_startup,
+        bench_sampling,
+        bench_geometry,
+        bench_ledger,
+        bench_tables,
+    ):
         bench.main()
 
 
