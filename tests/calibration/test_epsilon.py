@@ -6,7 +6,7 @@ import pytest
 
 from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace

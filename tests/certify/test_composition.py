@@ -19,7 +19,7 @@ from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.composition import Convolution, composed_lower, composed_upper, tilt_for
 from leastnoise.certify.losses import LossLattice, Profile
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace

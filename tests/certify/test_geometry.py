@@ -30,6 +30,8 @@ PROBLEMS: dict[str, tuple[str, Sensitivity, int]] = {
     "points": ("l2", Vertices([["1", "0"], ["0.5", "3"]]), 2),
     "cells": ("truncated-staircase", Linf("2.5"), 20),
     "whole cells": ("discrete-staircase", Linf(2, whole=True), 20),
+    "three cells": ("laplace", Linf("2.5", l0=3), 20),
+    "two steps": ("truncated-staircase", Linf(1, l0=2, whole=True), 9),
 }
 
 
@@ -92,6 +94,14 @@ FALSE: list[tuple[str, Callable[[Any], None]]] = [
     ("cells", put("sensitivity", "bound", to="3")),
     ("cells", put("geometry", "count", to=21)),
     ("whole cells", put("sensitivity", "whole", to=False)),
+    ("three cells", put("sensitivity", "l0", to=4)),
+    ("three cells", put("sensitivity", "l0", to=1)),  # its interval is too high then
+    ("three cells", put("sensitivity", "bound", to="2.501")),
+    ("three cells", put("geometry", to=None)),
+    ("three cells", put("compositions", to=2)),
+    ("three cells", put("noise", "parameters", "scale", to="7")),
+    ("two steps", put("sensitivity", "l0", to=3)),
+    ("two steps", put("noise", "parameters", "decay", to="0.6")),
 ]
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Hidden, Matrix
+from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Neighbours, Vertices
 
@@ -210,9 +211,14 @@ def test_cells_hide_one_number() -> None:
     cells = Cells(count=7)
     assert cells.hidden(Linf(2)) == Hidden.of(L2(2))
     assert cells.hidden(Linf(2, whole=True)) == Hidden.of(Integer(2))
-    assert cells.hidden(Linf(2, l0=2)) is None
-    assert Cells(count=1).hidden(Linf(2, l0=2)) is not None
     assert cells.hidden(L2(1)) is None
+
+
+def test_cells_that_move_together_are_so_many_draws() -> None:
+    cells = Cells(count=7)
+    assert [cells.draws(Linf(2, l0=k)) for k in (1, 3, 7, 20)] == [1, 3, 7, 7]
+    assert cells.hidden(Linf(2, l0=3)) == Hidden.of(L2(2))
+    assert CountEllipse(queries=3).draws(CountingQueries(dimension=3)) == 1
 
 
 def test_other_problems_sensitivities_are_refused() -> None:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from leastnoise.balls.core import float_above
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.certify.composed import Releases, composed_at_most
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
+
+# Families with parameters whose search for one release takes milliseconds.
+_SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
+_SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 
 _RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
 _ROUNDS = 60
@@ -22,14 +33,13 @@ _ROUNDS = 60
 def composed_law(family: type[Noise], request: Request, compositions: int) -> Noise:
     """Return the law of `family` for a worst shift of 1 that may be drawn `compositions` times.
 
-    Of families that are a scale alone. Gaussians need √k times the scale of one release, and a pure
+    Where the family is a scale alone, Gaussians need √k times the scale of one release, and a pure
     budget k times; for others the proved upper bound on δ is solved for the scale, which is then
-    above the smallest by about 1e-5. Raises NotApplicable for the other families.
+    above the smallest by about 1e-5. Staircases for one number, and the truncated Laplace law, take
+    the shape that is best for one release at some (ε', δ'). Raises NotApplicable for the others.
     """
     if family.parameter_kinds:
-        raise NotApplicable(
-            family=family.name, why="its parameters are searched for one release only"
-        )
+        return _shaped_law(family, request, compositions)
     alone = unit_law(family, request)
     if family.shape is Shape.GAUSSIAN:
         return alone.scaled(_root_above(compositions))
@@ -45,6 +55,36 @@ def composed_law(family: type[Noise], request: Request, compositions: int) -> No
         return math.log(delta) - target if delta > 0 else -math.inf
 
     return alone.scaled(Fraction(_root(excess, math.sqrt(compositions), float(compositions))))
+
+
+def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noise:
+    """Return the best of the laws for one release at δ' = share·δ/k and the largest private ε'.
+
+    ε/k is private by basic composition. What is lost to the search over shapes is accuracy alone.
+    """
+    if family not in _SHAPED:
+        raise NotApplicable(
+            family=family.name, why="its parameters are searched for one release only"
+        )
+    epsilon, delta = request.budget.epsilon, request.budget.delta
+    if not delta:
+        return unit_law(family, replace(request, budget=Budget(epsilon=epsilon / compositions)))
+    target, hidden = math.log(float(delta)), Hidden.of(L2(1))
+
+    def law_at(factor: float, share: Fraction) -> Noise:
+        budget = Budget(epsilon=epsilon / Fraction(factor), delta=share * delta / compositions)
+        return unit_law(family, replace(request, budget=budget))
+
+    def excess(factor: float, share: Fraction) -> float:
+        part = Releases(noise=law_at(factor, share), hidden=hidden, count=compositions)
+        found = float_above(composed_at_most((part,), epsilon))
+        return math.log(found) - target if found > 0 else -math.inf
+
+    found = (
+        law_at(_root(partial(excess, share=share), math.sqrt(compositions), compositions), share)
+        for share in _SHARES
+    )
+    return min(found, key=request.loss.of)
 
 
 def _root_above(count: int) -> Fraction:

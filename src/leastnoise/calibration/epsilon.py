@@ -7,7 +7,7 @@ from fractions import Fraction
 from leastnoise.certify.prove import prove_hidden
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
 

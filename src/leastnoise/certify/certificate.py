@@ -19,7 +19,8 @@ from leastnoise.certify.strict_json import (
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.guarantees.geometry import GEOMETRIES, Geometry, Hidden
+from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.guarantees.structured import SENSITIVITIES
@@ -90,8 +91,13 @@ class Certificate:
 
     @property
     def releases(self) -> Releases:
-        """The releases that the statement is about; raises like `hidden`."""
+        """The draws of noise that the statement is about; raises like `hidden`."""
         return _releases(self.noise, self.sensitivity, self.geometry, self.compositions)
+
+    @property
+    def one_release(self) -> Releases:
+        """The draws of noise that one person reaches in one release; raises like `hidden`."""
+        return _releases(self.noise, self.sensitivity, self.geometry, 1)
 
     @classmethod
     def prove(
@@ -256,7 +262,8 @@ def _releases(
     noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, count: int
 ) -> Releases:
     hidden = hidden_by(type(noise), sensitivity, geometry)
-    return Releases(noise=noise, hidden=hidden, count=count)
+    draws = geometry.draws(sensitivity) if geometry else 1
+    return Releases(noise=noise, hidden=hidden, count=count * draws)
 
 
 def hidden_by(family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:

@@ -4,6 +4,9 @@ Gaussians compose to a Gaussian exactly: μ² = Σ kᵢ(Δᵢ/σᵢ)². All else
 both sides (`losses`), convolved with a proved allowance for rounding (`composition`). The laws are
 fixed in advance; what theory/accounting.md §1 A proves of them is not about scales that are chosen
 after outputs have been seen.
+
+With Poisson subsampling the pair for a record that is removed and the pair for one that is added
+are not each other's mirror images: each is composed alone, and the larger δ counts.
 """
 
 from __future__ import annotations
@@ -31,8 +34,15 @@ from leastnoise.certify.losses import (
     upper_lattice,
 )
 from leastnoise.certify.prove import ProvedDelta, method_of, prove_hidden, worst_shift
+from leastnoise.certify.sampled import (
+    loss_range,
+    sampled_delta,
+    sampled_lower,
+    sampled_spread,
+    sampled_upper,
+)
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
 
@@ -47,11 +57,16 @@ _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infi
 @final
 @dataclass(frozen=True, kw_only=True)
 class Releases:
-    """`count` releases with noise of one law, which must hide one set of shifts."""
+    """`count` releases with noise of one law, which must hide one set of shifts.
+
+    Each is of a sample that every record is in with probability `rate`, independently of the
+    others and of other samples; neighbouring data differ by a record that is there or not.
+    """
 
     noise: Noise
     hidden: Hidden
     count: int = 1
+    rate: Fraction = Fraction(1)
 
 
 def prove_composed(
@@ -62,13 +77,17 @@ def prove_composed(
     Raises NotApplicable for a law whose worst shift may change with ε.
     """
     if len(parts) == 1 and parts[0].count == 1:
-        return prove_hidden(parts[0].noise, parts[0].hidden, epsilon)
+        return _prove_one(parts[0], epsilon)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
     if _is_pure(parts, epsilon):
         return ProvedDelta(enclosure=arb(0))
-    upper = composed_upper(upper_parts(parts, fineness=fineness), epsilon)
-    lower = composed_lower(lower_parts(parts, fineness=fineness), epsilon)
+    upper, lower = arb(0), arb(0)
+    for removed in directions(parts):
+        above = upper_parts(parts, fineness=fineness, removed=removed)
+        below = lower_parts(parts, fineness=fineness, removed=removed)
+        upper = upper.max(composed_upper(above, epsilon))
+        lower = lower.max(composed_lower(below, epsilon))
     with precision(BITS):
         return ProvedDelta(enclosure=lower.union(upper))
 
@@ -81,19 +100,45 @@ def composed_at_most(
         return _gaussians(parts, epsilon).enclosure
     if _is_pure(parts, epsilon):
         return arb(0)
-    return composed_upper(upper_parts(parts, fineness=fineness), epsilon)
+    if len(parts) == 1 and parts[0].count == 1:
+        return _prove_one(parts[0], epsilon).enclosure
+    found = [
+        composed_upper(upper_parts(parts, fineness=fineness, removed=removed), epsilon)
+        for removed in directions(parts)
+    ]
+    return found[0].max(found[-1])
+
+
+def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
+    """Return for which pairs to account: that for a record removed, and the other if it differs."""
+    return (True, False) if any(part.rate != 1 for part in parts) else (True,)
+
+
+def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
+    """Enclose δ of one release, of any law: both pairs at once are worst at the worst shift."""
+    if part.rate == 1:
+        return prove_hidden(part.noise, part.hidden, epsilon)
+
+    def profile(at: Fraction) -> arb:
+        return prove_hidden(part.noise, part.hidden, at).enclosure
+
+    with precision(BITS):
+        found = [
+            sampled_delta(profile, part.rate, epsilon, removed=removed) for removed in (True, False)
+        ]
+        return ProvedDelta(enclosure=found[0].max(found[1]))
 
 
 def _is_pure(parts: Sequence[Releases], epsilon: Fraction) -> bool:
     """Say whether each release alone is (ε/n, 0)-private, n the number of all: losses add up."""
     share = epsilon / sum(part.count for part in parts)
-    found = (prove_hidden(part.noise, part.hidden, share).enclosure for part in parts)
+    found = (_prove_one(part, share).enclosure for part in parts)
     return all(bool(delta.is_zero()) for delta in found)
 
 
 def is_gaussian(parts: Sequence[Releases]) -> bool:
     """Say whether the composition is a single Gaussian."""
-    return all(part.noise.shape is Shape.GAUSSIAN for part in parts)
+    return all(part.noise.shape is Shape.GAUSSIAN and part.rate == 1 for part in parts)
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
@@ -114,16 +159,26 @@ def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
         return ProvedDelta(enclosure=found[0].union(found[1]))
 
 
-def upper_parts(parts: Sequence[Releases], *, fineness: int) -> list[tuple[LossLattice, int]]:
-    """Return an upper lattice for each law, all of one step."""
+def upper_parts(
+    parts: Sequence[Releases], *, fineness: int, removed: bool = True
+) -> list[tuple[LossLattice, int]]:
+    """Return an upper lattice for each law, all of one step, of the pair for a record `removed`."""
     step = _step(parts, fineness)
-    return [(_upper(part.noise, part.hidden.outer, step), part.count) for part in parts]
+    return [
+        (_upper(part.noise, part.hidden.outer, part.rate, step, removed=removed), part.count)
+        for part in parts
+    ]
 
 
-def lower_parts(parts: Sequence[Releases], *, fineness: int) -> list[tuple[LowerCells, int]]:
-    """Return cells from below for each law, all of one step."""
+def lower_parts(
+    parts: Sequence[Releases], *, fineness: int, removed: bool = True
+) -> list[tuple[LowerCells, int]]:
+    """Return cells from below for each law, all of one step, of the pair for a record `removed`."""
     step = _step(parts, fineness)
-    return [(_lower(part.noise, part.hidden.inner, step), part.count) for part in parts]
+    return [
+        (_lower(part.noise, part.hidden.inner, part.rate, step, removed=removed), part.count)
+        for part in parts
+    ]
 
 
 def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
@@ -137,30 +192,62 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
 
     A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness².
     """
-    spreads = [(_spread(part.noise, part.hidden.outer), part.count) for part in parts]
-    count = sum(count for _, count in spreads)
-    wanted = math.sqrt(sum(k * s * s for s, k in spreads) / count) / fineness
-    reaches = [_reach(part.noise, part.hidden.outer) for part in parts]
-    wanted = max(wanted, float(max(reaches)) / _LARGEST)
-    return reaches[0] / max(1, math.ceil(float(reaches[0]) / wanted))
+    laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
+    count = sum(count for _, count in laws)
+    wanted = math.sqrt(sum(k * _spread(*law) ** 2 for law, k in laws) / count) / fineness
+    widths = [_half_width(*law) for law, _ in laws]
+    wanted = max(wanted, float(max(widths)) / _LARGEST)
+    return widths[0] / max(1, math.ceil(float(widths[0]) / wanted))
 
 
 @lru_cache(maxsize=64)
-def _upper(noise: Noise, sensitivity: Sensitivity, step: Fraction) -> LossLattice:
-    size = math.ceil(_reach(noise, sensitivity) / step)
-    return upper_lattice(_profile(noise, sensitivity), step, size)
+def _upper(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
+) -> LossLattice:
+    profile = _profile(noise, sensitivity)
+    if rate == 1:
+        size = math.ceil(_reach(noise, sensitivity) / step)
+        return upper_lattice(profile, step, size)
+    ends = _loss_range(noise, sensitivity, rate)
+    return sampled_upper(profile, rate=rate, ends=ends, step=step, removed=removed)
 
 
 @lru_cache(maxsize=64)
-def _lower(noise: Noise, sensitivity: Sensitivity, step: Fraction) -> LowerCells:
-    return lower_cells(_profile(noise, sensitivity), _upper(noise, sensitivity, step))
+def _lower(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
+) -> LowerCells:
+    profile = _profile(noise, sensitivity)
+    upper = _upper(noise, sensitivity, rate, step, removed=True)
+    if rate == 1:
+        return lower_cells(profile, upper)
+    return sampled_lower(profile, rate=rate, upper=upper, removed=removed)
+
+
+def _half_width(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:
+    """Return half of the distance between the least and the largest loss."""
+    if rate == 1:
+        return _reach(noise, sensitivity)
+    low, high = _loss_range(noise, sensitivity, rate)
+    return (high - low) / 2
 
 
 @lru_cache(maxsize=64)
-def _spread(noise: Noise, sensitivity: Sensitivity) -> float:
+def _loss_range(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction
+) -> tuple[Fraction, Fraction]:
+    reach, profile = _reach(noise, sensitivity), _profile(noise, sensitivity)
+    with precision(BITS):
+        leaks = bool(profile(reach) > arb(_NOTHING))
+    return loss_range(rate, reach, leaks=leaks)
+
+
+@lru_cache(maxsize=64)
+def _spread(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> float:
     """Return about the standard deviation of the loss."""
     reach = _reach(noise, sensitivity)
-    coarse = _upper(noise, sensitivity, reach / _COARSE)
+    coarse = _upper(noise, sensitivity, Fraction(1), reach / _COARSE, removed=True)
+    if rate != 1:
+        return sampled_spread(coarse, rate)
     z = (coarse.first + np.arange(len(coarse.masses))) * float(coarse.step)
     weights = coarse.masses / coarse.masses.sum()
     return math.sqrt(float(weights @ (z - weights @ z) ** 2))

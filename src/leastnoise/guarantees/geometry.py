@@ -10,7 +10,7 @@ notation: v the d sums, s = Σvᵢ, n the number of records, 𝟙 = (1, …, 1).
 | `CountEllipse` | W treats all queries alike, with or without n as one more coordinate |
 | `Blocks` | the same W for each of several groups |
 | `Matrix` | any W |
-| `Cells` | no map: independent noise for one number in each of d disjoint cells |
+| `Cells` | no map: independent noise for one number in each of d cells |
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, FieldKind, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, QuadraticForm, Vertices
 
@@ -36,30 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MOST_ROWS = 200  # of a Matrix: its inverse and its products are dense
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Hidden:
-    """The shifts that X must hide lie in `outer`, and reach at least as far as `inner`.
-
-    They are the same but for rounding a root up and down to floats.
-    """
-
-    inner: Sensitivity
-    outer: Sensitivity
-
-    @classmethod
-    def of(cls, ball: Sensitivity) -> Hidden:
-        """Return exactly `ball`."""
-        return cls(inner=ball, outer=ball)
-
-    @classmethod
-    def of_length(cls, square: Fraction) -> Hidden:
-        """Return the l2 balls just within and just beyond √square."""
-        outer = float_at_least(root_above(square))
-        inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer
-        return cls(inner=L2(Fraction(float(inner))), outer=L2(Fraction(outer)))
 
 
 class Geometry(ABC):
@@ -84,6 +61,10 @@ class Geometry(ABC):
     @abstractmethod
     def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
         """Return what X must hide, None if this geometry isn't one for that sensitivity."""
+
+    def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (Cells alone asks)
+        """Return how many independent X one person reaches, each by what `hidden` says."""
+        return 1
 
     @property
     @abstractmethod
@@ -354,9 +335,11 @@ class Matrix(Geometry):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cells(Geometry):
-    """Independent noise for one number in each of `count` cells, of which one person moves one.
+    """Independent noise for one number in each of `count` cells, of which one person moves l0.
 
-    The others are left alone, so that their noise says nothing: no composition is needed.
+    The others are left alone, so that their noise says nothing. Those that move are a composition
+    of l0 releases, whose worst case is that each moves by the whole bound (theory/noise.md §9): for
+    noise that is symmetric and unimodal.
     """
 
     kind: ClassVar[str] = "cells"
@@ -378,9 +361,13 @@ class Cells(Geometry):
 
     def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
         """See `Geometry.hidden`."""
-        if not isinstance(sensitivity, Linf) or min(sensitivity.l0, self.count) != 1:
+        if not isinstance(sensitivity, Linf):
             return None
         return Hidden.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
+
+    def draws(self, sensitivity: Sensitivity) -> int:
+        """See `Geometry.draws`; the cells that one person moves."""
+        return min(sensitivity.l0, self.count) if isinstance(sensitivity, Linf) else 1
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Geometry.restore`."""

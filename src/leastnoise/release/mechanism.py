@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leastnoise.accounting.composition import Composition
 from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.prove import prove_hidden
+from leastnoise.certify.composed import prove_composed
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
@@ -121,16 +121,17 @@ class Mechanism:
     def delta(self, *, epsilon: Exact) -> Interval:
         """Return an interval that contains δ(epsilon) of one release: the smallest δ at that ε."""
         budget = Budget(epsilon=epsilon, delta="0.5")
-        certificate = self.certificate
-        return prove_hidden(self.noise, certificate.hidden, budget.epsilon).interval
+        return prove_composed((self.certificate.one_release,), budget.epsilon).interval
 
     def epsilon(self, *, delta: Exact) -> Interval:
         """Return an interval that contains ε(delta) of one release, the smallest ε at that δ.
 
         Raises NotApplicable where there is none (a Gaussian at delta=0).
         """
-        budget = Budget(epsilon=1, delta=delta)
-        return enclose_epsilon(self.noise, self.certificate.hidden, budget.delta)
+        budget, one = Budget(epsilon=1, delta=delta), self.certificate.one_release
+        if one.count > 1:
+            return Composition(parts=(one,)).epsilon(delta=budget.delta)
+        return enclose_epsilon(self.noise, one.hidden, budget.delta)
 
     def release(self, values: Sequence[float] | NDArray[Any] | ScaledIntegers) -> Released:
         """Return `values` with fresh noise, on the grid. Every call spends the budget again.
@@ -157,5 +158,5 @@ def compose(releases: Sequence[tuple[Mechanism, int]]) -> Composition:
     >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
     (True, 1.177742)
     """
-    parts = (replace(mechanism.certificate.releases, count=count) for mechanism, count in releases)
-    return Composition(parts=tuple(parts))
+    ones = ((mechanism.certificate.one_release, count) for mechanism, count in releases)
+    return Composition(parts=tuple(replace(one, count=one.count * count) for one, count in ones))

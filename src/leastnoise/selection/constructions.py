@@ -42,6 +42,6 @@ def constructions(sensitivity: Sensitivity, *, dimension: int) -> tuple[Construc
         return (ball, Construction(name="algorithm-2", geometry=published))
     if isinstance(sensitivity, Vertices):
         return (ball, Construction(name="ellipsoid", geometry=ellipse.least_trace(sensitivity)))
-    if isinstance(sensitivity, Linf) and min(sensitivity.l0, dimension) == 1:
+    if isinstance(sensitivity, Linf):
         return (ball, Construction(name="cells", geometry=Cells(count=dimension)))
     return (ball,)

@@ -56,7 +56,7 @@ def fitted(
 
     Of several plain balls the smallest in the family's norm is used. `fixed` sets parameters, and
     `patience` is how many seconds a family that is designed may take. Raises Refused with the
-    first reason if no way is left.
+    last reason if no way is left.
     """
     found: list[Candidate] = []
     reasons: list[Refused] = []
@@ -66,7 +66,7 @@ def fitted(
         except Refused as error:
             reasons.append(error)
     if not found:
-        raise reasons[0] if reasons else _no_norm(family)
+        raise reasons[-1] if reasons else _no_norm(family)
     return sorted(found, key=lambda one: problem.loss.of(one.mechanism))
 
 
@@ -77,7 +77,7 @@ def _no_norm(family: type[Noise]) -> Refused:
 def _worthwhile(
     family: type[Noise], problem: Problem, ways: list[tuple[Sensitivity, Construction]]
 ) -> list[tuple[Sensitivity, Construction]]:
-    """Leave out what says the same twice: larger balls, and cells where the family has vectors."""
+    """Leave out what says the same twice: larger balls, and cells where a ball serves vectors."""
     balls = [
         (radius, index)
         for index, (one, way) in enumerate(ways)
@@ -90,7 +90,7 @@ def _worthwhile(
         (one, way)
         for one, way in ways
         if way.geometry is not None
-        and (way.geometry.noise_dimension == problem.dimension or not vectors)
+        and (way.geometry.noise_dimension == problem.dimension or not (vectors and balls))
     ]
     return kept
 

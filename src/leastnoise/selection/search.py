@@ -16,7 +16,7 @@ from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity
 from leastnoise.noise.base import Noise, ParameterKind

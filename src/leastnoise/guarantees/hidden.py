@@ -1,0 +1,36 @@
+"""What a geometry leaves for the noise to hide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from leastnoise.guarantees.exact import float_at_least, root_above
+from leastnoise.guarantees.sensitivity import L2, Sensitivity
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Hidden:
+    """The shifts that X must hide lie in `outer`, and reach at least as far as `inner`.
+
+    They are the same but for rounding a root up and down to floats.
+    """
+
+    inner: Sensitivity
+    outer: Sensitivity
+
+    @classmethod
+    def of(cls, ball: Sensitivity) -> Hidden:
+        """Return exactly `ball`."""
+        return cls(inner=ball, outer=ball)
+
+    @classmethod
+    def of_length(cls, square: Fraction) -> Hidden:
+        """Return the l2 balls just within and just beyond √square."""
+        outer = float_at_least(root_above(square))
+        inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer
+        return cls(inner=L2(Fraction(float(inner))), outer=L2(Fraction(outer)))

@@ -1,0 +1,122 @@
+"""Noise for one number that may be drawn k times: several releases, or several cells of one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.structured import Linf
+from leastnoise.noise.base import Noise
+from tests.scalar import density
+
+STEPS = ("staircase", "truncated-staircase", "tulap", "truncated-laplace")
+CUT_CELLS = 2e-4
+_POINTS = 200  # in a cell
+FEW = {"epsilon": "3", "delta": "0.01", "dimension": 5}
+
+
+def masses_at(law: Noise, shift: float, cells: int) -> np.ndarray:
+    """P of even cells under the law moved by `shift`, shape (n,); from the density alone."""
+    reach = 12.0
+    ends = np.linspace(-reach, reach, cells + 1)
+    width = ends[1] - ends[0]
+    x = (ends[:-1, None] + width * (np.arange(_POINTS) + 0.5) / _POINTS).ravel()
+    return width * density(law, x - shift).reshape(cells, -1).mean(axis=1)
+
+
+def leaked(law: Noise, shifts: Sequence[float], epsilon: float) -> float:
+    """δ of two draws at these shifts, outputs told apart by cells only: at most the true one.
+
+    But for the error of cells that the edge of a step cuts.
+    """
+    still = masses_at(law, 0.0, 960)
+    one, two = (masses_at(law, shift, 960) for shift in shifts)
+    gap = np.multiply.outer(still, still) - math.exp(epsilon) * np.multiply.outer(one, two)
+    return float(np.maximum(gap, 0).sum())
+
+
+@pytest.mark.parametrize("noise", ["laplace", *STEPS])
+def test_two_cells_hide_every_shift_of_two_cells(noise: str) -> None:
+    found = ln.calibrate(noise, sensitivity=Linf(1, l0=2), **FEW)
+    law, certificate = found.noise, found.certificate
+    assert (certificate.dimension, law.dimension) == (5, 1)
+    assert certificate.delta.certainly_at_most(Fraction("0.01"))
+    corner = leaked(law, (1.0, 1.0), 3.0)
+    assert corner > 0.9 * certificate.delta.lower
+    for shifts in itertools.product((-1.0, -0.6, 0.0, 0.35, 1.0), repeat=2):
+        assert leaked(law, shifts, 3.0) <= certificate.delta.upper * (1 + CUT_CELLS)
+    narrow = law.scaled("0.9")
+    assert leaked(narrow, (1.0, 1.0), 3.0) > certificate.delta.upper * (1 + CUT_CELLS)
+
+
+def test_cells_beat_vectors_where_few_of_many_move() -> None:
+    found = ln.compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, l0=2), dimension=1000)
+    # theory/noise.md §8: 7.90810 for truncated staircases of any shape, 8 for Laplace noise at ε/2
+    assert found.candidates[0].label == "truncated-staircase (cells)"
+    assert found.mechanisms[0].mse == pytest.approx(7908.1, rel=2e-4)
+    by_label = {one.label: one.mechanism for one in found.candidates}
+    assert by_label["laplace (cells)"].mse < 8000 < by_label["l2"].mse
+    assert by_label["gaussian"].mse == pytest.approx(27835.2, rel=1e-5)
+    assert "gaussian (cells)" not in by_label
+
+
+def test_no_more_cells_move_than_there_are() -> None:
+    several = ln.calibrate("laplace", epsilon="1", sensitivity=Linf(2, l0=9))
+    assert several.noise.scale == 2
+
+
+def test_a_pure_budget_is_shared_out() -> None:
+    four = ln.calibrate("staircase", epsilon="6", sensitivity=Linf(1, l0=3), dimension=9)
+    assert four.certificate.delta.upper == 0
+    assert (
+        four.mse < ln.calibrate("laplace", epsilon="6", sensitivity=Linf(1, l0=3), dimension=9).mse
+    )
+    alone = ln.calibrate("staircase", epsilon="2", sensitivity=ln.L2(1))
+    assert four.noise == alone.noise
+
+
+def test_releases_of_several_cells_compose() -> None:
+    two = ln.calibrate("laplace", epsilon="1", delta="1e-4", sensitivity=Linf(1, l0=2), dimension=9)
+    law = ln.calibrate("laplace", epsilon="1", sensitivity=ln.L1(1)).noise.scaled(two.noise.scale)
+    alone = ln.Mechanism(
+        ln.Certificate.prove(
+            budget=ln.Budget(epsilon="1", delta="0.4"), noise=law, sensitivity=ln.L1(1)
+        )
+    )
+    assert two.delta(epsilon="1") == alone.compose(2).delta(epsilon="1")
+    assert two.compose(3).delta(epsilon="2") == alone.compose(6).delta(epsilon="2")
+    assert two.epsilon(delta="1e-4").contains(two.epsilon(delta="1e-4").upper)
+    assert two.epsilon(delta="1e-4").upper <= 1 + 1e-4
+    both = ln.calibrate(
+        "laplace",
+        epsilon="1",
+        delta="1e-4",
+        sensitivity=Linf(1, l0=2),
+        dimension=9,
+        compositions=3,
+    )
+    six = ln.calibrate("laplace", epsilon="1", delta="1e-4", sensitivity=ln.L1(1), compositions=6)
+    assert both.noise.scale == six.noise.scale
+
+
+@pytest.mark.parametrize("noise", STEPS)
+def test_several_releases_of_one_number(noise: str) -> None:
+    found = ln.calibrate(noise, sensitivity=ln.L2("0.5"), compositions=4, epsilon="2", delta="1e-3")
+    assert found.certificate.delta.certainly_at_most(Fraction("1e-3"))
+    laplace = ln.calibrate(
+        "laplace", sensitivity=ln.L1("0.5"), compositions=4, epsilon="2", delta="1e-3"
+    )
+    assert found.mse < 1.02 * laplace.mse
+
+
+@pytest.mark.parametrize("noise", ["cactus", "discrete-staircase", "quasi-gaussian"])
+def test_the_others_are_refused(noise: str) -> None:
+    with pytest.raises(NotApplicable, match="one release only"):
+        ln.calibrate(noise, sensitivity=Linf(1, l0=2, whole=True), **FEW)
