@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.certify.composed import Releases
@@ -143,3 +145,28 @@ def test_the_first_charge_chooses_the_filter_that_holds_more(
     for rule, count in held.items():
         assert not fits(cost.times(count + 1), budget, rule)
         assert count == 0 or fits(cost.times(count), budget, rule)
+
+
+def test_switching_to_whichever_filter_still_accepts_would_leak_more_than_delta() -> None:
+    """Why an account has one filter for good, computed exactly for one analyst.
+
+    200 randomized responses come first. Where their loss L is small the analyst then spends all of
+    δ at once (which sums admit), where it is large all of ρ that is left on a Gaussian (which zcdp
+    admits). Either filter accepts every charge of its histories.
+    """
+    epsilon, delta, count, each = 1.0, 1e-6, 200, 0.005
+    budget = Budget(epsilon=1, delta="1e-6")
+    responses = Cost(epsilon=Fraction("0.005"), rho=Fraction("0.0000125")).times(count)
+    assert fits(responses + Cost(delta=budget.delta, leak=budget.delta), budget, SUMS)
+    left = largest_rho(budget) - responses.rho
+    assert fits(responses + Cost(rho=left), budget, ZCDP)
+    mu = math.sqrt(2 * left)
+    truths = np.arange(count + 1)
+    chances = stats.binom.pmf(truths, count, math.exp(each) / (1 + math.exp(each)))
+    beyond = epsilon - (2 * truths - count) * each  # what is left of ε after the loss L
+    gaussian = stats.norm.cdf(mu / 2 - beyond / mu) - np.exp(beyond) * stats.norm.cdf(
+        -mu / 2 - beyond / mu
+    )
+    leaked = float(chances @ np.maximum(delta, gaussian))
+    assert leaked > 1.01 * delta
+    assert float(chances @ gaussian) < delta  # either filter alone is fine
