@@ -201,7 +201,7 @@ def test_compositions_that_make_no_sense(
 def test_help_and_version() -> None:
     done = run("--help")
     assert done.returncode == 0
-    for command in ("calibrate", "compare", "profile", "release", "verify", "demo"):
+    for command in ("calibrate", "compare", "profile", "release", "verify", "ledger", "demo"):
         assert command in done.stdout
         assert run(command, "--help").returncode == 0
     assert run("--version").stdout.startswith("leastnoise 0")

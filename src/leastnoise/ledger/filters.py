@@ -4,7 +4,7 @@ Two filters, both valid for charges that depend on everything seen before:
 
 - `sums`: Σε <= ε and Σδ <= δ (Rogers et al. 2016);
 - `zcdp`: Σδ' <= δ/2, and Σρ <= ρ*, the largest ρ whose conversion to (ε, δ/2) is proved (Whitehouse
-  et al. 2023, the filter of approximate zCDP).
+  et al. 2023, the filter of approximate zCDP; a proof is in theory/release.md §7).
 
 An account has one of them for good. Going on for as long as *either* accepts would be wrong: an
 analyst could steer the histories that lost much into the filter with a reserve left for bad luck,
