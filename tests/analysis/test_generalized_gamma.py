@@ -92,3 +92,10 @@ def test_huge_shifts_tell_everything(shift: float) -> None:
     # near 0, r^p underflows where the radius after the shift does not
     law = GeneralizedGamma(scale=1, alpha=0, p="1.16183", dimension=1)
     assert math.exp(by_floats(law, shift, 0.02214)) == pytest.approx(1.0)
+
+
+def test_the_total_variation_of_a_law_with_a_strong_pole() -> None:
+    """ε = 0 where r^p underflows: P(|X₁| < s/2), proved."""
+    law = GeneralizedGamma(scale=1, alpha="-0.98", p=8, dimension=2)
+    proved = prove_delta(law, L2("1e-40"), Fraction(0)).interval
+    assert math.exp(by_floats(law, 1e-40, 0)) == pytest.approx(proved.upper, rel=1e-9)

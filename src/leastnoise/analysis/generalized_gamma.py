@@ -132,6 +132,8 @@ class _Law:
 
         By Newton's method from above: the left side is convex and rises.
         """
+        if rise == 0:
+            return np.zeros_like(y)
         mass = np.exp(self.p * y)
         with np.errstate(divide="ignore", over="ignore"):
             ratio = rise / mass  # inf where e^(py) has underflown: 1 is nothing beside it

@@ -28,6 +28,7 @@ _SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
 _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
+_LARGEST_LOG_SCALE = 500.0
 _NOTHING = -1e4  # stands for ln 0
 _DIGITS = 6  # of a parameter that was searched
 
@@ -109,9 +110,14 @@ class _Problem:
         return max(self.log_delta(law, log_shift), _NOTHING) - self._log_target
 
     def log_delta(self, law: GeneralizedGamma, log_shift: float) -> float:
-        """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach."""
+        """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach.
+
+        Raises Refused if the scale is beyond floats, as with nearly all of the mass at 0.
+        """
         if log_shift > _FARTHEST:
             return 0.0
+        if log_shift < -_LARGEST_LOG_SCALE:
+            raise Refused(f"The scale would be more than e^{_LARGEST_LOG_SCALE:.0f} sensitivities.")
         return log_delta(
             dimension=self.dimension,
             alpha=float(law.alpha),
