@@ -19,8 +19,9 @@ from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
 
 GAP = 0.005
-FINE_GAP = 0.001
-_FINE_EPSILON = 2  # up to which FINE_GAP takes seconds
+FINE_GAP = 0.0005
+_FINE_EPSILON = 2  # up to which FINE_GAP takes some seconds
+_LARGE_GAP, _LARGE_EPSILON = 0.02, 5  # beyond which less than that takes minutes
 SECONDS = 60.0
 MOST_STEPS = 40
 """A linear program for a whole-number sensitivity beyond this is too large."""
@@ -65,6 +66,8 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
 
 def fine_gap(task: Task) -> float:
     """Return the gap that can be had in well under a minute."""
+    if task.budget.epsilon > _LARGE_EPSILON:
+        return _LARGE_GAP
     return FINE_GAP if task.budget.epsilon <= _FINE_EPSILON else GAP
 
 

@@ -30,6 +30,7 @@ _TOLERANCE = 1e-9  # of rows of size 1; at the smallest that HiGHS takes, 1e-10,
 _STRATEGIES = (("devex", _TOLERANCE), ("steepest", _TOLERANCE), ("devex", 1e-7))
 _SOLVED, _OUT_OF_TIME = 0, 1
 _ROUNDS = 40
+_SPREAD = 8  # shifts to begin with, the longest among them
 _EXCESS = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
 _STALLED = 1e-7  # a relative gain of two rounds below this says that what is broken is rounding
 _NEARLY = 1.0  # and that only where no shift exposes more than 1 + this times δ
@@ -61,8 +62,11 @@ class Program:
         """
         deadline = time.perf_counter() + seconds
         rows = self._rows()
-        # m rows a period link the chains i, i + m, …; those of the multiples of m link the classes
-        active = (rows.shift == self.cells) | (np.abs(rows.place) % self.cells == 0)
+        m = self.cells
+        # a few shifts over the whole range go most of the way; the rows of the multiples of m help
+        # where the law is concentrated on fewer points than lie between these shifts
+        shifts = np.unique(np.rint(m * np.arange(1, _SPREAD + 1) / _SPREAD))
+        active = np.isin(rows.shift, shifts) | (np.abs(rows.place) % m == 0)
         if start is not None:
             active |= np.isin(rows.keys, start.keys)
         solved, losses = None, list[float]()
