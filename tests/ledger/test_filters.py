@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.composed import Releases
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Hidden
@@ -70,6 +71,13 @@ def test_costs_are_those_of_the_noise() -> None:
     assert exact <= cost.rho < exact + Fraction(1, 10**30)
     assert (cost.epsilon, cost.delta, cost.leak) == (Fraction(1, 2), Fraction(1, 10**7), 0)
     assert Cost.of(certificate("laplace", "0.5")).rho == Fraction(1, 8)
+    shared = Certificate.prove(
+        budget=Budget(epsilon=1, delta="1e-5"),
+        noise=Gaussian(scale=40, dimension=1),
+        sensitivity=L2(1),
+        compositions=100,
+    )
+    assert Cost.of(shared).rho == Fraction(100, 2 * 40**2)
     # a bounded loss: pure, a little beyond its stated ε
     l2 = Cost.of(certificate("l2", "0.5", "1e-7", 2))
     assert l2.leak == 0

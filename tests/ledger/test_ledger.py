@@ -6,6 +6,8 @@ import itertools
 import random
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +27,7 @@ from leastnoise.errors import (
 )
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.structured import CountingQueries
+from leastnoise.ledger import store
 from leastnoise.ledger.check import check_ledger
 from leastnoise.ledger.costs import Cost
 from leastnoise.ledger.filters import SUMS, ZCDP, fits
@@ -315,3 +318,39 @@ def test_every_order_of_two_charges_gives_the_same_sums(tmp_path: Path) -> None:
             ledger.charge(one, unit="person")
         found.append(ledger.accounts()["visits"].spent)
     assert found[0] == found[1]
+
+
+def test_a_ledger_that_another_process_holds_is_refused_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = account(tmp_path, "1")
+    monkeypatch.setattr(store, "_PATIENCE", 0.05)
+    with sqlite3.connect(ledger.path, isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(Refused, match="Other processes hold"):
+            ledger.charge(certificate("laplace", "0.1"), unit="person")
+        other.execute("ROLLBACK")
+    assert ledger.accounts()["visits"].charges == 0
+
+
+def test_a_charge_that_cannot_be_written_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk, as SQLite reports one."""
+    ledger = account(tmp_path, "1")
+    opened = store.Store._opened
+
+    @contextmanager
+    def small(self: store.Store, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+        with opened(self, mode=mode) as connection:
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+            yield connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.Store, "_opened", small)
+        with pytest.raises(InvalidInput, match="can't be written to"):
+            _ = [ledger.charge(certificate("laplace", "0.01"), unit="person") for _ in range(10)]
+    held = ledger.accounts()["visits"]
+    assert held.spent.epsilon == held.charges * Fraction(1, 100)
+    check_ledger(ledger.path)
