@@ -354,3 +354,25 @@ def test_a_charge_that_cannot_be_written_is_none(
     held = ledger.accounts()["visits"]
     assert held.spent.epsilon == held.charges * Fraction(1, 100)
     check_ledger(ledger.path)
+
+
+def test_no_damaged_byte_is_taken_for_a_budget(tmp_path: Path) -> None:
+    """Wherever bytes flip there is a clear error, or every budget and cost is what it was."""
+    ledger = account(tmp_path, "1", "1e-6")
+    for _ in range(2):
+        ledger.charge(certificate("gaussian", "0.1", "1e-7"), unit="person")
+    whole, wanted = Path(ledger.path).read_bytes(), ledger.accounts()
+    draw, errors = random.Random(3), 0
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for place in draw.sample(range(len(whole)), draw.choice((1, 1, 20))):
+            damaged[place] ^= 1 << draw.randrange(8)
+        Path(ledger.path).write_bytes(damaged)
+        try:
+            found = ledger.accounts()
+            check_ledger(ledger.path)
+        except (InvalidInput, Refused):
+            errors += 1
+        else:
+            assert found == wanted
+    assert errors > 30

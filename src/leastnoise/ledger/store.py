@@ -121,6 +121,8 @@ class Store:
                 yield connection
         except sqlite3.DatabaseError as error:
             raise self._explained(error) from None
+        except UnicodeDecodeError:  # of a message in which SQLite quotes damaged text
+            raise InvalidInput(f"{self.path} is not a ledger, or damaged.") from None
 
     def _explained(self, error: sqlite3.DatabaseError) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
