@@ -11,6 +11,7 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.certify.composed import (
     FINENESS,
     Releases,
+    directions,
     is_gaussian,
     lower_parts,
     prove_composed,
@@ -71,11 +72,16 @@ class Composition:
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
             return self._bisected(wanted)
-        upper = upper_parts(self.parts, fineness=self.fineness)
-        lower = lower_parts(self.parts, fineness=self.fineness)
-        high = _solve(lambda tilt: upper, wanted)  # noqa: ARG005
-        low = _solve(lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], wanted)
-        return Interval(_proved(low, wanted, above=False), _proved(high, wanted, above=True))
+        ends = [self._solved(wanted, removed=removed) for removed in directions(self.parts)]
+        return Interval(max(end.lower for end in ends), max(end.upper for end in ends))
+
+    def _solved(self, delta: Fraction, *, removed: bool) -> Interval:
+        """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
+        upper = upper_parts(self.parts, fineness=self.fineness, removed=removed)
+        lower = lower_parts(self.parts, fineness=self.fineness, removed=removed)
+        high = _solve(lambda tilt: upper, delta)  # noqa: ARG005
+        low = _solve(lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta)
+        return Interval(_proved(low, delta, above=False), _proved(high, delta, above=True))
 
     def _bisected(self, delta: Fraction) -> Interval:
         """Bisect where δ(ε) is known as closely as one likes; every decision is a proof."""

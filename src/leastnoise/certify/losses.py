@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -36,7 +36,7 @@ Profile = Callable[[Fraction], arb]
 
 BITS = 192
 _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
-_NUDGE = 2**30  # slopes are told from chords of a step/2^30
+NUDGE = 2**30  # slopes are told from chords of a step/2^30
 
 # Laws whose worst shift is the longest at every ε (theory/noise.md §1): unimodal or radially
 # falling densities. Others would need the supremum over shifts of each composed pair.
@@ -90,24 +90,30 @@ def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
     if the profile isn't known well enough.
     """
     with precision(BITS):
-        deltas = _mirrored([_accurate(profile, step * i) for i in range(size + 1)], step)
-        alphas = [ball(step * i).exp() for i in range(-size, size + 1)]
-        slopes = [(deltas[0] - 1) / alphas[0]]  # from (0, 1)
-        slopes += [
-            (deltas[i + 1] - deltas[i]) / (alphas[i + 1] - alphas[i]) for i in range(2 * size)
-        ]
-        slopes.append(arb(0))
-        masses = [
-            max(0.0, float_above(alpha * (slopes[i + 1] - slopes[i])))
-            for i, alpha in enumerate(alphas)
-        ]
-        return LossLattice(
-            step=step,
-            origin=Fraction(0),
-            first=-size,
-            masses=np.array(masses),
-            infinity=max(0.0, float_above(deltas[-1])),
-        )
+        deltas = _mirrored([accurate(profile, step * i) for i in range(size + 1)], step)
+        return chord_lattice(deltas, step=step, origin=Fraction(0), first=-size)
+
+
+def chord_lattice(
+    deltas: Sequence[arb], *, step: Fraction, origin: Fraction, first: int
+) -> LossLattice:
+    """Return the law on the lattice whose profile is made of chords between the given δ."""
+    alphas = [ball(origin + step * (first + i)).exp() for i in range(len(deltas))]
+    slopes = [(deltas[0] - 1) / alphas[0]]  # from (0, 1)
+    slopes += [
+        (deltas[i + 1] - deltas[i]) / (alphas[i + 1] - alphas[i]) for i in range(len(deltas) - 1)
+    ]
+    slopes.append(arb(0))
+    masses = [
+        max(0.0, float_above(alpha * (slopes[i + 1] - slopes[i]))) for i, alpha in enumerate(alphas)
+    ]
+    return LossLattice(
+        step=step,
+        origin=origin,
+        first=first,
+        masses=np.array(masses),
+        infinity=max(0.0, float_above(deltas[-1])),
+    )
 
 
 @final
@@ -115,13 +121,14 @@ def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
 class LowerCells:
     """Atoms (loss, P-mass) whose composition is nowhere above the true one; made by merging.
 
-    `atoms` run with the lattice points first, first + 1, …, and lie near them.
+    `atoms` run with the points origin + (first + i)·step, and lie near them.
     """
 
     step: Fraction
     first: int
     atoms: tuple[tuple[float, float], ...]
     infinity: float
+    origin: Fraction = Fraction(0)
 
     def lattice(self, tilt: float) -> LossLattice:
         """Return the atoms on a lattice, each at the last point that isn't above it.
@@ -134,12 +141,12 @@ class LowerCells:
         losses = np.array([self.atoms[i][0] for i in indices])
         logs = np.log([self.atoms[i][1] for i in indices]) + tilt * losses
         weights = np.exp(logs - logs.max())
-        gaps = losses / width - (self.first + np.array(indices))
+        gaps = (losses - float(self.origin)) / width - (self.first + np.array(indices))
         order = np.argsort(gaps)
         moved = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]]) / weights.sum()
         near = gaps[order] < 0.5  # beyond, more than one step would be lost
         best = float(gaps[order][near][np.argmin((moved - gaps[order])[near])])
-        origin = self.step * (math.floor(best * 2**20) - 1) / 2**20
+        origin = self.origin + self.step * (math.floor(best * 2**20) - 1) / 2**20
         masses = np.zeros(len(self.atoms) + 2)  # one place more below
         for i, gap in zip(indices, gaps.tolist(), strict=True):
             loss, mass = self.atoms[i]
@@ -166,17 +173,19 @@ def lower_cells(profile: Profile, upper: LossLattice) -> LowerCells:
     """
     step, size = upper.step, -upper.first
     with precision(BITS):
-        tails = _mirrored_tails([_tails(profile, step, at) for at in _boundaries(upper)])
+        nudge = step / NUDGE
+        tails = _mirrored_tails([tails_at(profile, nudge, at) for at in _boundaries(upper)])
         ends = [(arb(1), arb(1)), *tails, (arb(0), arb(0))]
-        merged = [
-            _merged(p_below - p_above, q_below - q_above)
+        cells = [
+            merged(p_below - p_above, q_below - q_above)
             for (p_below, q_below), (p_above, q_above) in itertools.pairwise(ends)
         ]
-    infinity = merged.pop()[1] if merged[-1][0] == math.inf else 0.0
-    return LowerCells(step=step, first=-size, atoms=tuple(merged), infinity=infinity)
+    infinity = cells.pop()[1] if cells[-1][0] == math.inf else 0.0
+    return LowerCells(step=step, first=-size, atoms=tuple(cells), infinity=infinity)
 
 
-def _accurate(profile: Profile, epsilon: Fraction) -> arb:
+def accurate(profile: Profile, epsilon: Fraction) -> arb:
+    """Return δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
     found = profile(epsilon)
     if not (found.is_zero() or found.rel_accuracy_bits() >= _ACCURACY):
         raise NotApplicable(family="composition", why="its privacy profile isn't known well enough")
@@ -208,17 +217,16 @@ def _boundaries(upper: LossLattice) -> list[Fraction]:
     return [Fraction(float(at)) for at in (centres[1:] + centres[:-1]) / 2]
 
 
-def _tails(profile: Profile, step: Fraction, boundary: Fraction) -> tuple[arb, arb]:
-    """Enclose P(Z > b) and Q(Z > b), and the same with >=, for b = `boundary`.
+def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb, arb]:
+    """Enclose P(Z > b) and Q(Z > b), and the same with >=, for b = `boundary` > `nudge`.
 
     A chord of the convex δ(α) just right of a point is no steeper than any tangent there, and one
     just left of it no flatter.
     """
-    nudge = step / _NUDGE
-    here = _accurate(profile, boundary)
+    here = accurate(profile, boundary)
     alpha = ball(boundary).exp()
-    right = here - _accurate(profile, boundary + nudge)
-    left = _accurate(profile, boundary - nudge) - here
+    right = here - accurate(profile, boundary + nudge)
+    left = accurate(profile, boundary - nudge) - here
     q = (right / (ball(boundary + nudge).exp() - alpha)).union(
         left / (alpha - ball(boundary - nudge).exp())
     )
@@ -230,7 +238,7 @@ def _mirrored_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
     return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
 
 
-def _merged(p: arb, q: arb) -> tuple[float, float]:
+def merged(p: arb, q: arb) -> tuple[float, float]:
     """Return the loss and P-mass of outputs with the masses p and q, rounded down."""
     mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
     if mass == 0.0:
