@@ -17,6 +17,11 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
+from leastnoise.guarantees.exact import root_above
+from leastnoise.guarantees.geometry import Cells
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.structured import Linf
+from leastnoise.selection.search import calibrate
 from leastnoise.tables import output
 from leastnoise.tables.plan import NoiseError
 from leastnoise.tables.release import Release
@@ -128,7 +133,7 @@ def test_an_empty_table_has_the_same_rows_as_a_full_one(folder: Path) -> None:
 
 def test_pure_budgets_and_units_of_a_row(folder: Path) -> None:
     pure = release(folder, privacy={"unit": "who", "epsilon": "0.5"}, output=None).run()
-    assert pure.plan.blocks[0].plain_gaussian is None
+    assert pure.plan.blocks[0].baselines.gaussian is None
     assert pure.plan.blocks[0].errors[0].plain_gaussian_std is None
     privacy = {"unit": "row", "epsilon": "0.5", "delta": "1e-9"}
     by_row = release(folder, privacy=privacy, contribution=None)
@@ -293,6 +298,15 @@ def test_overlapping_conditions_get_an_ellipse_and_verify(folder: Path) -> None:
     assert table["condition"] == ["low", "high", "plan"]
     error = NoiseError.of(certificate)
     assert error.std**2 == pytest.approx(block.mechanism.variances[0], rel=1e-6)
+    spherical = calibrate(
+        "l2", epsilon=1, delta="1e-6", sensitivity=L2(root_above(Fraction(3))), dimension=3
+    )
+    assert block.baselines.spherical == spherical.noise
+    assert block.saved == pytest.approx(1 - 3 * block.mechanism.variances[0] / spherical.mse)
+    plain = calibrate(
+        "gaussian", epsilon=1, delta="1e-6", sensitivity=L2(root_above(Fraction(3))), dimension=3
+    )
+    assert block.errors[0].plain_gaussian_std == math.sqrt(plain.noise.variance)
     frame = pd.read_parquet(folder / "rows.parquet")
     for name, held in [
         ("low", frame["x"] < 4),
@@ -304,6 +318,23 @@ def test_overlapping_conditions_get_an_ellipse_and_verify(folder: Path) -> None:
         assert abs(table["count_units"][place] - truth) < 12 * error.std
         assert table["count_units_std"][place] == error.std
     assert verify_directory(folder / "out").delta.upper <= 1e-6
+
+
+def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> None:
+    many = [
+        {
+            "name": "who",
+            "statistics": ["count_units"],
+            "group_by": {"plan": list(range(40))},
+        }
+    ]
+    (block,) = release(folder, query=many, contribution={"max_rows": 2}).plan().blocks
+    certificate = block.mechanism.certificate
+    assert certificate.geometry == Cells(count=40)
+    assert certificate.sensitivity == Linf(1, l0=2, whole=True)
+    assert block.saved is not None
+    assert block.saved > 0.5
+    assert block.to_record()["saved_by_geometry"] == block.saved
 
 
 def test_a_histogram_of_rows_gets_whole_numbers_in_each_cell(folder: Path) -> None:

@@ -31,6 +31,11 @@ EDITS = {
     "the plan's budget": ("plan.json", '"epsilon": "1"', '"epsilon": "0.5"'),
     "the plan's errors": ("plan.json", '"std": ', '"std": 1'),
     "the plan's plain noise": ("plan.json", '"plain_gaussian_std": ', '"plain_gaussian_std": 1'),
+    "what the geometry saves": (
+        "plan.json",
+        '"saved_by_geometry": null',
+        '"saved_by_geometry": 0.5',
+    ),
     "the plan's notes": ("plan.json", "Errors are of the noise alone", "Errors are of all"),
     "a second field in the plan": ("plan.json", '"unit": "who"', '"unit": "x", "unit": "who"'),
     "a third field in the plan": ("plan.json", '"unit": "who"', '"unit": "who", "more": 1'),

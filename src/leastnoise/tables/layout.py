@@ -134,7 +134,8 @@ class Layout:
         if self.at_most == 1:
             return (Linf(1, whole=True),)
         if self.at_most is not None:
-            return (CountingQueries(dimension=self.cells, max_nonzero=self.at_most),)
+            counting = CountingQueries(dimension=self.cells, max_nonzero=self.at_most)
+            return (counting, Linf(1, l0=self.at_most, whole=True))
         l2 = L2(root_above(self.clip_squared))
         if not self.by_row:
             return (l2,)

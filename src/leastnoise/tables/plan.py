@@ -14,6 +14,7 @@ from leastnoise.certify.plan import PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.selection.search import compare
+from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.noise.base import Noise
     from leastnoise.release.mechanism import Mechanism
     from leastnoise.tables.spec import Query, Spec
 
@@ -85,7 +85,7 @@ class BlockPlan:
     layout: Layout
     budget: Budget
     mechanism: Mechanism
-    plain_gaussian: Noise | None
+    baselines: Baselines
 
     @property
     def name(self) -> str:
@@ -95,20 +95,25 @@ class BlockPlan:
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
         """The expected errors, the same in every cell: two for a mean, one for the others."""
-        return expected_errors(self.layout, self.mechanism.certificate, self.plain_gaussian)
+        return expected_errors(self.layout, self.mechanism.certificate, self.baselines)
+
+    @property
+    def saved(self) -> float | None:
+        """The part of the variance of spherical noise that the geometry saves, None without one."""
+        return self.baselines.saved(self.mechanism.certificate)
 
     def to_record(self) -> dict[str, Any]:
         """Return the block as JSON values."""
         certificate = self.mechanism.certificate
-        return block_record(self.layout, self.budget, certificate, self.plain_gaussian)
+        return block_record(self.layout, self.budget, certificate, self.baselines)
 
 
 def expected_errors(
-    layout: Layout, certificate: Certificate, plain_gaussian: Noise | None
+    layout: Layout, certificate: Certificate, baselines: Baselines
 ) -> tuple[ExpectedError, ...]:
     """Return what `BlockPlan.errors` says."""
     noise = NoiseError.of(certificate)
-    plain = math.sqrt(plain_gaussian.variance) if plain_gaussian else None
+    plain = math.sqrt(baselines.gaussian.variance) if baselines.gaussian else None
     found: list[ExpectedError] = []
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
@@ -126,7 +131,7 @@ def expected_errors(
 
 
 def block_record(
-    layout: Layout, budget: Budget, certificate: Certificate, plain_gaussian: Noise | None
+    layout: Layout, budget: Budget, certificate: Certificate, baselines: Baselines
 ) -> dict[str, Any]:
     """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
     grid = certificate.grid
@@ -141,9 +146,11 @@ def block_record(
         "bits": layout.bits,
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
+        "spherical_noise": baselines.spherical.name,
+        "saved_by_geometry": baselines.saved(certificate),
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
-        "errors": [vars(error) for error in expected_errors(layout, certificate, plain_gaussian)],
+        "errors": [vars(error) for error in expected_errors(layout, certificate, baselines)],
     }
 
 
@@ -227,10 +234,9 @@ def _block(layout: Layout, budget: Budget) -> BlockPlan:
     if not found.mechanisms:
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
         raise Refused(f"No noise can serve the query {layout.name!r}. {reasons}.")
-    gaussian = [one.noise for one in found.mechanisms if one.noise.name == "gaussian"]
     return BlockPlan(
         layout=layout,
         budget=budget,
         mechanism=found.mechanisms[0],
-        plain_gaussian=gaussian[0] if gaussian else None,
+        baselines=Baselines.of(layout, budget),
     )

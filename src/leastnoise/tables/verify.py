@@ -11,9 +11,9 @@ import duckdb
 
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.strict_json import parse_object
-from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
-from leastnoise.selection.search import calibrate
+from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables import output, spec_file
+from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.plan import NoiseError, block_budget, block_record, plan_record
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
-    from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
 
 # Floats of another machine: a scale that is found again may be off by 1e-9.
@@ -121,24 +120,11 @@ def _check_plan(
     except (OSError, ValueError):  # InvalidInput is a ValueError
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable.") from None
     blocks = [
-        block_record(layout, block.budget, block, _plain_gaussian(layout, block.budget))
+        block_record(layout, block.budget, block, Baselines.of(layout, block.budget))
         for layout, (_, block) in zip(layouts, certificate.blocks, strict=True)
     ]
     if not _alike(told, plan_record(spec.budget, spec.privacy.unit, layouts, blocks)):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
-
-
-def _plain_gaussian(layout: Layout, budget: Budget) -> Noise | None:
-    try:
-        return calibrate(
-            "gaussian",
-            epsilon=budget.epsilon,
-            delta=budget.delta,
-            sensitivity=layout.sensitivities,
-            dimension=layout.dimension,
-        ).noise
-    except Refused:
-        return None
 
 
 def _alike(told: Any, wanted: Any) -> bool:

@@ -1,0 +1,55 @@
+"""What a block would need without its geometry: the noise that a plan compares with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from leastnoise.errors import Refused
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.selection.search import calibrate
+
+if TYPE_CHECKING:
+    from leastnoise.certify.certificate import Certificate
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.layout import Layout
+
+_SPHERICAL = ("l2", "gaussian")  # in one dimension "l2" is laplace
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """`gaussian` noise for the block's l2 ball, None at δ = 0, and the least `spherical` noise."""
+
+    gaussian: Noise | None
+    spherical: Noise
+
+    @classmethod
+    def of(cls, layout: Layout, budget: Budget) -> Baselines:
+        """Return what the block needs if no more than the smallest of its l2 balls is known."""
+        balls = (one.radius("l2", dimension=layout.dimension) for one in layout.sensitivities)
+        ball = L2(min(radius for radius in balls if radius is not None))
+        found: dict[str, Noise] = {}
+        for name in _SPHERICAL:
+            try:
+                found[name] = calibrate(
+                    name,
+                    epsilon=budget.epsilon,
+                    delta=budget.delta,
+                    sensitivity=ball,
+                    dimension=layout.dimension,
+                ).noise
+            except Refused:
+                continue
+        spherical = min(found.values(), key=lambda noise: noise.mse)
+        return cls(gaussian=found.get("gaussian"), spherical=spherical)
+
+    def saved(self, certificate: Certificate) -> float | None:
+        """Return the part of the spherical noise's variance that the geometry saves, or None."""
+        geometry = certificate.geometry
+        if geometry is None:
+            return None
+        variance = certificate.noise.variance * float(geometry.deviations[0]) ** 2
+        return 1 - variance / self.spherical.variance
