@@ -159,6 +159,7 @@ def section(found: list[Cell], loss: Loss) -> list[str]:
     known = [min(gap(cell, name) for name in MECHANISMS) for cell in part]
     worst = max(part, key=lambda cell: gap(cell, best_known(cell)))
     small = [c for c in part if float(c["epsilon"]) <= 1 and float(c["delta"]) <= 0.1]
+    near = [gap(c, "truncated-staircase") for c in small]
     title = DRAWN[loss].replace("|", "∣")  # in tables
     return [
         f"## {title}",
@@ -169,8 +170,8 @@ def section(found: list[Cell], loss: Loss) -> list[str]:
             f" {sum(x <= 1 for x in known)} of {len(part)} settings, and {max(known):.3g} % above"
             f" the bound where it is farthest: {best_known(worst)} at (ε, δ) ="
             f" ({worst['epsilon']}, {worst['delta']}). Where ε ≤ 1 and δ ≤ 0.1 the truncated"
-            f" staircase is within {percent(max(gap(c, 'truncated-staircase') for c in small))} % throughout,"
-            f" and the Gaussian nowhere within {percent(min(gap(c, 'gaussian') for c in small))} %."
+            f" staircase is within {percent(max(near))} % throughout, and the Gaussian nowhere within"
+            f" {percent(min(gap(c, 'gaussian') for c in small))} %."
         ),
         *table(
             [f"best mechanism, {title}: δ \\ ε", *EPSILONS],
