@@ -170,8 +170,8 @@ def section(found: list[Cell], loss: Loss) -> list[str]:
             f" {sum(x <= 1 for x in known)} of {len(part)} settings, and {max(known):.3g} % above"
             f" the bound where it is farthest: {best_known(worst)} at (ε, δ) ="
             f" ({worst['epsilon']}, {worst['delta']}). Where ε ≤ 1 and δ ≤ 0.1 the truncated"
-            f" staircase is within {percent(max(near))} % throughout, and the Gaussian nowhere within"
-            f" {percent(min(gap(c, 'gaussian') for c in small))} %."
+            f" staircase is within {percent(max(near))} % throughout, and the Gaussian nowhere"
+            f" within {percent(min(gap(c, 'gaussian') for c in small))} %."
         ),
         *table(
             [f"best mechanism, {title}: δ \\ ε", *EPSILONS],
