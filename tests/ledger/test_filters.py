@@ -29,7 +29,7 @@ from leastnoise.ledger.filters import (
     largest_rho,
 )
 from leastnoise.noise.gaussian import Gaussian
-from tests.ledger.releases import certificate
+from tests.ledger.releases import certificate, sampled
 
 GRID_ERROR = 1e-3  # of orders 1 % apart; 1.1e-4 is the largest seen
 
@@ -84,6 +84,8 @@ def test_costs_are_those_of_the_noise() -> None:
     assert Fraction(1, 8) < l2.rho < Fraction(1, 4)
     # in many dimensions the same noise is said better of by (ε, δ)
     assert Cost.of(certificate("l2", "0.5", "1e-7", 50)).rho == Fraction(1, 8)
+    # of samples the stated (ε, δ) counts, and not the law of the noise
+    assert Cost.of(sampled("gaussian", "0.5", "1e-7")).rho == Fraction(1, 8)
     truncated = Cost.of(certificate("truncated-laplace", "0.5", "1e-7"))
     assert (truncated.rho, truncated.leak) == (Fraction(1, 8), Fraction(1, 10**7))
 

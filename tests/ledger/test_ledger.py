@@ -34,7 +34,7 @@ from leastnoise.ledger.filters import SUMS, ZCDP, fits
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
-from tests.ledger.releases import account, certificate
+from tests.ledger.releases import account, certificate, sampled
 
 
 def test_a_budget_is_spent_to_the_last_and_no_further(tmp_path: Path) -> None:
@@ -118,6 +118,16 @@ def test_a_sensitivity_of_other_neighbours_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(Refused, match="replace-one"):
         ledger.charge(other, unit="person")
+
+
+def test_sampling_is_for_records_added_or_removed(tmp_path: Path) -> None:
+    held = account(tmp_path, "1").accounts()["visits"]
+    release = sampled("gaussian", "0.5", "1e-7")
+    held.check_statement(release, unit="person", neighbours="add-remove")
+    with pytest.raises(Refused, match="Sampling"):
+        replace(held, neighbours="replace-one").check_statement(
+            release, unit="person", neighbours="replace-one"
+        )
 
 
 def test_a_false_certificate_is_refused_and_costs_nothing(tmp_path: Path) -> None:

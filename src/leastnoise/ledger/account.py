@@ -74,6 +74,8 @@ class Account:
                     f"{name}={found!r}. Nothing was charged or drawn."
                 )
         for block in blocks_of(release):
+            if block.sampling_rate != 1 and neighbours != "add-remove":
+                raise Refused("Sampling is proved for records that are added or removed alone.")
             stated = getattr(block.sensitivity, "neighbours", neighbours)
             if stated != neighbours:
                 raise Refused(

@@ -74,6 +74,8 @@ def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
     """Return (ρ, δ') of a certificate."""
     budget, noise = certificate.budget, certificate.noise
     stated = budget.epsilon**2 / 2
+    if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large
+        return stated, budget.delta
     if noise.shape is Shape.GAUSSIAN:
         ratio = worst_shift(noise, certificate.hidden.outer) / noise.scale
         return certificate.compositions * ratio**2 / 2, Fraction(0)
