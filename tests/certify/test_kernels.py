@@ -2,19 +2,23 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath as mp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.balls.core import precision
+from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certify.kernel_divergence import Divergence
 from leastnoise.certify.kernel_law import KernelLaw
 from leastnoise.certify.kernel_table import Table
+from leastnoise.certify.kernels import at_multiple
 from leastnoise.certify.prove import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 
 
@@ -35,28 +39,35 @@ def test_the_least_scale_is_between_proved_and_refuted(
         assert proved.interval.width <= 2e-9 * proved.interval.upper
 
 
-def _divergence(noise: GaussianMixture, shift: mp.mpf | float, epsilon: float) -> mp.mpf:
+def _divergence(noise: KernelNoise, shift: mp.mpf | float, epsilon: float) -> mp.mpf:
     """∫ (f(y + φ) − e^ε f(y))₊ in mpmath, split where a dense look sees the sign change."""
     sigma, spacing, decay = (
         mp.mpf(value.numerator) / value.denominator
         for value in (noise.scale, noise.spacing, noise.decay)
     )
-    weights = {k: mp.exp(-abs(k) * decay) for k in range(-noise.modes, noise.modes + 1)}
-    total = mp.fsum(weights.values())
+    first = 0 if noise.folded else -noise.modes
+    weights = {k: mp.exp(-abs(k) * decay) for k in range(first, noise.modes + 1)}
+
+    def below(x: mp.mpf) -> Any:
+        if noise.folded and x > 0:
+            return 2 * below(mp.mpf(0)) - below(-x)
+        side = -1 if noise.folded else 1
+        return mp.fsum(w * mp.ncdf(x, side * k * spacing, sigma) for k, w in weights.items())
+
+    total = 2 * below(mp.mpf(0))
 
     def f(x: mp.mpf) -> mp.mpf:
+        x = abs(x) if noise.folded else x
         return mp.fsum(w * mp.npdf(x, k * spacing, sigma) for k, w in weights.items()) / total
 
     def gap(y: mp.mpf) -> mp.mpf:
         return f(y + shift) - mp.exp(epsilon) * f(y)
 
     def mass(y: mp.mpf) -> mp.mpf:
-        ps = mp.fsum(w * mp.ncdf(y + shift, k * spacing, sigma) for k, w in weights.items())
-        qs = mp.fsum(w * mp.ncdf(y, k * spacing, sigma) for k, w in weights.items())
-        return (ps - mp.exp(epsilon) * qs) / total
+        return (below(y + shift) - mp.exp(epsilon) * below(y)) / total
 
     reach = float(noise.modes * spacing + shift + 12 * sigma)
-    nodes = [mp.mpf(reach) * i / 150 for i in range(-150, 151)]
+    nodes = sorted([mp.mpf(reach) * i / 150 for i in range(-150, 151)] + [-mp.mpf(shift)])
     values = [gap(y) for y in nodes]
     h = mp.mpf(0)
     for a, b, fa, fb in zip(nodes, nodes[1:], values, values[1:], strict=False):
@@ -72,15 +83,39 @@ def _divergence(noise: GaussianMixture, shift: mp.mpf | float, epsilon: float) -
 @pytest.mark.parametrize("share", ["0.3", "0.9", "0.99999999", "1.01"])
 def test_h_at_a_shift_is_enclosed(share: str) -> None:
     """Near the spacing most of f(y + φ) and e^ε f(y) cancels."""
-    noise, shift = GaussianMixture(scale="0.4", modes=2, spacing=1, decay="0.5"), Fraction(share)
+    noise = GaussianMixture(scale="0.4", modes=2, spacing=1, decay="0.5")
+    _check_one_shift(noise, Fraction(share), 0.5)
+
+
+@pytest.mark.parametrize(("scale", "share"), [("0.4", "0.3"), ("1", "0.5"), ("1", "0.01")])
+def test_h_of_a_folded_law_is_enclosed(scale: str, share: str) -> None:
+    """With no fall and ε = 0, {f(y + φ) > f(y)} reaches beyond the kink at y = 0."""
+    for decay, epsilon in (("0.5", 0.5), ("0", 0.0)):
+        noise = QuasiGaussian(scale=scale, spacing=1, decay=decay)
+        _check_one_shift(noise, Fraction(share), epsilon)
+
+
+def _check_one_shift(noise: KernelNoise, shift: Fraction, epsilon: float) -> None:
     with precision(128):
         table = Table(law=KernelLaw.of(noise), per_sigma=32, longest=shift / noise.scale, far=14)
-        look = Divergence(table=table, c=math.exp(0.5)).look(shift / noise.scale)
+        look = Divergence(table=table, c=math.exp(epsilon)).look(shift / noise.scale)
     with mp.workdps(30):
-        found = _divergence(noise, mp.mpf(shift.numerator) / shift.denominator, 0.5)
+        found = _divergence(noise, mp.mpf(shift.numerator) / shift.denominator, epsilon)
     assert look.low <= found * (1 + mp.mpf(10) ** -15)
     assert look.high >= found * (1 - mp.mpf(10) ** -15)
     assert look.high - look.low <= 1e-9 * look.high + 1e-15
+
+
+def test_rounding_is_counted_where_all_cancels() -> None:
+    """A shift by the spacing: f(y + φ) = e^ε f(y) on the left half, but for the last component."""
+    noise, epsilon = GaussianMixture(scale="0.4", modes=12, spacing=1, decay=2), Fraction(2)
+    with precision(128):
+        law = KernelLaw.of(noise)
+        table = Table(law=law, per_sigma=256, longest=law.apart, far=15)
+        look = Divergence(table=table, c=math.exp(2)).look(law.apart)
+        exact = at_multiple(law, 1, decay=epsilon, epsilon=epsilon)
+    assert look.low <= float_below(exact)
+    assert look.high >= float_above(exact)
 
 
 @settings(derandomize=True, max_examples=5, deadline=None)
