@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-slow lint bench clean
+.PHONY: install demo test test-slow lint bench experiments clean
 
 install: .venv/.complete
 
@@ -32,6 +32,12 @@ bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@$(BIN)/python -m benchmarks > benchmarks/RESULTS.new
 	@mv benchmarks/RESULTS.new benchmarks/RESULTS.md && cat benchmarks/RESULTS.md
+
+# Some minutes each; the losses.csv files that are there are completed, not computed again, which
+# would take up to half an hour more.
+experiments: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report]'
+	@for run in experiments/*/run.py; do OMP_NUM_THREADS=1 $(BIN)/python $$run || exit 1; done
 
 clean:
 	rm -rf .venv build
