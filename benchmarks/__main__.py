@@ -7,6 +7,7 @@ import platform
 import sys
 
 from benchmarks import (
+    bench_generalized_gamma,
     bench_geometry,
     bench_ledger,
     bench_sampling,
@@ -23,6 +24,7 @@ def main() -> None:
     )
     for bench in (
         bench_search,
+        bench_generalized_gamma,
         bench_startup,
         bench_sampling,
         bench_geometry,

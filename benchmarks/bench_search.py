@@ -26,7 +26,6 @@ def own_rows() -> list[tuple[str, ...]]:
     targets = {("gaussian", 7): "0.3 ms / 20 ms", ("l2", 7): "1 ms", ("l2", 1000): "3 ms / 1 s"}
     targets[("l2", 10**6)] = "50 ms"
     targets[("spherical-staircase", 7)] = "200 ms / 3 s"
-    targets[("generalized-gamma", 7)] = "2 s / 3 s"
     targets[("gaussian-mixture", 1)] = "1 s / 2 s"
     targets[("quasi-gaussian", 1)] = "60 ms / 2 s"
     for (name, dimension), target in targets.items():
