@@ -154,12 +154,6 @@ def test_the_impossible_is_refused_with_exit_1() -> None:
     assert "delta=0" in done.stderr
 
 
-def test_what_has_no_proof_yet_is_refused() -> None:
-    done = run("compare", "--epsilon", "1", "--delta", "1e-5", "--sampling-rate", "0.5", "--json")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "without subsampling" in done.stderr
-
-
 def test_budgets_for_many_releases(tmp_path: Path) -> None:
     budget = ("--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5", "--compositions", "100")
     path = tmp_path / "c.json"
@@ -301,6 +295,20 @@ def test_cells_of_a_histogram() -> None:
     )
     assert one["geometry"] == {"name": "cells", "kind": "cells", "count": 30}
     assert one["mae"] == pytest.approx(30 * 0.7984977697, rel=1e-9)
+
+
+def test_cells_of_which_several_move(tmp_path: Path) -> None:
+    path = tmp_path / "two.json"
+    one = answer(
+        "calibrate", "--noise", "laplace", "--epsilon", "1", "--delta", "1e-5", "--norm", "linf",
+        "--l0", "2", "--dimension", "30", "--certificate", str(path),
+    )  # fmt: skip
+    assert one["geometry"]["kind"] == "cells"
+    assert one["sensitivity"] == {"kind": "linf", "bound": "1", "l0": 2, "whole": False}
+    assert 7.99 < one["variances"][0] < 8
+    assert answer("verify", str(path))["verified"]
+    path.write_text(path.read_text().replace('"l0": 2', '"l0": 3'))
+    assert run("verify", str(path)).returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.calibration.composed import composed_law
+from leastnoise.calibration.composed import amplified, composed_law
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import Search, limit_of, unit_law
-from leastnoise.certify.certificate import Certificate, hidden_by
+from leastnoise.certify.certificate import Certificate, check_sampling, hidden_by
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
@@ -52,6 +52,7 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     dimension: int,
     geometry: Geometry | None = None,
     compositions: int = 1,
+    sampling_rate: Fraction = Fraction(1),
     loss: Loss = Loss.MSE,
     fixed: Mapping[str, Fraction | int] | None = None,
     search: Search | None = None,
@@ -61,7 +62,7 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     `dimension` is the noise's, which a `geometry` may make another than the query's. `loss` decides
     the parameters beside the scale, if the family has any; `fixed` sets some. `search` finds the
     law for a family that calibration itself has no search for. The budget is that of all
-    `compositions` releases together.
+    `compositions` releases together, each of a Poisson sample if `sampling_rate` < 1.
 
     The scale is never below the exact minimum and at most 1e-9 (relative) above it; 1e-5 for
     generalized-gamma, and for gaussian-mixture at δ < 1e-6.
@@ -72,13 +73,14 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     if budget.delta > _LARGEST_DELTA:
         why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
         raise NotApplicable(family=family.name, why=why)
+    check_sampling(family, sensitivity, geometry, sampling_rate)
     hidden = hidden_by(family, sensitivity, geometry)
     shift = radius_in_norm_of(family, hidden.outer, dimension=dimension)
     draws = geometry.draws(sensitivity) if geometry else 1
     started = time.perf_counter()
     request = Request(budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {})
     try:
-        law = _law(family, request, compositions * draws, search)
+        law = _law(family, request, compositions * draws, rate=sampling_rate, search=search)
         least = law.scaled(shift)
     except InvalidArgument as error:  # the search is right, but its answer is out of this world
         if error.name != "scale":
@@ -91,6 +93,7 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
         sensitivity=sensitivity,
         geometry=geometry,
         compositions=compositions,
+        sampling_rate=sampling_rate,
     )
     certificate = _widened(least, prove)
     return Calibrated(
@@ -101,9 +104,13 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     )
 
 
-def _law(family: type[Noise], request: Request, draws: int, search: Search | None) -> Noise:
+def _law(
+    family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
+) -> Noise:
     if draws > 1:
-        return composed_law(family, request, draws)
+        return composed_law(family, request, draws, rate)
+    if rate != 1:
+        request = replace(request, budget=amplified(request.budget, rate))
     return search(request) if search else unit_law(family, request)
 
 

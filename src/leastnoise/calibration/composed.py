@@ -8,12 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from leastnoise.balls.core import float_above
+from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.certify.composed import Releases, composed_at_most
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise, Shape
@@ -28,16 +29,23 @@ _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 
 _RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
 _ROUNDS = 60
+_BITS = 256
 
 
-def composed_law(family: type[Noise], request: Request, compositions: int) -> Noise:
+def composed_law(
+    family: type[Noise], request: Request, compositions: int, rate: Fraction = Fraction(1)
+) -> Noise:
     """Return the law of `family` for a worst shift of 1 that may be drawn `compositions` times.
 
     Where the family is a scale alone, Gaussians need √k times the scale of one release, and a pure
     budget k times; for others the proved upper bound on δ is solved for the scale, which is then
     above the smallest by about 1e-5. Staircases for one number, and the truncated Laplace law, take
     the shape that is best for one release at some (ε', δ'). Raises NotApplicable for the others.
+    Draws of Poisson samples of the `rate` < 1 are for families that are a scale alone, or pure
+    budgets.
     """
+    if rate != 1:
+        return _sampled_law(family, request, compositions, rate)
     if family.parameter_kinds:
         return _shaped_law(family, request, compositions)
     alone = unit_law(family, request)
@@ -45,16 +53,59 @@ def composed_law(family: type[Noise], request: Request, compositions: int) -> No
         return alone.scaled(_root_above(compositions))
     if not request.budget.delta:
         return alone.scaled(compositions)
-    hidden = Hidden.of((L1 if family.norm == "l1" else L2)(1))
+    root = math.sqrt(compositions)
+    return alone.scaled(_factor(alone, request, compositions, Fraction(1), first=root))
+
+
+def _factor(
+    alone: Noise, request: Request, compositions: int, rate: Fraction, *, first: float
+) -> Fraction:
+    """Return by how much `alone` must be wider; looked for between `first` and first·√k."""
+    hidden = Hidden.of((L1 if alone.norm == "l1" else L2)(1))
     target = math.log(float(request.budget.delta))
 
     def excess(factor: float) -> float:
         law = alone.scaled(Fraction(factor))
-        part = Releases(noise=law, hidden=hidden, count=compositions)
+        part = Releases(noise=law, hidden=hidden, count=compositions, rate=rate)
         delta = float_above(composed_at_most((part,), request.budget.epsilon))
         return math.log(delta) - target if delta > 0 else -math.inf
 
-    return alone.scaled(Fraction(_root(excess, math.sqrt(compositions), float(compositions))))
+    return Fraction(_root(excess, first, first * math.sqrt(compositions)))
+
+
+def amplified(budget: Budget, rate: Fraction) -> Budget:
+    """Return the budget at which one release of the whole data meets `budget` on Poisson samples.
+
+    log(1 + (e^ε − 1)/γ), rounded down, and δ/γ (theory/accounting.md §4, for a record that is
+    removed; at ε >= 0 one that is added leaks less). Raises Refused if sampling alone hides all.
+    """
+    if budget.delta >= rate:
+        raise Refused(
+            f"With delta >= the sampling rate ({decimal_text(rate)}) the budget holds even for a "
+            "release of the sample without noise. Lower delta."
+        )
+    with precision(_BITS):
+        epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(rate)).log()
+        low = Fraction(float_below(epsilon))
+    return Budget(epsilon=max(Fraction(0), low), delta=budget.delta / rate)
+
+
+def _sampled_law(family: type[Noise], request: Request, compositions: int, rate: Fraction) -> Noise:
+    """Return the law for several releases, by the proved bound on δ; pure budgets add up.
+
+    Fewer releases never need more noise, so that the search starts at the law for one.
+    """
+    budget = request.budget
+    if not budget.delta:
+        budget = Budget(epsilon=budget.epsilon / compositions)
+    alone = unit_law(family, replace(request, budget=amplified(budget, rate)))
+    if not budget.delta:
+        return alone
+    if family.parameter_kinds:
+        raise NotApplicable(
+            family=family.name, why="its parameters are searched for one release only"
+        )
+    return alone.scaled(_factor(alone, request, compositions, rate, first=1.0))
 
 
 def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noise:

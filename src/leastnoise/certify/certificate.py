@@ -17,7 +17,7 @@ from leastnoise.certify.strict_json import (
     typed,
 )
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.hidden import Hidden
@@ -32,6 +32,11 @@ ASSUMPTIONS = (
     "Between neighbouring inputs the query moves by at most the stated sensitivity.",
     "AES-256-CTR keyed by the operating system can't be told from fair bits.",
     "Running time and memory use are not observed.",
+)
+SAMPLING = (
+    "Every release is of a sample of its own, which each record is in with probability "
+    "sampling_rate, independently of all else; who was in it is not published. Neighbouring inputs "
+    "differ by one record that is there or not."
 )
 _FIELDS = (
     "kind", "version", "epsilon", "delta", "noise", "dimension", "sensitivity", "geometry",
@@ -50,7 +55,8 @@ class Certificate:
 
     `delta` encloses the smallest δ for which that holds at ε = budget.epsilon. `grid`, if it is
     there, is the lattice to which the sum is rounded; rounding is post-processing and costs no
-    privacy (theory/release.md §1). The statement is about releases without subsampling.
+    privacy (theory/release.md §1). With `sampling_rate` < 1 every release is of a Poisson sample,
+    and neighbours differ by one record that is there or not.
 
     Not promised: anything about a query whose sensitivity is larger than declared; see
     `assumptions`.
@@ -73,11 +79,15 @@ class Certificate:
     geometry: Geometry | None = None
     grid: Fraction | None = None
     compositions: int = 1
-    sampling_rate: Fraction = field(default=Fraction(1), init=False)
-    assumptions: tuple[str, ...] = field(default=ASSUMPTIONS, init=False)
+    sampling_rate: Fraction = Fraction(1)
     version: int = field(default=VERSION, init=False)
     proved: bool = field(default=False, init=False, compare=False, repr=False)
     """Whether this very object came out of `prove`; what is read from a file has to `verify`."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the statement rests on beside the proof."""
+        return assumptions_at(self.sampling_rate)
 
     @property
     def dimension(self) -> int:
@@ -92,12 +102,17 @@ class Certificate:
     @property
     def releases(self) -> Releases:
         """The draws of noise that the statement is about; raises like `hidden`."""
-        return _releases(self.noise, self.sensitivity, self.geometry, self.compositions)
+        one = self.one_release
+        return replace(one, count=one.count * self.compositions)
 
     @property
     def one_release(self) -> Releases:
         """The draws of noise that one person reaches in one release; raises like `hidden`."""
-        return _releases(self.noise, self.sensitivity, self.geometry, 1)
+        return self.one_release_at(self.sampling_rate)
+
+    def one_release_at(self, sampling_rate: Fraction) -> Releases:
+        """Return the draws of noise of one release of such a sample; raises like `hidden`."""
+        return _one_release(self.noise, self.sensitivity, self.geometry, sampling_rate)
 
     @classmethod
     def prove(
@@ -108,13 +123,15 @@ class Certificate:
         sensitivity: Sensitivity,
         geometry: Geometry | None = None,
         compositions: int = 1,
+        sampling_rate: Fraction = Fraction(1),
     ) -> Self:
         """Return the certificate; raises NotCertified (with an enclosure of δ) if it is not proved.
 
-        Raises NotApplicable if the sensitivity isn't known in the noise's norm, or isn't one that
-        the geometry is for.
+        Raises NotApplicable if the sensitivity isn't known in the noise's norm, isn't one that the
+        geometry is for, or is one for which subsampling isn't proved.
         """
-        releases = _releases(noise, sensitivity, geometry, compositions)
+        one = _one_release(noise, sensitivity, geometry, sampling_rate)
+        releases = replace(one, count=one.count * compositions)
         proved = prove_composed((releases,), budget.epsilon)
         interval = proved.interval
         if not proved.certainly_at_most(budget.delta):
@@ -131,6 +148,7 @@ class Certificate:
             delta=interval,
             geometry=geometry,
             compositions=compositions,
+            sampling_rate=sampling_rate,
         ).marked_proved()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -225,6 +243,7 @@ class Certificate:
                 geometry=geometry,
                 delta=_interval_of(fields["delta_interval"]),
                 compositions=fields["compositions"],
+                sampling_rate=number(fields["sampling_rate"], where="sampling_rate"),
                 grid=None if fields["grid"] is None else number(fields["grid"], where="grid"),
             )
         except ValueError as error:  # every InvalidArgument is one
@@ -252,18 +271,43 @@ def budget_of(fields: dict[str, Any]) -> Budget:
 def _check_fixed(fields: dict[str, Any]) -> None:
     if type(fields["compositions"]) is not int or fields["compositions"] < 1:
         raise CertificateRejected("compositions must be a whole number >= 1.")
-    if number(fields["sampling_rate"], where="sampling_rate") != 1:
-        raise CertificateRejected("This version proves no subsampling (sampling_rate = 1).")
-    if fields["assumptions"] != list(ASSUMPTIONS):
+    rate = number(fields["sampling_rate"], where="sampling_rate")
+    if not LEAST_SAMPLING_RATE <= rate <= 1:
+        raise CertificateRejected("sampling_rate must be above 0 and at most 1.")
+    if fields["assumptions"] != list(assumptions_at(rate)):
         raise CertificateRejected("The assumptions are not those under which this is proved.")
 
 
-def _releases(
-    noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, count: int
+def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:
+    """Return what a statement about that sampling rate rests on beside the proof."""
+    return ASSUMPTIONS if sampling_rate == 1 else (*ASSUMPTIONS, SAMPLING)
+
+
+def _one_release(
+    noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
 ) -> Releases:
+    check_sampling(type(noise), sensitivity, geometry, rate)
     hidden = hidden_by(type(noise), sensitivity, geometry)
     draws = geometry.draws(sensitivity) if geometry else 1
-    return Releases(noise=noise, hidden=hidden, count=count * draws)
+    return Releases(noise=noise, hidden=hidden, count=draws, rate=rate)
+
+
+def check_sampling(
+    family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
+) -> None:
+    """Raise NotApplicable where subsampling isn't proved.
+
+    The pairs of theory/accounting.md §4 are not those of a record that is replaced; and several
+    draws of one sample are not several samples.
+    """
+    if rate == 1:
+        return
+    if getattr(sensitivity, "neighbours", "add-remove") != "add-remove":
+        why = "subsampling is proved for records that are added or removed, not replaced"
+        raise NotApplicable(family=family.name, why=why)
+    if geometry and geometry.draws(sensitivity) > 1:
+        why = "several draws of one sample aren't proved under subsampling"
+        raise NotApplicable(family=family.name, why=why)
 
 
 def hidden_by(family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:

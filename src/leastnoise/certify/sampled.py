@@ -111,7 +111,7 @@ def sampled_spread(base: LossLattice, rate: Fraction) -> float:
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
     weights = (1 - float(rate)) * p[::-1] + float(rate) * p
-    losses = np.logaddexp(math.log1p(-float(rate)), math.log(rate) + z)
+    losses = np.logaddexp(math.log(1 - rate), math.log(rate) + z)
     return math.sqrt(float(weights @ (losses - weights @ losses) ** 2))
 
 

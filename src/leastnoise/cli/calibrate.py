@@ -44,7 +44,6 @@ def command(
     from leastnoise.release.output import write_file
     from leastnoise.selection.search import candidate
 
-    options.without_subsampling(sampling_rate)
     declared = options.Declaration(
         norm=norm,
         bound=sensitivity,
@@ -63,6 +62,7 @@ def command(
         dimension=declared.coordinates or dimension,
         loss=loss,
         compositions=compositions,
+        sampling_rate=sampling_rate,
         parameters=options.parameters_from(param)
         | options.modes_from(modes)
         | options.shape_from(alpha, p),

@@ -47,7 +47,6 @@ def command(
     """
     from leastnoise.selection.search import compare
 
-    options.without_subsampling(sampling_rate)
     declaration = options.Declaration(
         norm=norm,
         bound=sensitivity,
@@ -87,6 +86,7 @@ def command(
             dimension=declared.coordinates or dimension,
             loss=loss,
             compositions=compositions,
+            sampling_rate=sampling_rate,
             bound=bound,
             progress=progress,
             parameters=parameters,

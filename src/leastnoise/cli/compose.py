@@ -22,6 +22,10 @@ def command(
     delta: Annotated[
         list[str] | None, typer.Option("--delta", help="Enclose ε at this δ; may be repeated.")
     ] = None,
+    sampling_rate: Annotated[
+        str | None,
+        typer.Option("--sampling-rate", help="Of Poisson samples, in place of the certificates'."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Account for releases on the data of the same persons.
@@ -44,7 +48,7 @@ def command(
         except (OSError, UnicodeDecodeError):
             raise InvalidInput(f"Expected a certificate, found none at {name}.") from None
         releases.append((Mechanism(Certificate.from_json(read)), int(count)))
-    together = compose(releases)
+    together = compose(releases, sampling_rate=sampling_rate)
     points = [(text, together.delta(epsilon=text)) for text in epsilon or []]
     budgets = [(text, together.epsilon(delta=text)) for text in delta or []]
     if as_json:

@@ -61,7 +61,7 @@ Compositions = Annotated[
     int, typer.Option("--compositions", help="How many such releases the budget is for.")
 ]
 SamplingRate = Annotated[
-    str, typer.Option("--sampling-rate", help="Poisson sampling rate; only 1 is proved yet.")
+    str, typer.Option("--sampling-rate", help="With what probability a record is in each sample.")
 ]
 IsInteger = Annotated[
     bool, typer.Option("--integer", help="The query is a whole number, like every count.")
@@ -88,20 +88,6 @@ def shape_from(alpha: str | None, p: str | None) -> dict[str, str]:
 def modes_from(modes: int | None) -> dict[str, int]:
     """Return what --modes sets."""
     return {} if modes is None else {"modes": modes}
-
-
-def without_subsampling(sampling_rate: str) -> None:
-    """Refuse what this version has no proof for: subsampling."""
-    from leastnoise.errors import InvalidArgument, Refused
-    from leastnoise.guarantees.exact import exact
-
-    rate = exact(sampling_rate, name="sampling-rate")
-    if not 0 < rate <= 1:
-        raise InvalidArgument(
-            name="sampling-rate", value=sampling_rate, expected="0 < sampling-rate <= 1"
-        )
-    if rate != 1:
-        raise Refused("This version proves releases without subsampling.")
 
 
 @final

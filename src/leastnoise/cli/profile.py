@@ -19,6 +19,7 @@ def command(
     norm: options.Norm = "l2",
     param: options.Parameters = None,
     compositions: options.Compositions = 1,
+    sampling_rate: options.SamplingRate = "1",
     as_json: options.AsJson = False,
 ) -> None:
     """Enclose δ(ε) of a noise of known scale."""
@@ -32,6 +33,7 @@ def command(
         sensitivity=sensitivity_of_kind(norm, sensitivity),
         dimension=dimension,
         compositions=compositions,
+        sampling_rate=sampling_rate,
         parameters=options.parameters_from(param),
     )
     if as_json:

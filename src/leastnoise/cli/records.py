@@ -144,6 +144,7 @@ def calibrated_record(
         "epsilon": epsilon,
         "delta": delta,
         "compositions": certificate.compositions,
+        "sampling_rate": float(certificate.sampling_rate),
         "scale": float(mechanism.noise.scale),
         "mse": mechanism.mse,
         "mae": mechanism.mae,

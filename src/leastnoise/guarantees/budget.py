@@ -9,6 +9,23 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
 
 MAX_EPSILON = 100_000
+LEAST_SAMPLING_RATE = Fraction(1, 10**30)
+
+
+def sampling_rate_of(value: Exact) -> Fraction:
+    """Return the probability of a Poisson sample, exactly.
+
+    Raises InvalidArgument unless 1e-30 <= value <= 1.
+
+    >>> sampling_rate_of("0.05")
+    Fraction(1, 20)
+    """
+    rate = exact(value, name="sampling-rate")
+    if not LEAST_SAMPLING_RATE <= rate <= 1:
+        raise InvalidArgument(
+            name="sampling-rate", value=decimal_text(rate), expected="0 < sampling-rate <= 1"
+        )
+    return rate
 
 
 @dataclass(frozen=True, kw_only=True)

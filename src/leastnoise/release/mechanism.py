@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from leastnoise.accounting.composition import Composition
 from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import prove_composed
-from leastnoise.guarantees.budget import Budget
+from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
@@ -111,12 +111,14 @@ class Mechanism:
         """
         return Mechanism(self.certificate.on_grid(exact(grid, name="grid")))
 
-    def compose(self, count: int) -> Composition:
+    def compose(self, count: int, *, sampling_rate: Exact | None = None) -> Composition:
         """Return what `count` releases of this mechanism cost together.
 
-        Raises InvalidArgument unless count >= 1.
+        Each is of a Poisson sample of its own if there is a `sampling_rate`, by default that of the
+        certificate. Raises InvalidArgument unless count >= 1 and 0 < sampling_rate <= 1,
+        NotApplicable where subsampling isn't proved.
         """
-        return compose([(self, count)])
+        return compose([(self, count)], sampling_rate=sampling_rate)
 
     def delta(self, *, epsilon: Exact) -> Interval:
         """Return an interval that contains δ(epsilon) of one release: the smallest δ at that ε."""
@@ -129,7 +131,7 @@ class Mechanism:
         Raises NotApplicable where there is none (a Gaussian at delta=0).
         """
         budget, one = Budget(epsilon=1, delta=delta), self.certificate.one_release
-        if one.count > 1:
+        if one.count > 1 or one.rate != 1:
             return Composition(parts=(one,)).epsilon(delta=budget.delta)
         return enclose_epsilon(self.noise, one.hidden, budget.delta)
 
@@ -145,7 +147,9 @@ class Mechanism:
         return Released(values=noisy, certificate=self.certificate)
 
 
-def compose(releases: Sequence[tuple[Mechanism, int]]) -> Composition:
+def compose(
+    releases: Sequence[tuple[Mechanism, int]], *, sampling_rate: Exact | None = None
+) -> Composition:
     """Return what these releases cost together: pairs of a mechanism and how often it is used.
 
     All of them on data of the same units, with scales that were fixed in advance. Raises
@@ -158,5 +162,12 @@ def compose(releases: Sequence[tuple[Mechanism, int]]) -> Composition:
     >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
     (True, 1.177742)
     """
-    ones = ((mechanism.certificate.one_release, count) for mechanism, count in releases)
+    ones = ((_one_release(mechanism, sampling_rate), count) for mechanism, count in releases)
     return Composition(parts=tuple(replace(one, count=one.count * count) for one, count in ones))
+
+
+def _one_release(mechanism: Mechanism, sampling_rate: Exact | None) -> Releases:
+    certificate = mechanism.certificate
+    if sampling_rate is None:
+        return certificate.one_release
+    return certificate.one_release_at(sampling_rate_of(sampling_rate))

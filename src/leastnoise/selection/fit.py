@@ -26,7 +26,8 @@ from leastnoise.selection.constructions import Construction, constructions
 class Problem:
     """A query of `dimension` numbers, all the sensitivities that it has, a budget and a loss.
 
-    The budget is that of all `compositions` releases together, the loss that of one.
+    The budget is that of all `compositions` releases together, each of a Poisson sample if
+    `sampling_rate` < 1; the loss is that of one.
     """
 
     budget: Budget
@@ -34,6 +35,7 @@ class Problem:
     dimension: int
     loss: Loss
     compositions: int = 1
+    sampling_rate: Fraction = Fraction(1)
 
     def ways(self) -> list[tuple[Sensitivity, Construction]]:
         """Return every pair of a sensitivity and a construction for it."""
@@ -112,6 +114,7 @@ def _candidate(  # noqa: PLR0917 (one call of its own)
         dimension=geometry.noise_dimension if geometry else problem.dimension,
         geometry=geometry,
         compositions=problem.compositions,
+        sampling_rate=problem.sampling_rate,
         loss=problem.loss,
         fixed=fixed,
         search=partial(designer, seconds=patience) if designer else None,

@@ -9,12 +9,13 @@ from typing import Any
 
 from leastnoise import _validate
 from leastnoise.calibration.request import Request
+from leastnoise.certify.certificate import check_sampling
 from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.design import find, radial_bound_find
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
@@ -37,7 +38,7 @@ Sensitivities = Sensitivity | Sequence[Sensitivity]
 """One sensitivity, or several that all hold for the query."""
 
 
-def calibrate(
+def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     noise: str,
     *,
     epsilon: Exact,
@@ -46,15 +47,18 @@ def calibrate(
     dimension: int = 1,
     loss: str = "mse",
     compositions: int = 1,
+    sampling_rate: Exact = 1,
     parameters: Mapping[str, Exact] | None = None,
 ) -> Mechanism:
     """Return the mechanism of the family `noise` with the smallest scale proved for the budget.
 
     A family with more parameters than its scale takes those that minimise `loss`, except for the
     `parameters` that you set. The scale is at least the exact minimum and at most 1e-9 (relative)
-    above it. With `compositions` = k the budget is that of k releases together, for families that
-    are a scale alone, and the scale is at most about 1e-4 above the minimum. In one dimension "l2"
-    gives `laplace`, the same law; in several, "optimal" gives `optimal-radial`. Raises
+    above it. With `compositions` = k the budget is that of k releases together; where a
+    family is a scale alone it is at most about 1e-4 above the minimum. In one dimension "l2"
+    gives `laplace`, the same law; in several, "optimal" gives `optimal-radial`. With
+    `sampling_rate` < 1 every release is of a Poisson sample, which each record is in with that
+    probability, and neighbours differ by one record that is there or not. Raises
     InvalidArgument for a malformed argument, NotApplicable if the family can't serve, NotCertified
     if no proof was found.
 
@@ -71,6 +75,7 @@ def calibrate(
         dimension=dimension,
         loss=loss,
         compositions=compositions,
+        sampling_rate=sampling_rate,
         parameters=parameters,
     ).mechanism
 
@@ -83,6 +88,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     dimension: int = 1,
     loss: str = "mse",
     compositions: int = 1,
+    sampling_rate: Exact = 1,
     bound: bool = False,
     progress: Progress | None = None,
     parameters: Mapping[str, Mapping[str, Exact]] | None = None,
@@ -90,7 +96,8 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     """Return every noise family, calibrated and proved, best first by `loss`.
 
     `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁), of one release; the budget is that of all
-    `compositions` together. Families that can't serve come with the reason.
+    `compositions` together, each of a Poisson sample if `sampling_rate` < 1. Families that can't
+    serve come with the reason.
     For one number, and for the mse of a vector with an l2 sensitivity, `best_possible` is a proved
     lower bound on the loss of any noise, if one is known from designing `optimal` noise or kept
     from before; with `bound` it is computed, which may take a minute (`progress` is told the
@@ -100,7 +107,9 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
     offered = _offered(sensitivity)
     dimension = _dimension(offered, dimension)
-    task = _task(budget, ranking, offered, dimension) if _count(compositions) == 1 else None
+    rate = sampling_rate_of(sampling_rate)
+    whole = _count(compositions) == 1 and rate == 1
+    task = _task(budget, ranking, offered, dimension) if whole else None
     if bound and task:
         _prove_bound(task, progress)
     problem = Problem(
@@ -109,6 +118,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         dimension=dimension,
         loss=ranking,
         compositions=compositions,
+        sampling_rate=rate,
     )
     ways = problem.ways()
     fixed = {
@@ -192,6 +202,7 @@ def least_noise(
     dimension: int = 1,
     loss: str = "mse",
     compositions: int = 1,
+    sampling_rate: Exact = 1,
 ) -> Mechanism:
     """Return the proved mechanism with the least expected error; the first of `compare`.
 
@@ -204,6 +215,7 @@ def least_noise(
         dimension=dimension,
         loss=loss,
         compositions=compositions,
+        sampling_rate=sampling_rate,
     )
     if not found.mechanisms:
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
@@ -219,6 +231,7 @@ def candidate(
     dimension: int,
     loss: str = "mse",
     compositions: int = 1,
+    sampling_rate: Exact = 1,
     parameters: Mapping[str, Exact] | None = None,
 ) -> Candidate:
     """Return the calibrated family `noise` with its timings; see `calibrate`."""
@@ -231,6 +244,7 @@ def candidate(
         dimension=dimension,
         loss=Loss.named(loss),
         compositions=_count(compositions),
+        sampling_rate=sampling_rate_of(sampling_rate),
     )
     fixed = _fixed(family, parameters or {})
     return fitted(family, problem, ways=problem.ways(), fixed=fixed)[0]
@@ -310,11 +324,13 @@ def privacy_profile(
     sensitivity: Sensitivity,
     dimension: int = 1,
     compositions: int = 1,
+    sampling_rate: Exact = 1,
     parameters: Mapping[str, Exact] | None = None,
 ) -> tuple[Interval, ...]:
     """Return an interval that contains δ(ε) for each of `epsilons`, at a scale you give.
 
-    With `compositions` it is the δ of so many releases together.
+    With `compositions` it is the δ of so many releases together, and with `sampling_rate` < 1 each
+    is of a Poisson sample.
 
     Raises InvalidArgument for a malformed argument, NotApplicable if the sensitivity isn't known in
     the family's norm.
@@ -329,6 +345,8 @@ def privacy_profile(
             expected=f"the parameters of {family.name}: {', '.join(missing)}",
         )
     law = family(scale=scale, dimension=dimension, **shape)
-    part = Releases(noise=law, hidden=Hidden.of(sensitivity), count=_count(compositions))
+    count, rate = _count(compositions), sampling_rate_of(sampling_rate)
+    check_sampling(family, sensitivity, None, rate)
+    part = Releases(noise=law, hidden=Hidden.of(sensitivity), count=count, rate=rate)
     budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in epsilons]
     return tuple(prove_composed((part,), budget.epsilon).interval for budget in budgets)
