@@ -106,4 +106,3 @@ def test_the_positive_part_of_polynomials() -> None:
         moved = float(np.maximum((coefficients + sign * errors).T @ basis, 0).mean(axis=1) @ widths)
         assert low <= moved + SUM
         assert high >= moved - SUM
-
