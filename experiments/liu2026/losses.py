@@ -44,7 +44,10 @@ Cells = dict[tuple[str, str, str], Cell]
 
 
 def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
-    """Compute the lines of one setting; "inf" stands for a family that can't serve."""
+    """Compute the lines of one setting.
+
+    "inf" stands for a family that can't serve, and for "optimal" if no law was found in SECONDS.
+    """
     budget = Budget(epsilon=epsilon, delta=delta)
     mixtures = [mixture_of(budget, modes) for modes in range(MOST_MODES + 1)]
     as_published = QuasiGaussian(scale=published_scale(budget), spacing=1, decay=budget.epsilon)

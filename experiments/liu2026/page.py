@@ -240,7 +240,8 @@ def modes_section(entries: list[Cell], known: Cells) -> Lines:
             f" {sum(theirs == ours for theirs, ours in rows)} of {len(rows)} settings. It is above"
             f" {MOST_MODES}, where the paper stops, at {sum(k > MOST_MODES for _, k in rows)}, and"
             f" {OUR_MOST_MODES}, where ours stops, so that more may help, at"
-            f" {sum(k == OUR_MOST_MODES for _, k in rows)}."
+            f" {sum(k == OUR_MOST_MODES for _, k in rows)}. Where more modes no"
+            " longer matter, several K have the same loss to 1e-9, and any of them may be named."
         ),
     ]
 

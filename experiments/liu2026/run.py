@@ -108,7 +108,7 @@ def figure_2(rows: list[Row]) -> None:
     """Draw Table 2, as published and against the best benchmark."""
     panels: dict[str, tuple[str, Callable[[Row], float]]] = {
         "published": ("as published", lambda row: float(row.published)),
-        "ours": ("best mixture, best benchmark", lambda row: row.beside or 0.0),
+        "ours": ("the least losses", lambda row: row.beside or 0.0),
     }
     for name, (title, value) in panels.items():
         lines = []
@@ -117,7 +117,7 @@ def figure_2(rows: list[Row]) -> None:
             x = [float(row.epsilon) for row in part]
             lines.append(Line(name=f"δ = {delta}", x=x, y=[value(row) for row in part]))
         Figure(
-            title=f"Improvement in E|X| over the best benchmark: {title}",
+            title=f"Best mixture over best benchmark, E|X|: {title}",
             x_label="ε",
             y_label="per cent",
             lines=(*lines, Line(name="as good", x=[0.1, 10.0], y=[0.0, 0.0], dashed=True)),
