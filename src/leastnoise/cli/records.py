@@ -144,7 +144,6 @@ def calibrated_record(
         "epsilon": epsilon,
         "delta": delta,
         "compositions": certificate.compositions,
-        "sampling_rate": float(certificate.sampling_rate),
         "scale": float(mechanism.noise.scale),
         "mse": mechanism.mse,
         "mae": mechanism.mae,
@@ -152,6 +151,8 @@ def calibrated_record(
         "certified": certificate.proved,
         "seconds": {"search": found.search_seconds, "proof": found.proof_seconds},
     }
+    if certificate.sampling_rate != 1:
+        record["sampling_rate"] = float(certificate.sampling_rate)
     if found.note is not None:
         record["note"] = found.note
     if certificate.geometry is not None:

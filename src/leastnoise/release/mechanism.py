@@ -12,16 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.conversions import Converted, Nature
+from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import Releases, gaussian_square, prove_composed
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.release.grid import check_grid, default_grid
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers
+
+_BITS = 128
 
 
 @final
@@ -134,6 +141,35 @@ class Mechanism:
         if one.count > 1 or one.rate != 1:
             return Composition(parts=(one,)).epsilon(delta=budget.delta)
         return enclose_epsilon(self.noise, one.hidden, budget.delta)
+
+    @property
+    def gdp(self) -> Converted:
+        """μ of one release's Gaussian differential privacy: Δ/σ (Dong, Roth & Su 2022).
+
+        Exact for Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise and
+        more that doesn't depend on the data. Raises NotApplicable for other noise and for samples.
+        """
+        nature, low, high = self._gaussian_squares()
+        with precision(_BITS):
+            ends = float_below(ball(low).sqrt()), float_above(ball(high).sqrt())
+        return Converted(value=Interval(*ends), nature=nature)
+
+    @property
+    def zcdp(self) -> Converted:
+        """ρ of one release's zero-concentrated differential privacy: Δ²/2σ²; see `gdp`."""
+        nature, low, high = self._gaussian_squares()
+        with precision(_BITS):
+            ends = float_below(ball(low / 2)), float_above(ball(high / 2))
+        return Converted(value=Interval(*ends), nature=nature)
+
+    def _gaussian_squares(self) -> tuple[Nature, Fraction, Fraction]:
+        """Return μ², below and above what rounded roots in the sensitivity make it."""
+        one = self.certificate.one_release
+        if not isinstance(self.noise, Gaussian | GaussianMixture) or one.rate != 1:
+            why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"
+            raise NotApplicable(family=self.noise.name, why=why)
+        nature = Nature.EXACT if isinstance(self.noise, Gaussian) else Nature.UPPER_BOUND
+        return nature, gaussian_square((one,), inner=True), gaussian_square((one,), inner=False)
 
     def release(self, values: Sequence[float] | NDArray[Any] | ScaledIntegers) -> Released:
         """Return `values` with fresh noise, on the grid. Every call spends the budget again.
