@@ -188,8 +188,9 @@ def compose(
 ) -> Composition:
     """Return what these releases cost together: pairs of a mechanism and how often it is used.
 
-    All of them on data of the same units, with scales that were fixed in advance. Raises
-    InvalidArgument without a release, or for counts below 1.
+    All of them on data of the same units, with scales that were fixed in advance. With a
+    `sampling_rate` each is of a Poisson sample of its own; else the certificates say of what.
+    Raises InvalidArgument without a release, or for counts below 1.
 
     >>> from leastnoise.guarantees.sensitivity import L2
     >>> from leastnoise.selection.search import calibrate
