@@ -106,3 +106,10 @@ def test_the_positive_part_of_polynomials() -> None:
         moved = float(np.maximum((coefficients + sign * errors).T @ basis, 0).mean(axis=1) @ widths)
         assert low <= moved + SUM
         assert high >= moved - SUM
+
+
+def test_long_sums_stay_outside() -> None:
+    """All roundings of a plain sum go down: each term has a little more than sums can hold."""
+    count, term = 1 << 21, 1 + 0.99 * 2.0**-38
+    low, high = positive_part(np.full((6, count), term), np.zeros(count), np.ones(count))
+    assert low <= term * count <= high

@@ -13,7 +13,7 @@ from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certify.kernel_divergence import Divergence
 from leastnoise.certify.kernel_law import KernelLaw
 from leastnoise.certify.kernel_table import Table
-from leastnoise.certify.kernels import at_multiple
+from leastnoise.certify.kernels import at_multiple, delta_ball
 from leastnoise.certify.prove import prove_delta
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian_mixture import GaussianMixture
@@ -147,3 +147,29 @@ def test_tail_mass_alone() -> None:
         other = prove_delta(mixture, L2(1), Fraction(epsilon)).interval
         assert max(one.lower, other.lower) <= min(one.upper, other.upper)
         assert other.width <= 1e-9 * other.upper
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        GaussianMixture(scale=1, modes=1, spacing=Fraction(1, 10**9), decay=1),
+        GaussianMixture(scale=10**50, modes=1, spacing=Fraction(1, 10**290), decay=1),
+        QuasiGaussian(scale=10**50, spacing=Fraction(1, 10**290), decay=1),
+        GaussianMixture(scale=1, modes=1, spacing=10**7, decay=1),
+        QuasiGaussian(scale=1, spacing=10**7, decay=1),
+    ],
+)
+def test_spacings_far_below_and_above_the_scale(noise: KernelNoise) -> None:
+    """Neither a polynomial of a billion terms nor a table of as many points is made.
+
+    With a tiny spacing the law is all but the Gaussian, with a vast one nothing is claimed.
+    """
+    with precision(128):
+        enclosure = delta_ball(noise, shift=noise.scale, epsilon=Fraction(1))
+        low, high = float_below(enclosure), float_above(enclosure)
+    gaussian = 0.1269367375066  # Φ(−1/2) − eΦ(−3/2)
+    if noise.spacing < noise.scale:
+        assert low == pytest.approx(gaussian, rel=1e-8)
+        assert high == pytest.approx(gaussian, rel=1e-8)
+    else:
+        assert low <= gaussian / 2 <= high

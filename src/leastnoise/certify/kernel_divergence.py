@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
 _BISECTIONS = 60
-_OUTWARD = 1 + 1e-12  # more than a sum of a million positive floats can be off
+_OUTWARD = 1 + 1e-12  # more than means of six, products and sums rounded once can be off
 
 
 @final
@@ -152,9 +152,9 @@ def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple
     """
     low, high = coefficients.min(axis=0), coefficients.max(axis=0)
     inside, cut, touched = low >= 0, (low < 0) & (high > 0), high > -errors
-    sure = float(coefficients[:, inside].mean(axis=0) @ widths[inside])
+    sure = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
     least, most = _cut_parts(coefficients[:, cut], widths[cut])
-    doubt = float(errors[touched] @ widths[touched]) * _OUTWARD
+    doubt = _sum(errors[touched], widths[touched]) * _OUTWARD
     return (sure + least) / _OUTWARD - doubt, (sure + most) * _OUTWARD + doubt
 
 
@@ -164,7 +164,7 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
     for _ in range(_HALVINGS):
         low, high = coefficients.min(axis=0), coefficients.max(axis=0)
         inside = low >= 0
-        settled = float(coefficients[:, inside].mean(axis=0) @ widths[inside])
+        settled = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
         steps = np.diff(coefficients, axis=0)
         open_ = ~inside & (high > 0)
         monotone = open_ & ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
@@ -177,8 +177,8 @@ def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
         coefficients = np.concatenate([left, right], axis=1)
         widths = np.tile(widths[open_] / 2, 2)
     means = coefficients.mean(axis=0)
-    least += float(np.maximum(means, 0) @ widths)
-    return least, most + float(np.maximum(coefficients.max(axis=0), 0) @ widths)
+    least += _sum(np.maximum(means, 0), widths)
+    return least, most + _sum(np.maximum(coefficients.max(axis=0), 0), widths)
 
 
 def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
@@ -197,7 +197,13 @@ def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]
     left, right = _split(coefficients, high)
     part = np.where(falling, left.mean(axis=0) * high, right.mean(axis=0) * (1 - high))
     rest = (np.abs(right[0]) + 40 * UNIT * np.abs(coefficients).max(axis=0)) * widths
-    return float(part @ widths - rest.sum()), float(2 * rest.sum())
+    excess = math.fsum(rest.tolist())
+    return _sum(part, widths) - excess, 2 * excess
+
+
+def _sum(heights: Floats, widths: Floats) -> float:
+    """Σ height·width, rounded once after the products; BLAS promises no bound for long sums."""
+    return math.fsum((heights * widths).tolist())
 
 
 def _split(coefficients: Floats, at: Floats) -> tuple[Floats, Floats]:

@@ -88,7 +88,7 @@ class Table:
         A term is s·G·E, s in balls (u), G in balls (u), E Taylor's sum at v = j·(a/n), itself off
         by 2u·|v| and summed by Horner's rule (6u in all), two products (2u).
         """
-        beside = math.ceil(2 * self.far / float(self.law.apart)) + 2
+        beside = math.ceil(2 * self.far / self.law.apart) + 2
         return (18 + min(len(self.law.kernels), beside)) * UNIT
 
     @property

@@ -33,13 +33,16 @@ _MOST_CELLS = 4096
 _HALVINGS = 400
 _CLOSE = 1e-10  # a supremum known so well, relatively, is known well enough
 _LARGEST = 500  # ε beyond which e^ε isn't formed in floats
+_FARTHEST = 4096  # σ from 0 to the outermost kernel: beyond, tables take gigabytes
+_REMEMBERED = 2**22  # points of looks kept, of 48 bytes
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = sup of H over [0, shift]; H is even, and H(0) = 0."""
     law = KernelLaw.of(cast("KernelNoise", noise))
     longest = shift / noise.scale
-    if epsilon > _LARGEST or longest * _PER_SIGMA[0] > _MOST_CELLS:
+    too_long = longest * _PER_SIGMA[0] > _MOST_CELLS or law.reach > _FARTHEST
+    if epsilon > _LARGEST or too_long:
         return arb(0).union(arb(1))
     decay = cast("KernelNoise", noise).decay
     far = math.ceil(math.sqrt(2 * (98 + epsilon)))
@@ -80,7 +83,9 @@ class _Search:
     best: float  # what H reaches
 
     def __post_init__(self) -> None:
-        self._look = lru_cache(maxsize=512)(self._looked)
+        self._look = lru_cache(maxsize=max(2, min(512, _REMEMBERED // self.table.count)))(
+            self._looked
+        )
 
     @cached_property
     def _divergence(self) -> Divergence:
@@ -127,8 +132,8 @@ class _Search:
         if shift == 0:
             return arb(0)
         periods = shift / law.apart
-        if law.folded or periods.denominator != 1:
-            return None
+        if law.folded or periods.denominator != 1 or periods >= len(law.kernels):
+            return None  # the last: no kernel of f(y + φ) meets one of f(y), nothing cancels
         return at_multiple(law, int(periods), decay=self.decay, epsilon=self.epsilon)
 
     def _cell(self, first: Fraction, last: Fraction) -> _Cell:
