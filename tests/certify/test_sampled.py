@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
-from dp_accounting import pld
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.certify.composed import (
@@ -159,6 +159,7 @@ def test_two_mixed_releases_hold_what_cells_of_both_tell(noise: Noise, epsilon: 
 
 
 def test_another_accountant_agrees_within_its_discretization() -> None:
+    pld: Any = pytest.importorskip("dp_accounting.pld", reason="dp-accounting (extra bench)")
     theirs = pld.privacy_loss_distribution.from_gaussian_mechanism(
         2.0, sampling_prob=0.05, value_discretization_interval=1e-3
     ).self_compose(50)
