@@ -61,8 +61,9 @@ def method_of(noise: Noise) -> Callable[..., arb]:
 def worst_shift(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     """Return the length, in the noise's own norm, of the longest shift it must hide.
 
-    For laws with convex level sets it is the worst one (theory/noise.md §1); the proofs of the others
-    look at all shorter shifts too. Raises NotApplicable if the sensitivity says nothing in that norm.
+    For laws with convex level sets it is the worst one (theory/noise.md §1); the proofs of the
+    others look at all shorter shifts too. Raises NotApplicable if the sensitivity says nothing in
+    that norm.
     """
     return radius_in_norm_of(type(noise), sensitivity, dimension=noise.dimension)
 
