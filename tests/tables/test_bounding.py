@@ -267,4 +267,4 @@ def test_the_hook_is_not_public() -> None:
     from leastnoise.tables.release import Release  # noqa: PLC0415
 
     public = {name for name in vars(Release) if not name.startswith("_")}
-    assert public == {"from_toml", "spec", "to_toml", "plan", "run"}
+    assert public == {"from_toml", "spec", "to_toml", "plan", "afford", "run"}
