@@ -100,3 +100,11 @@ def test_the_total_variation_of_a_law_with_a_strong_pole() -> None:
     law = GeneralizedGamma(scale=1, alpha="-0.98", p=8, dimension=2)
     proved = prove_delta(law, L2("1e-40"), Fraction(0)).interval
     assert math.exp(by_floats(law, 1e-40, 0)) == pytest.approx(proved.upper, rel=1e-9)
+
+
+@pytest.mark.parametrize(("p", "shift"), [(1, 2e6 - 1000), (1, 2e6), (2, 1415.0)])
+def test_shifts_about_as_long_as_two_radii_in_many_dimensions(p: int, shift: float) -> None:
+    """Where r₁ is at the bulk of the radii, none of it below may be dropped."""
+    dimension = 10**6
+    law = GeneralizedGamma(scale=1, alpha=dimension - 1, p=p, dimension=dimension)
+    assert by_floats(law, shift, 0) == pytest.approx(0, abs=1e-12)

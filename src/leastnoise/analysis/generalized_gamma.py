@@ -28,8 +28,9 @@ from leastnoise.numerics.quadrature import gauss_legendre, tanh_sinh
 _Array = NDArray[np.float64]
 
 _CUT = 38.0  # an integrand is dropped where it is e^-38 of its peak
-_RADII, _ANGLES, _SCAN = 88, 44, 24  # nodes of the rules, and of the first look
+_RADII, _ANGLES, _SCAN = 80, 36, 48  # nodes of the rules, and of a first look
 _STEEP = 8.0  # α + 1 from which the radius is bunched
+_LOST = 800.0  # density below e^-800 of its peak is dropped before anything is known
 _LOWEST = -690.0  # ln of about the least float
 _NEWTON = 30
 _LOOKS = 8
@@ -51,7 +52,7 @@ def log_delta(
     if gap is not None and gap[1] < math.inf:
         pieces.append((gap[1], math.inf))
     parts = [law.outer(*piece) for piece in pieces if piece[0] < piece[1]]
-    if edge > _TINY:
+    if edge > _TINY and law.most_inside(edge) > max(parts, default=-math.inf) - _CUT:
         parts.append(law.inner(edge))
     top = max(parts, default=-math.inf)
     if top == -math.inf:
@@ -190,7 +191,7 @@ class _Law:
         from_high = width[:, None] * unit
         angle = high[:, None] - from_high
         from_theta = from_high + (theta - high[:, None])
-        turn = np.sin((theta + angle) / 2) * np.sin(from_theta / 2)
+        turn = _sine_of_double((theta + angle) / 4) * _sine_of_double(from_theta / 4)
         x = np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
         with np.errstate(over="ignore"):
             gap = self.kappa * x + rho**self.p * np.expm1(self.p * x) + floor
@@ -217,12 +218,18 @@ class _Law:
         with np.errstate(divide="ignore", over="ignore"):
             return np.log(-np.expm1(-gap) / 2 + np.where(both, -np.expm1(-floor) / 2, 0.0))
 
+    def most_inside(self, edge: float) -> float:
+        """Return an upper bound of ln P(r < edge): the density of ln r is log-concave."""
+        y, k = math.log(edge), (self.alpha + 1) / self.p
+        slope = self.p * (k - edge**self.p)
+        return float(self.log_radius(np.array(y))) - math.log(slope) if slope > 0 else 0.0
+
     def inner(self, edge: float) -> float:
         """Return ln of the part of δ from r < r₁."""
         log_edge, power = math.log(edge), self.alpha + 1
         mode = math.log(power / self.p) / self.p
         if power > _STEEP:  # the density falls towards 0 fast enough
-            low = max(min(log_edge, mode) - 800 / power, _LOWEST)
+            low = max(min(log_edge, mode) - _reach_down(power / self.p) / self.p, _LOWEST)
             return self._integral(self._inside, low, log_edge, ends=(False, True))
         knee = min(log_edge, mode)
         u, _, weight = tanh_sinh(_RADII)  # u = (r/knee)^(α+1) takes the pole of r^α away
@@ -245,9 +252,12 @@ class _Law:
     def outer(self, start: float, end: float) -> float:
         """Return ln of the part of δ from start < r < end, where 0 < θ* < π."""
         k = (self.alpha + 1) / self.p
-        low = max(math.log(start), _LOWEST)
-        high = math.log(end) if end < math.inf else self._far(math.log(k) / self.p, k)
-        return self._integral(self._beyond, low, high, ends=(True, end < math.inf))
+        mode = math.log(k) / self.p
+        low = max(math.log(start), mode - _reach_down(k) / self.p, _LOWEST)
+        high = min(math.log(end), mode + _reach_up(k) / self.p)
+        return self._integral(
+            self._beyond, low, high, ends=(low == math.log(start), high == math.log(end))
+        )
 
     def _beyond(self, y: _Array) -> _Array:
         """Return ln of the integrand in y = ln r where θ* < π."""
@@ -281,12 +291,22 @@ class _Law:
             )
         return _by_rule(log_f, left, right, (starts, stops))
 
-    def _far(self, mode: float, k: float) -> float:
-        """Return y beyond which the density of ln r is below e^-800 of its peak."""
-        q = 2.0
-        while k * (math.expm1(q) - q) < 800:
-            q *= 1.5
-        return mode + q / self.p
+
+def _reach_up(k: float) -> float:
+    """Return q > 0 from which the density of ln r^p, e^(−k(e^q − 1 − q)) of its peak, is lost."""
+    q = min(2.0, math.sqrt(2 * _LOST / k))  # e^q − 1 − q >= q²/2
+    while k * (math.expm1(q) - q) < _LOST:
+        q *= 1.5
+    return q
+
+
+def _reach_down(k: float) -> float:
+    """Return q > 0 below the peak (or anything lower) by which it is lost on the other side.
+
+    There k(e^−q − 1 + q) >= kq²/(2 + q).
+    """
+    half = _LOST / k / 2
+    return half + math.sqrt(half * (half + 4))
 
 
 def _narrowed(log_f: Callable[[_Array], _Array], low: float, high: float) -> tuple[float, float]:
@@ -298,7 +318,7 @@ def _narrowed(log_f: Callable[[_Array], _Array], low: float, high: float) -> tup
         if kept.size == 0 or values.max() == -math.inf:
             break
         low, high = float(edges[max(kept[0] - 1, 0)]), float(edges[min(kept[-1] + 2, _SCAN)])
-        if kept.size > _SCAN // 2:
+        if kept.size > _SCAN // 6:  # known to a third, as both ends are cells of the grid
             break
     return low, high
 
@@ -321,6 +341,12 @@ def _smoothed(unit: _Array, ends: tuple[bool, bool]) -> tuple[_Array, _Array]:
     if ends == (False, True):
         return 1 - (1 - v) ** 2, 2 * (1 - v)
     return v, np.ones_like(v)
+
+
+def _sine_of_double(x: _Array) -> _Array:
+    """Return sin 2x from tan x, which takes numpy a fifth of the time of a sine."""
+    tangent = np.tan(x)
+    return 2 * tangent / (1 + tangent * tangent)
 
 
 def _powers(p: float, y: _Array, x: _Array) -> _Array:
