@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from scipy.stats import norm
 
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.certify.certificate import ASSUMPTIONS, Certificate
-from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidInput, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
@@ -167,9 +169,9 @@ def test_an_unprovable_claim_gets_no_certificate() -> None:
     assert caught.value.interval.lower > 1e-5
 
 
-def _plan(delta: str = "2e-5") -> PlanCertificate:
+def _plan(epsilon: str = "2", delta: str = "2e-5") -> PlanCertificate:
     return PlanCertificate.prove(
-        budget=Budget(epsilon="2", delta=delta),
+        budget=Budget(epsilon=epsilon, delta=delta),
         blocks=(("a", _certificate("l2")), ("b", _certificate("gaussian"))),
     )
 
@@ -184,8 +186,8 @@ def test_plan_round_trip_and_total() -> None:
 
 
 def test_plan_over_budget_is_refused() -> None:
-    with pytest.raises(NotCertified, match="spend delta=2e-5"):
-        _plan(delta="1.99e-5")
+    with pytest.raises(NotCertified, match=r"spend epsilon=2 .* their delta is up to 0\.0037"):
+        _plan(epsilon="1")
 
 
 PLAN_EDITS = {
@@ -199,6 +201,75 @@ PLAN_EDITS = {
     "a block with more": lambda r: r["blocks"][0].update(extra=1),
     "bad budget": _set("delta", to="2"),
 }
+
+
+def test_what_sums_do_not_prove_is_proved_by_composition() -> None:
+    assert _plan().rule == RULE
+    plan = _plan(epsilon="1.6")
+    assert plan.rule == COMPOSED
+    read = PlanCertificate.from_json(plan.to_json())
+    assert read == plan
+    total = read.verify()
+    assert 1e-6 < total.lower <= total.upper <= 2e-5
+    assert total.upper <= total.lower * 1.01
+
+
+def test_gaussians_compose_by_the_exact_formula() -> None:
+    one = _certificate("gaussian")
+    budget = Budget(epsilon="1.5", delta="2e-5")
+    total = PlanCertificate.prove(budget=budget, blocks=(("a", one), ("b", one))).verify()
+    mu = math.sqrt(2) / float(one.noise.scale)
+    delta = norm.cdf(mu / 2 - 1.5 / mu) - math.exp(1.5) * norm.cdf(-mu / 2 - 1.5 / mu)
+    assert total.lower <= delta * (1 + 1e-9)
+    assert total.upper >= delta * (1 - 1e-9)
+    assert total.upper == pytest.approx(delta, rel=1e-9)
+
+
+COMPOSED_EDITS = {
+    "sums": _set("rule", to=RULE),
+    "another rule": _set("rule", to=None),
+    "less epsilon": _set("epsilon", to="1.2"),
+    "less delta": _set("delta", to="1e-8"),
+    "less noise": lambda r: _scale_by(0.7)(r["blocks"][0]["certificate"]),
+    "a false block": _set("blocks", 0, "certificate", "epsilon", to="0.9"),
+    "more draws": _set("blocks", 1, "certificate", "compositions", to=2),
+    "a larger shift": _set("blocks", 1, "certificate", "sensitivity", "bound", to="1.5"),
+    "two of a name": _set("blocks", 1, "name", to="a"),
+    "no block": _set("blocks", to=[]),
+}
+
+
+@pytest.mark.parametrize("edit", COMPOSED_EDITS)
+def test_edits_of_a_composed_plan_are_rejected(edit: str) -> None:
+    record = json.loads(_plan(epsilon="1.6").to_json())
+    COMPOSED_EDITS[edit](record)
+    with pytest.raises(CertificateRejected):
+        PlanCertificate.from_json(json.dumps(record)).verify()
+
+
+def test_true_blocks_do_not_make_a_composed_plan_true() -> None:
+    """The blocks' own budgets may be anything true; only all draws together count."""
+    blocks = (("a", _certificate("l2")), ("b", _certificate("gaussian")))
+    false = PlanCertificate(
+        budget=Budget(epsilon="1.1", delta="2e-5"), blocks=blocks, rule=COMPOSED
+    )
+    with pytest.raises(CertificateRejected, match="together have delta"):
+        false.verify()
+
+
+def test_draws_of_one_sample_are_not_composed() -> None:
+    one = Certificate.prove(
+        budget=Budget(epsilon="1", delta="1e-5"),
+        noise=family_named("gaussian")(scale=2, dimension=1),
+        sensitivity=L2(1),
+        sampling_rate=Fraction(1, 100),
+    )
+    blocks = (("a", one), ("b", one))
+    budget = Budget(epsilon="1.9", delta="2e-5")
+    with pytest.raises(NotCertified, match="one sample"):
+        PlanCertificate.prove(budget=budget, blocks=blocks)
+    with pytest.raises(CertificateRejected, match="one sample"):
+        PlanCertificate(budget=budget, blocks=blocks, rule=COMPOSED).verify()
 
 
 @pytest.mark.parametrize("edit", PLAN_EDITS)

@@ -16,14 +16,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leastnoise.certify.plan import COMPOSED, RULE
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.search import calibrate, least_noise
 from leastnoise.tables import output
-from leastnoise.tables.plan import NoiseError
+from leastnoise.tables.plan import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE, NoiseError
 from leastnoise.tables.release import Release
 from leastnoise.tables.verify import verify_directory
 
@@ -114,12 +115,47 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     assert (first.layout.dimension, second.layout.dimension) == (9, 3)
     assert first.budget.epsilon + second.budget.epsilon == 1
     assert first.budget.epsilon == 2 * second.budget.epsilon
-    assert first.mechanism.noise.name == "generalized-gamma"
+    assert first.mechanism.noise.name == "l2"  # scaled with the other
     worse = first.errors[0].plain_gaussian_std
     assert worse is not None
     assert worse > first.errors[0].std
     assert sum(len(block.errors) for block in plan.blocks) == 5
     assert not (folder / "out").exists()
+
+
+def test_three_queries_meet_the_budget_together_and_none_is_worse_for_it(folder: Path) -> None:
+    units = {"name": "n", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 9]}}
+    made = release(folder, query=[*QUERIES, units]).run()
+    assert made.certificate.rule == COMPOSED
+    assert sum(block.budget.epsilon for block in made.plan.blocks) == 1
+    assert sum(one.budget.epsilon for _, one in made.certificate.blocks) > Fraction("1.05")
+    for block in made.plan.blocks:
+        split = least_noise(
+            epsilon=block.budget.epsilon,
+            delta=block.budget.delta,
+            sensitivity=block.layout.sensitivities,
+            dimension=block.layout.dimension,
+        )
+        assert block.mechanism.mse < 0.82 * split.mse
+        assert block.relative_to_split == pytest.approx(0.8937, rel=2e-3)
+        assert block.to_record()["error_relative_to_split"] == block.relative_to_split
+        assert block.mechanism.certificate.budget.delta == block.budget.delta
+    assert JOINT_NOTE in made.plan.notes
+    verified = verify_directory(folder / "out")
+    assert verified.certificate == made.certificate
+    assert 0.9e-6 < verified.delta.upper <= 1e-6
+
+
+def test_a_block_of_integer_noise_or_a_pure_budget_keeps_the_split(folder: Path) -> None:
+    one = {"name": "n", "statistics": ["count_units"]}
+    plan = release(folder, query=[QUERIES[1], one]).plan()
+    assert plan.certificate.rule == RULE
+    assert SPLIT_NOTE in plan.notes
+    assert all(block.relative_to_split is None for block in plan.blocks)
+    assert sum(one.budget.epsilon for _, one in plan.certificate.blocks) == 1
+    pure = release(folder, privacy={"unit": "who", "epsilon": "0.5"}).plan()
+    assert PURE_NOTE in pure.notes
+    assert pure.certificate.rule == RULE
 
 
 def test_an_empty_table_has_the_same_rows_as_a_full_one(folder: Path) -> None:

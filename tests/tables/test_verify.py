@@ -36,6 +36,17 @@ EDITS = {
         '"saved_by_geometry": null',
         '"saved_by_geometry": 0.5',
     ),
+    "what joint accounting saves": (
+        "plan.json",
+        '"error_relative_to_split": 0.',
+        '"error_relative_to_split": 0.1',
+    ),
+    "the plan's rule": ("plan.json", '"rule": "tight', '"rule": "basic'),
+    "the rule": (
+        "certificate.json",
+        "tight composition: all draws of noise together, their laws fixed in advance",
+        "basic composition: epsilons and deltas add up",
+    ),
     "the plan's notes": ("plan.json", "Errors are of the noise alone", "Errors are of all"),
     "a second field in the plan": ("plan.json", '"unit": "who"', '"unit": "x", "unit": "who"'),
     "a third field in the plan": ("plan.json", '"unit": "who"', '"unit": "who", "more": 1'),

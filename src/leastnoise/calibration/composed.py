@@ -70,7 +70,7 @@ def _factor(
         delta = float_above(composed_at_most((part,), request.budget.epsilon))
         return math.log(delta) - target if delta > 0 else -math.inf
 
-    return Fraction(_root(excess, first, first * math.sqrt(compositions)))
+    return Fraction(root_of(excess, first, first * math.sqrt(compositions)))
 
 
 def amplified(budget: Budget, rate: Fraction) -> Budget:
@@ -132,7 +132,7 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noi
         return math.log(found) - target if found > 0 else -math.inf
 
     found = (
-        law_at(_root(partial(excess, share=share), math.sqrt(compositions), compositions), share)
+        law_at(root_of(partial(excess, share=share), math.sqrt(compositions), compositions), share)
         for share in _SHARES
     )
     return min(found, key=request.loss.of)
@@ -143,7 +143,9 @@ def _root_above(count: int) -> Fraction:
     return Fraction(math.isqrt(count << 128) + 1, 1 << 64)
 
 
-def _root(excess: Callable[[float], float], low: float, high: float) -> float:
+def root_of(
+    excess: Callable[[float], float], low: float, high: float, *, relative: float = _RELATIVE
+) -> float:
     """Return a factor with excess <= 0 near the root; excess falls.
 
     Secants in the logarithm of the factor, kept inside a bracket that bisection would shrink.
@@ -160,22 +162,22 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
         points.append((math.log(high), found))
     left, right = math.log(low), math.log(high)
     for _ in range(_ROUNDS):
-        if right - left <= _RELATIVE:
+        if right - left <= relative:
             break
-        middle = _secant(points, left, right)
+        middle = _secant(points, left, right, relative / 2)
         value = excess(math.exp(middle))
         points.append((middle, value))
         left, right = (left, middle) if value <= 0 else (middle, right)
     return math.exp(right)
 
 
-def _secant(points: list[tuple[float, float]], left: float, right: float) -> float:
-    """Return where the last two points lead, a little to the private side, or the middle."""
+def _secant(points: list[tuple[float, float]], left: float, right: float, margin: float) -> float:
+    """Return where the last two points lead, a `margin` to the private side, or the middle."""
     (x0, y0), (x1, y1) = points[-2:]
     guess = (left + right) / 2
     if math.isfinite(y0) and math.isfinite(y1) and y0 != y1:
         aim = x1 - y1 * (x1 - x0) / (y1 - y0)
-        aim += _RELATIVE / 2 if y1 > 0 else -_RELATIVE / 2
+        aim += margin if y1 > 0 else -margin
         if left < aim < right:
             guess = aim
     return guess

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self, final
 
 from leastnoise.certify.certificate import VERSION, Certificate, budget_of, check_header
+from leastnoise.certify.composed import Releases, composed_at_most, prove_composed
+from leastnoise.certify.prove import ProvedDelta
 from leastnoise.certify.strict_json import exact_fields, parse_object, typed
-from leastnoise.errors import CertificateRejected, NotCertified
+from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.interval import Interval
 
 RULE = "basic composition: epsilons and deltas add up"
+COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 
 
@@ -24,32 +28,44 @@ _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 class PlanCertificate:
     """The statement: releasing all `blocks` together meets `budget`.
 
-    By basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and Σδᵢ <= δ, in exact
-    fractions. `blocks` are pairs of a name and the certificate of its one noise draw.
+    `blocks` are pairs of a name and the certificate of its one noise draw: what that draw is worth
+    alone. By the `rule` RULE, basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and
+    Σδᵢ <= δ, in exact fractions. By COMPOSED the blocks' budgets may add up to more: the laws of
+    all draws together have δ(ε) <= δ (theory/accounting.md §1 A).
     """
 
     budget: Budget
     blocks: tuple[tuple[str, Certificate], ...]
-    rule: str = field(default=RULE, init=False)
+    rule: str = RULE
     version: int = field(default=VERSION, init=False)
 
     @classmethod
     def prove(cls, *, budget: Budget, blocks: tuple[tuple[str, Certificate], ...]) -> Self:
-        """Return the certificate; raises NotCertified if the blocks need more than `budget`."""
+        """Return the certificate, by sums if they do; raises NotCertified if nothing does."""
         plan = cls(budget=budget, blocks=blocks)
-        if why := plan._overspent():
+        why = plan._overspent()
+        if not why:
+            return plan
+        plan = replace(plan, rule=COMPOSED)
+        try:
+            proved = ProvedDelta(enclosure=composed_at_most(_draws(blocks), budget.epsilon))
+        except NotApplicable as error:
+            raise NotCertified(interval=None, why=f"{why} {error}") from error
+        if not proved.certainly_at_most(budget.delta):
+            upper = proved.interval.upper
+            why += f" Together their delta is up to {upper!r} at that epsilon."
             raise NotCertified(interval=None, why=why)
         return plan
 
     def verify(self) -> Interval:
-        """Prove every block and the sum again; return an enclosure of the total δ spent.
+        """Prove every block and the rule again; return an enclosure of the total δ spent.
 
         Raises CertificateRejected, naming the block, if any part is false or not proved.
         """
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
             raise CertificateRejected("The blocks of a plan need distinct names, and one at least.")
-        if why := self._overspent():
+        if self.rule == RULE and (why := self._overspent()):
             raise CertificateRejected(why)
         total_lower = total_upper = Fraction(0)
         for name, certificate in self.blocks:
@@ -59,7 +75,22 @@ class PlanCertificate:
                 raise CertificateRejected(f"Block {name!r}: {error}") from error
             total_lower += Fraction(fresh.lower)
             total_upper += Fraction(fresh.upper)
-        return _outward(total_lower, total_upper)
+        return _outward(total_lower, total_upper) if self.rule == RULE else self._composed()
+
+    def _composed(self) -> Interval:
+        """Prove the blocks together; raises CertificateRejected if they need more."""
+        try:
+            proved = prove_composed(_draws(self.blocks), self.budget.epsilon)
+        except NotApplicable as error:
+            raise CertificateRejected(str(error)) from error
+        found = proved.interval
+        if not proved.certainly_at_most(self.budget.delta):
+            raise CertificateRejected(
+                f"The blocks together have delta in [{found.lower!r}, {found.upper!r}] at epsilon="
+                f"{decimal_text(self.budget.epsilon)}; the certificate claims "
+                f"{decimal_text(self.budget.delta)}."
+            )
+        return found
 
     def _overspent(self) -> str:
         for part in ("epsilon", "delta"):
@@ -95,14 +126,18 @@ class PlanCertificate:
         """Read the JSON values that `to_json` writes as text; see `from_json`."""
         fields = exact_fields(record, _FIELDS, where="plan certificate")
         check_header(fields, kind="plan-certificate")
-        if fields["rule"] != RULE:
+        if fields["rule"] not in (RULE, COMPOSED):
             raise CertificateRejected("Unknown composition rule.")
         blocks = typed(fields["blocks"], list, where="blocks")
         try:
             budget = budget_of(fields)
         except ValueError as error:
             raise CertificateRejected(str(error)) from error
-        return cls(budget=budget, blocks=tuple(_block_of(block) for block in blocks))
+        return cls(
+            budget=budget,
+            blocks=tuple(_block_of(block) for block in blocks),
+            rule=fields["rule"],
+        )
 
 
 def read_certificate(text: str) -> Certificate | PlanCertificate:
@@ -111,6 +146,15 @@ def read_certificate(text: str) -> Certificate | PlanCertificate:
     if record.get("kind") == "plan-certificate":
         return PlanCertificate.from_record(record)
     return Certificate.from_record(record)
+
+
+def _draws(blocks: Sequence[tuple[str, Certificate]]) -> tuple[Releases, ...]:
+    """Return all draws; raises NotApplicable for those of one sample, which aren't of several."""
+    for _, block in blocks:
+        if block.sampling_rate != 1:
+            why = "several draws of one sample aren't proved under subsampling"
+            raise NotApplicable(family=block.noise.name, why=why)
+    return tuple(block.releases for _, block in blocks)
 
 
 def _block_of(record: object) -> tuple[str, Certificate]:

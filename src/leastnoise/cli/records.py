@@ -33,14 +33,16 @@ def print_table(
     from rich.text import Text
 
     # Text, since a plain str would be read as markup, and public keys may hold brackets.
-    table = Table(title=Text(title), caption=Text(note), box=SIMPLE, title_justify="left")
+    table = Table(caption=Text(note), box=SIMPLE)
     rows = list(rows)
     for index, column in enumerate(columns):
         numeric = all(_is_number(row[index]) for row in rows)
         table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console = Console()
+    console.print(Text(title, style="italic"))  # a table's own title is broken at the table's width
+    console.print(table)
 
 
 @contextmanager
@@ -55,12 +57,15 @@ def stages() -> Iterator[Callable[[str], None]]:
 def print_plan(plan: Plan) -> None:
     """Print what a release will hold and how large its errors will be, a table a query."""
     for block in plan.blocks:
-        noise, budget = block.mechanism.noise, block.budget
+        noise, budget = block.mechanism.noise, block.mechanism.certificate.budget
         geometry = block.mechanism.certificate.geometry
         fitted = ""
         if geometry and block.saved is not None:
             fitted = f", fitted by {geometry.kind}: {100 * block.saved:.0f} % less variance than "
             fitted += f"{block.baselines.spherical.name} noise as it is"
+        if block.relative_to_split is not None:
+            fitted += f"; {100 * (1 - block.relative_to_split):.0f} % less error than {noise.name} "
+            fitted += "noise that meets its share of the budget alone"
         rows = [
             (
                 error.statistic,

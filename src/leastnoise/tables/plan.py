@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.analysis.marginal import absolute_quantile
 from leastnoise.certify import kinds
-from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.selection.search import compare
 from leastnoise.tables.baselines import Baselines
+from leastnoise.tables.joint import Offers, jointly
 from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
 
 if TYPE_CHECKING:
@@ -22,12 +23,22 @@ if TYPE_CHECKING:
 
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.base import Noise
     from leastnoise.release.mechanism import Mechanism
     from leastnoise.tables.spec import Query, Spec
 
 CLIP_NOTE = (
     "Errors are of the noise alone: what clamping to bounds and clipping a person's rows take "
     "away (bias) is not in them."
+)
+PURE_NOTE = "With delta = 0 the losses of the queries add up: each has its share of epsilon."
+SPLIT_NOTE = (
+    "Accounting for all queries together proved no less noise for each: each has its share of the "
+    "budget."
+)
+JOINT_NOTE = (
+    "All queries together meet the budget, by tight composition. A query's own epsilon and delta "
+    "are what its noise is worth alone; they add up to more than the budget."
 )
 MEAN_NOTE = (
     "A mean's error depends on the unknown count: its numerator and its denominator are shown."
@@ -80,12 +91,17 @@ class ExpectedError:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BlockPlan:
-    """One query block: its layout, its part of the budget, its noise and what to expect of it."""
+    """One query block: its layout, its part of the budget, its noise and what to expect of it.
+
+    `split` is there if all blocks meet the budget together: the same noise as large as it would be
+    if this one met its part alone.
+    """
 
     layout: Layout
     budget: Budget
     mechanism: Mechanism
     baselines: Baselines
+    split: Noise | None = None
 
     @property
     def name(self) -> str:
@@ -100,12 +116,17 @@ class BlockPlan:
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        return self.baselines.saved(self.mechanism.certificate)
+        return self.baselines.saved(_of_split(self.mechanism.certificate, self.split))
+
+    @property
+    def relative_to_split(self) -> float | None:
+        """The error over that of `split`, None without it."""
+        return _relative(self.mechanism.certificate, self.split)
 
     def to_record(self) -> dict[str, Any]:
         """Return the block as JSON values."""
         certificate = self.mechanism.certificate
-        return block_record(self.layout, self.budget, certificate, self.baselines)
+        return block_record(self.layout, certificate, self.baselines, self.split)
 
 
 def expected_errors(
@@ -130,8 +151,16 @@ def expected_errors(
     return tuple(found)
 
 
+def _of_split(certificate: Certificate, split: Noise | None) -> Certificate:
+    return certificate if split is None else replace(certificate, noise=split)
+
+
+def _relative(certificate: Certificate, split: Noise | None) -> float | None:
+    return None if split is None else float(certificate.noise.scale / split.scale)
+
+
 def block_record(
-    layout: Layout, budget: Budget, certificate: Certificate, baselines: Baselines
+    layout: Layout, certificate: Certificate, baselines: Baselines, split: Noise | None
 ) -> dict[str, Any]:
     """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
     grid = certificate.grid
@@ -139,15 +168,16 @@ def block_record(
         "name": layout.name,
         "cells": layout.cells,
         "dimension": layout.dimension,
-        "epsilon": decimal_text(budget.epsilon),
-        "delta": decimal_text(budget.delta),
+        "epsilon": decimal_text(certificate.budget.epsilon),
+        "delta": decimal_text(certificate.budget.delta),
         "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
         "clip_squared": None if layout.by_row else decimal_text(layout.clip_squared),
         "bits": layout.bits,
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
         "spherical_noise": baselines.spherical.name,
-        "saved_by_geometry": baselines.saved(certificate),
+        "saved_by_geometry": baselines.saved(_of_split(certificate, split)),
+        "error_relative_to_split": _relative(certificate, split),
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
         "errors": [vars(error) for error in expected_errors(layout, certificate, baselines)],
@@ -155,23 +185,32 @@ def block_record(
 
 
 def plan_record(
-    budget: Budget, unit: str, layouts: Sequence[Layout], blocks: list[dict[str, Any]]
+    certificate: PlanCertificate,
+    unit: str,
+    layouts: Sequence[Layout],
+    blocks: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Return a plan as JSON values, from its blocks' records."""
     return {
         "version": 1,
         "unit": unit,
-        "epsilon": decimal_text(budget.epsilon),
-        "delta": decimal_text(budget.delta),
+        "epsilon": decimal_text(certificate.budget.epsilon),
+        "delta": decimal_text(certificate.budget.delta),
+        "rule": certificate.rule,
         "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
         "blocks": blocks,
-        "notes": list(_notes(layouts)),
+        "notes": list(_notes(layouts, certificate.budget, certificate.rule)),
     }
 
 
-def _notes(layouts: Sequence[Layout]) -> tuple[str, ...]:
+def _notes(layouts: Sequence[Layout], budget: Budget, rule: str) -> tuple[str, ...]:
     asked = {one.kind for layout in layouts for one in layout.statistics}
-    return (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
+    notes = (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
+    if len(layouts) == 1:
+        return notes
+    if rule == COMPOSED:
+        return (*notes, JOINT_NOTE)
+    return (*notes, SPLIT_NOTE if budget.delta else PURE_NOTE)
 
 
 @final
@@ -185,20 +224,22 @@ class Plan:
 
     @property
     def certificate(self) -> PlanCertificate:
-        """The proof of the whole release: each block's, and the sum of their budgets."""
+        """The proof of the whole release: each block's, and of all together."""
         blocks = tuple((block.name, block.mechanism.certificate) for block in self.blocks)
         return PlanCertificate.prove(budget=self.budget, blocks=blocks)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers don't say."""
-        return _notes([block.layout for block in self.blocks])
+        joint = self.blocks[0].split is not None
+        layouts = [block.layout for block in self.blocks]
+        return _notes(layouts, self.budget, COMPOSED if joint else RULE)
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""
         layouts = [block.layout for block in self.blocks]
         records = [block.to_record() for block in self.blocks]
-        return plan_record(self.budget, self.unit, layouts, records)
+        return plan_record(self.certificate, self.unit, layouts, records)
 
     def to_json(self) -> str:
         """Return the plan as JSON text."""
@@ -213,20 +254,39 @@ def block_budget(spec: Spec, query: Query) -> Budget:
 def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan:
     """Return the plan of `spec`: for each block the proved noise with the least mean square error.
 
+    Each block's at its share of the budget, or, where that is less for every one, all blocks' noise
+    at the budget together, scaled down by one factor.
+
     `progress` is told the stages. Raises Refused if no noise can serve a block.
     """
-    blocks: list[BlockPlan] = []
-    for query in spec.query:
+    layouts = [of_block(spec, query) for query in spec.query]
+    shares = [block_budget(spec, query) for query in spec.query]
+    offers: list[Offers] = []
+    for layout, share in zip(layouts, shares, strict=True):
         if progress:
-            progress(f"Finding and proving the least noise for {query.name}")
-        blocks.append(_block(of_block(spec, query), block_budget(spec, query)))
-    return Plan(budget=spec.budget, unit=spec.privacy.unit, blocks=tuple(blocks))
+            progress(f"Finding and proving the least noise for {layout.name}")
+        offers.append(_offers(layout, share))
+    if progress and len(offers) > 1:
+        progress("Accounting for all queries together")
+    joint = jointly(spec.budget, offers)
+    chosen = joint[0] if joint else tuple(some[0] for some in offers)
+    splits = [one.noise for one in joint[1]] if joint else [None] * len(offers)
+    blocks = tuple(
+        BlockPlan(
+            layout=layout,
+            budget=share,
+            mechanism=mechanism,
+            baselines=Baselines.of(layout, share),
+            split=split,
+        )
+        for layout, share, mechanism, split in zip(layouts, shares, chosen, splits, strict=True)
+    )
+    return Plan(budget=spec.budget, unit=spec.privacy.unit, blocks=blocks)
 
 
-def _block(layout: Layout, budget: Budget) -> BlockPlan:
-    epsilon: Fraction = budget.epsilon
+def _offers(layout: Layout, budget: Budget) -> Offers:
     found = compare(
-        epsilon=epsilon,
+        epsilon=budget.epsilon,
         delta=budget.delta,
         sensitivity=layout.sensitivities,
         dimension=layout.dimension,
@@ -234,9 +294,4 @@ def _block(layout: Layout, budget: Budget) -> BlockPlan:
     if not found.mechanisms:
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
         raise Refused(f"No noise can serve the query {layout.name!r}. {reasons}.")
-    return BlockPlan(
-        layout=layout,
-        budget=budget,
-        mechanism=found.mechanisms[0],
-        baselines=Baselines.of(layout, budget),
-    )
+    return tuple(found.mechanisms)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 
-from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certify.plan import COMPOSED, PlanCertificate
 from leastnoise.certify.strict_json import parse_object
-from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.tables import output, spec_file
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import result_columns
+from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.plan import NoiseError, block_budget, block_record, plan_record
 from leastnoise.tables.results import key_columns
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
+    from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
 
 # Floats of another machine: a scale that is found again may be off by 1e-9.
@@ -43,7 +45,7 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     """Return the release in the directory `path`, proved again.
 
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
-    block's certificate with them, proves all blocks and re-sums the budget, makes the plan again
+    block's certificate with them, proves all blocks and all together, makes the plan again
     and compares it, and checks the columns, keys and stated deviations of the tables. Raises
     SourceError if the directory can't be read, CertificateRejected, with the reason, if anything in
     it is false.
@@ -59,7 +61,10 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     if [name for name, _ in certificate.blocks] != [layout.name for layout in layouts]:
         raise CertificateRejected("The certificate's blocks are not the spec's queries.")
     for (_, block), layout, query in zip(certificate.blocks, layouts, spec.query, strict=True):
-        _check_block(block, layout, block_budget(spec, query))
+        share = block_budget(spec, query)
+        if certificate.rule == COMPOSED:  # its ε is what the noise is worth alone, its δ the share
+            share = replace(share, epsilon=block.budget.epsilon)
+        _check_block(block, layout, share)
     _check_plan(folder, spec, certificate, layouts)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
@@ -119,12 +124,20 @@ def _check_plan(
         told = parse_object((folder / output.PLAN).read_bytes().decode("utf-8"))
     except (OSError, ValueError):  # InvalidInput is a ValueError
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable.") from None
-    blocks = [
-        block_record(layout, block.budget, block, Baselines.of(layout, block.budget))
-        for layout, (_, block) in zip(layouts, certificate.blocks, strict=True)
-    ]
-    if not _alike(told, plan_record(spec.budget, spec.privacy.unit, layouts, blocks)):
+    blocks: list[dict[str, Any]] = []
+    for layout, (_, block), query in zip(layouts, certificate.blocks, spec.query, strict=True):
+        share = block_budget(spec, query)
+        split = _split(block, share) if certificate.rule == COMPOSED else None
+        blocks.append(block_record(layout, block, Baselines.of(layout, share), split))
+    if not _alike(told, plan_record(certificate, spec.privacy.unit, layouts, blocks)):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
+
+
+def _split(block: Certificate, share: Budget) -> Noise:
+    try:
+        return split_noise(block, share)
+    except Refused as error:
+        raise CertificateRejected(f"No split to compare with: {error}") from None
 
 
 def _alike(told: Any, wanted: Any) -> bool:
