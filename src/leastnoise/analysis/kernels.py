@@ -35,6 +35,7 @@ _SECANTS = 5  # to a mode or a valley
 _MERGED = 1e6
 _WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
 _ROUGH = 0.1  # how far H′ may be from what its neighbours foretell, relative to them
+_HIDDEN = 1e-6  # of the maximum: how much of a rise may be unforeseen; beyond, cells are halved
 _DIGITS = 1e-12  # of H
 _NEWTON = 16
 _BRACKETED = 60
@@ -195,7 +196,8 @@ def _examined(
     inside = np.abs(slope[1:-1]).min(axis=0)
     touches = (changes == 0) & (inside <= 2 * _ROUGH * size)
     touches &= inside < np.minimum(np.abs(slope[0]), np.abs(slope[-1]))
-    return matters, touches | (changes > 1) | ~(wrong <= _ROUGH)
+    unsure = ~(wrong <= _ROUGH) | (surprise > _HIDDEN * best)
+    return matters, touches | (changes > 1) | unsure
 
 
 def _known(law: Kernels, shifts: Array, epsilon: float) -> Array:
