@@ -108,3 +108,22 @@ def test_shifts_about_as_long_as_two_radii_in_many_dimensions(p: int, shift: flo
     dimension = 10**6
     law = GeneralizedGamma(scale=1, alpha=dimension - 1, p=p, dimension=dimension)
     assert by_floats(law, shift, 0) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("p", ["1.3", "2", "8"])
+def test_a_loss_that_is_exactly_epsilon_at_0(p: str) -> None:
+    law = GeneralizedGamma(scale=1, alpha=2, p=p, dimension=3)
+    proved = prove_delta(law, L2("0.99999999999"), Fraction(1)).interval
+    assert by_floats(law, 1.0, 1.0) == pytest.approx(math.log(proved.upper), abs=1e-9)
+
+
+@pytest.mark.parametrize("shift", ["1e-12", "1e-6", "0.1"])
+@pytest.mark.parametrize(("alpha", "p"), [("0", "8"), ("0", "0.5"), ("-0.1", "2")])
+def test_short_shifts_of_one_number(alpha: str, p: str, shift: str) -> None:
+    """Where r + s − r would leave few digits of s."""
+    law = GeneralizedGamma(scale=1, alpha=alpha, p=p, dimension=1)
+    for epsilon in ("0", "0.002"):
+        proved = prove_delta(law, L2(shift), Fraction(epsilon)).interval
+        if proved.upper > 1e-15:
+            found = math.exp(by_floats(law, float(shift), float(epsilon)))
+            assert found == pytest.approx(proved.upper, rel=1e-10)

@@ -192,13 +192,17 @@ class _Law:
         angle = high[:, None] - from_high
         from_theta = from_high + (theta - high[:, None])
         turn = _sine_of_double((theta + angle) / 4) * _sine_of_double(from_theta / 4)
-        x = np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
+        x = self._to_angle(turn, r, rho)
         with np.errstate(over="ignore"):
             gap = self.kappa * x + rho**self.p * np.expm1(self.p * x) + floor
         values = -np.expm1(-gap)
         if self.d > 2:
             values *= np.exp((self.d - 2) * (log_sine(angle) - log_sine(centre)))
         return width * (values @ weight)
+
+    def _to_angle(self, turn: _Array, r: _Array, rho: _Array) -> _Array:
+        """Return ln of the radius at angle φ over rho, at θ; turn = sin((θ+φ)/2) sin((θ−φ)/2)."""
+        return np.log1p(4 * turn * (r / rho) * (self.s / rho)) / 2
 
     def _window(self, centre: _Array, theta: _Array) -> tuple[_Array, _Array]:
         """Return the angles below θ between which sin^(d−2) counts."""
@@ -212,8 +216,7 @@ class _Law:
     def _two_sides(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:
         """Return the same in one dimension, where θ is 0 or π, each with probability ½."""
         both = theta >= math.pi
-        end = r + self.s
-        x = np.log(end / rho)
+        x = self._to_angle(np.sin(theta / 2) ** 2, r, rho)
         gap = self.kappa * x + rho**self.p * np.expm1(self.p * x) + floor
         with np.errstate(divide="ignore", over="ignore"):
             return np.log(-np.expm1(-gap) / 2 + np.where(both, -np.expm1(-floor) / 2, 0.0))
@@ -253,11 +256,10 @@ class _Law:
         """Return ln of the part of δ from start < r < end, where 0 < θ* < π."""
         k = (self.alpha + 1) / self.p
         mode = math.log(k) / self.p
-        low = max(math.log(start), mode - _reach_down(k) / self.p, _LOWEST)
-        high = min(math.log(end), mode + _reach_up(k) / self.p)
-        return self._integral(
-            self._beyond, low, high, ends=(low == math.log(start), high == math.log(end))
-        )
+        first, last = math.log(start) if start > 0 else -math.inf, math.log(end)
+        low = max(first, mode - _reach_down(k) / self.p, _LOWEST)
+        high = min(last, mode + _reach_up(k) / self.p)
+        return self._integral(self._beyond, low, high, ends=(low == first, high == last))
 
     def _beyond(self, y: _Array) -> _Array:
         """Return ln of the integrand in y = ln r where θ* < π."""

@@ -30,6 +30,9 @@ _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
 _LARGEST_LOG_SCALE = 500.0
 _NOTHING = -1e4  # stands for ln 0
+_NO_GAIN = (
+    2e-5  # of ln of the loss: less than the scale's tolerance, and p = 1.00001 is hard to prove
+)
 _DIGITS = 6  # of a parameter that was searched
 
 
@@ -178,7 +181,8 @@ def _best_shape(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
     simplex(loss, [(1.0, start), (0.9, start), (1.0, start + 0.15)])
     tau, log_p = _coordinates(min(losses, key=losses.__getitem__), d)
     simplex(loss, [(tau, log_p), (tau - 0.03, log_p + 0.02), (tau + 0.01, log_p - 0.06)])
-    return min(losses, key=losses.__getitem__)
+    first, best = at(1.0, start), min(losses, key=losses.__getitem__)
+    return first if losses[first] <= losses[best] + _NO_GAIN else best
 
 
 def _best_classic(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
