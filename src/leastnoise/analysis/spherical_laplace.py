@@ -92,14 +92,16 @@ class _AngleLaw:
 
 
 def log_sine(theta: _Angles) -> _Angles:
-    """Ln sin θ; through 1 − sin θ = (1 − t)²/(1 + t²), t = tan θ/2, where sin θ rounds to 1."""
-    tangent = np.tan(theta / 2)  # numpy's sin and cos take five times as long
-    square = 1 + tangent * tangent
-    missing = (1 - tangent) ** 2 / square
-    near_pole = missing > 0.5
+    """Ln sin θ; near π/2, where sin θ rounds to 1, through sin θ = 1 − 2s²/(1 + s²).
+
+    s is tan(π/4 − θ/2). numpy's sin and cos take five times as long as its tan.
+    """
+    square = np.tan(np.pi / 4 - theta / 2) ** 2
+    missing = 2 * square / (1 + square)
+    tangent = np.tan(theta / 2)
     with np.errstate(divide="ignore"):
-        near = np.log(2 * tangent / square)
-        return np.where(near_pole, near, np.log1p(-np.where(near_pole, 0.0, missing)))
+        near_pole = np.log(2 * tangent / (1 + tangent * tangent))
+    return np.where(missing > 0.5, near_pole, np.log1p(-np.minimum(missing, 0.5)))
 
 
 def bessel_ratio(twice_order: int, z: float) -> float:
