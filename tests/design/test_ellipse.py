@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leastnoise.design import ellipse
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.geometry import CountEllipse, Geometry
+from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Neighbours, Vertices
 
@@ -163,12 +163,58 @@ def test_algorithm_2_with_its_erratum(dimension: int) -> None:
     np.testing.assert_allclose(variances(ellipse.grouped(added), added), np.tile(expected, 3))
 
 
+@pytest.mark.parametrize("bound", ["0.3", "2.5"])
+@pytest.mark.parametrize("dimension", [1, 2, 9])
+def test_algorithms_1_and_2_for_values_up_to_another_bound(dimension: int, bound: str) -> None:
+    """They are applied to v/b: the sums have b² the variance, the counts the same."""
+    factor = np.append(np.full(dimension, float(bound) ** 2), 1)
+    one = CountingQueries(dimension=dimension, with_total=True)
+    other = CountingQueries(dimension=dimension, with_total=True, bound=bound)
+    np.testing.assert_allclose(
+        variances(ellipse.lebeda(dimension, bound=other.bound), other),
+        variances(ellipse.lebeda(dimension), one) * factor,
+        rtol=1e-12,
+    )
+    for neighbours in ("add-remove", "replace-one"):
+        unit = Groups(groups=2, dimension=dimension, neighbours=neighbours)
+        scaled = Groups(groups=2, dimension=dimension, neighbours=neighbours, bound=bound)
+        np.testing.assert_allclose(
+            variances(ellipse.grouped(scaled), scaled),
+            variances(ellipse.grouped(unit), unit) * np.tile(factor, 2),
+            rtol=1e-12,
+        )
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(("dimension", "bound"), [(1, "1"), (2, "0.3"), (5, "1"), (20, "2.5")])
+def test_no_block_nearby_has_less_variance(
+    dimension: int, bound: str, neighbours: Neighbours
+) -> None:
+    rng = np.random.default_rng(dimension)  # makes directions, no noise
+    groups = Groups(groups=3, dimension=dimension, neighbours=neighbours, bound=bound)
+    found = ellipse.least_groups(groups)
+    least = variances(found, groups).sum()
+    assert least <= variances(ellipse.grouped(groups), groups).sum() * (1 + 1e-9)
+    at = np.array([found.shared, found.offset, found.total], dtype=float)
+    for size in (1e-3, 1e-2, 0.1):
+        for _ in range(40):
+            shared, offset, total = at + size * np.abs(at).max() * rng.normal(size=3)
+            if 1 + dimension * shared <= 0 or total <= 0:
+                continue
+            other = Blocks(
+                groups=3,
+                queries=dimension,
+                shared=Fraction(shared),
+                offset=Fraction(offset),
+                total=Fraction(total),
+            )
+            assert variances(other, groups).sum() >= least * (1 - 1e-7)
+
+
 @pytest.mark.parametrize(("eta", "longest"), [(4.0, 1.0), (1.0, 1.0), (0.5, 1.5)])
 @pytest.mark.parametrize("dimension", [1, 2, 3, 6])
 def test_the_reference_values_of_algorithm_2(dimension: int, eta: float, longest: float) -> None:
     # "correlated_gaussian Algorithm 2 replacement": max vᵀΣ⁻¹v by vertex enumeration, z = d
-    from leastnoise.guarantees.geometry import Blocks  # noqa: PLC0415
-
     total = math.sqrt(dimension / (4 * eta))  # Var n = 4η = d/total²
     geometry = Blocks(groups=2, queries=dimension, offset=Fraction(-1, 2), total=Fraction(total))
     hidden = geometry.hidden(Groups(groups=2, dimension=dimension, neighbours="replace-one"))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROUNDS = 60  # of the cutting planes; three or four are usual
+_ONE = Fraction(1)
 _SLACK = 1e-9  # by which a constraint may be missed: it costs as much in variance
 
 
@@ -97,12 +98,38 @@ def _replaced(queries: CountingQueries) -> CountEllipse:
 def with_total(queries: CountingQueries) -> CountEllipse:
     """Return the ellipse of least total variance in queries and n, by convex programming.
 
-    Minimise tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²), where P has length at most 1 at
-    every corner: α‖v‖² + βs² + 2ηsn + νn² <= 1. Raises NotApplicable if the solver fails.
+    Raises NotApplicable if the solver fails.
+    """
+    return _least(queries.dimension, _corners(queries))
+
+
+def least_groups(sensitivity: Groups) -> Blocks:
+    """Return the same for each of several disjoint groups and its row count.
+
+    A record that is replaced may leave its group, which is two shifts as of a record added, or stay
+    in it, which leaves n alone; if there is one group, n is public, and its noise for nothing.
+    Raises NotApplicable if the solver fails.
+    """
+    added = CountingQueries(
+        dimension=sensitivity.dimension, with_total=True, bound=sensitivity.bound
+    )
+    corners = _corners(added)
+    if sensitivity.neighbours == "replace-one":
+        replaced = CountingQueries(
+            dimension=sensitivity.dimension, neighbours="replace-one", bound=sensitivity.bound
+        )
+        corners = np.concatenate([2 * corners, _corners(replaced)])
+    return _in_each(sensitivity, _least(sensitivity.dimension, corners))
+
+
+def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
+    """Return the ellipse with n of least total variance whose form is at most 1 at all `corners`.
+
+    Minimise tr P⁻¹ = (d − 1)/α + (ν + α + dβ)/((α + dβ)ν − dη²) under
+    α‖v‖² + βs² + 2ηsn + νn² <= 1; corners as `_corners` returns them.
     """
     from scipy.optimize import minimize  # noqa: PLC0415 (half a second, paid for when it is used)
 
-    d, corners = queries.dimension, _corners(queries)
     unit = corners.max(axis=0)
     rows = corners / unit  # so that all unknowns are of the order of 1
 
@@ -189,8 +216,10 @@ def free_total(queries: CountingQueries) -> CountEllipse | None:
     return _ellipse(d, (alpha, beta + lean / (touched * bound), -lean, g))
 
 
-def lebeda(queries: int, *, weight: float | None = None) -> CountEllipse:
+def lebeda(queries: int, *, weight: float | None = None, bound: Fraction = _ONE) -> CountEllipse:
     """Return Algorithm 1 of Lebeda (2024): 2v − n and C·n are released, with C = `weight`.
+
+    For values up to another `bound` b it is applied to v/b: 2v − bn and C·b·n.
 
     Without a weight C = d^¼, which has the least error in the queries, (√d + 1)²/(4μ²); a larger
     one tells n better. Its covariance is Corollary 3.1's.
@@ -201,7 +230,7 @@ def lebeda(queries: int, *, weight: float | None = None) -> CountEllipse:
     2.25
     """
     chosen = queries**0.25 if weight is None else weight
-    return CountEllipse(queries=queries, offset=Fraction(-1, 2), total=_float(chosen / 2))
+    return CountEllipse(queries=queries, offset=-bound / 2, total=_float(chosen) * bound / 2)
 
 
 def joseph_yu(queries: int, max_nonzero: int) -> CountEllipse:
@@ -224,9 +253,17 @@ def grouped(sensitivity: Groups) -> Blocks:
     instead of the printed 4/μ² (theory/noise.md §8).
     """
     power = 0.25 if sensitivity.neighbours == "add-remove" else 0.5
-    one = lebeda(sensitivity.dimension, weight=sensitivity.dimension**power)
+    d = sensitivity.dimension
+    return _in_each(sensitivity, lebeda(d, weight=d**power, bound=sensitivity.bound))
+
+
+def _in_each(sensitivity: Groups, one: CountEllipse) -> Blocks:
     return Blocks(
-        groups=sensitivity.groups, queries=one.queries, offset=one.offset, total=one.total
+        groups=sensitivity.groups,
+        queries=one.queries,
+        shared=one.shared,
+        offset=one.offset,
+        total=one.total,
     )
 
 

@@ -35,13 +35,22 @@ def constructions(sensitivity: Sensitivity, *, dimension: int) -> tuple[Construc
         fitted = Construction(name="ellipse", geometry=ellipse.least_variance(sensitivity))
         if not sensitivity.with_total:
             return (ball, fitted)
-        published = ellipse.lebeda(sensitivity.dimension)
+        published = ellipse.lebeda(sensitivity.dimension, bound=sensitivity.bound)
         return (ball, fitted, Construction(name="algorithm-1", geometry=published))
     if isinstance(sensitivity, Groups):
-        published = ellipse.grouped(sensitivity)
-        return (ball, Construction(name="algorithm-2", geometry=published))
+        return (ball, *_of_groups(sensitivity))
     if isinstance(sensitivity, Vertices):
         return (ball, Construction(name="ellipsoid", geometry=ellipse.least_trace(sensitivity)))
     if isinstance(sensitivity, Linf):
         return (ball, Construction(name="cells", geometry=Cells(count=dimension)))
     return (ball,)
+
+
+def _of_groups(sensitivity: Groups) -> tuple[Construction, ...]:
+    published = Construction(name="algorithm-2", geometry=ellipse.grouped(sensitivity))
+    if sensitivity.neighbours == "replace-one" and sensitivity.groups == 1:
+        return (published,)  # the row count is public: no ellipse has a reason to hide it
+    return (
+        Construction(name="ellipse", geometry=ellipse.least_groups(sensitivity)),
+        published,
+    )
