@@ -36,7 +36,7 @@ bench: install
 # Some minutes each; the losses.csv files that are there are completed, not computed again, which
 # would take up to half an hour more.
 experiments: install
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[report]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,report]'
 	@for run in experiments/*/run.py; do OMP_NUM_THREADS=1 $(BIN)/python $$run || exit 1; done
 
 clean:

@@ -11,13 +11,14 @@ from types import ModuleType
 FOLDER = Path(__file__).parents[2] / "experiments"
 
 
-def script(experiment: str) -> ModuleType:
-    """Return run.py of an experiment, imported as if it had been run from its folder."""
-    path = FOLDER / experiment / "run.py"
-    spec = importlib.util.spec_from_file_location(f"{experiment}_run", path)
+def script(experiment: str, name: str = "run") -> ModuleType:
+    """Return a script of an experiment, imported as if it had been run from its folder."""
+    path = FOLDER / experiment / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{experiment}_{name}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for their annotations
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
