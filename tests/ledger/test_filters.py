@@ -84,6 +84,13 @@ def test_costs_are_those_of_the_noise() -> None:
     assert Fraction(1, 8) < l2.rho < Fraction(1, 4)
     # in many dimensions the same noise is said better of by (ε, δ)
     assert Cost.of(certificate("l2", "0.5", "1e-7", 50)).rho == Fraction(1, 8)
+    # one Gaussian and its copies leak no more than it does; narrow ones leak more than (ε, δ) says
+    mixture = Cost.of(certificate("gaussian-mixture", "0.5", "1e-7"))
+    wide = certificate("gaussian-mixture", "0.1", "1e-6")
+    assert (mixture.rho, mixture.leak) == (Fraction(1, 8), Fraction(1, 10**7))
+    exact = 1 / (2 * wide.noise.scale**2)
+    assert exact <= Cost.of(wide).rho < exact + Fraction(1, 10**30)
+    assert Cost.of(wide).leak == 0
     # of samples the stated (ε, δ) counts, and not the law of the noise
     assert Cost.of(sampled("gaussian", "0.5", "1e-7")).rho == Fraction(1, 8)
     truncated = Cost.of(certificate("truncated-laplace", "0.5", "1e-7"))

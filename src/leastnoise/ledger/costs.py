@@ -13,6 +13,7 @@ from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.prove import worst_shift
 from leastnoise.noise.base import Shape
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 
 Certified = Certificate | PlanCertificate
 
@@ -34,9 +35,10 @@ class Cost:
     def of(cls, release: Certified) -> Self:
         """Return the cost of `release`; of a certificate of k compositions, that of all k.
 
-        ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and ε₀²/2 for noise
-        that is ε₀-private (Proposition 1.4). Any other (ε, δ) is δ-approximate ε²/2-zCDP: with
-        probability 1 − δ it is no worse than randomized response (theory/accounting.md §5).
+        ρ is Δ²/2σ² for Gaussian noise (Bun & Steinke 2016, Proposition 1.6) and mixtures of it, and
+        ε₀²/2 for noise that is ε₀-private (Proposition 1.4). Any other (ε, δ) is δ-approximate
+        ε²/2-zCDP: with probability 1 − δ it is no worse than randomized response
+        (theory/accounting.md §5).
         """
         budget = release.budget
         parts = (
@@ -79,13 +81,15 @@ def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
     if noise.shape is Shape.GAUSSIAN:
         ratio = worst_shift(noise, certificate.hidden.outer) / noise.scale
         return certificate.compositions * ratio**2 / 2, Fraction(0)
-    if noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}:
-        # exp(−‖x‖/b) is Δ/b-private, whatever (ε, δ) it was calibrated for
+    is_pure = noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}
+    if is_pure or isinstance(noise, GaussianMixture):
+        # Whatever (ε, δ) it was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture of
+        # Gaussians no worse than one of them (theory/accounting.md §5).
         ratio = worst_shift(noise, certificate.hidden.outer) / noise.scale
-        pure = certificate.compositions * ratio**2 / 2
-        # in many dimensions Δ/b is large, and the stated (ε, δ) says more
-        if pure <= 2 * stated:
-            return pure, Fraction(0)
+        rho = certificate.compositions * ratio**2 / 2
+        # in many dimensions, or with narrow Gaussians, the stated (ε, δ) says more
+        if rho <= 2 * stated:
+            return rho, Fraction(0)
     return stated, budget.delta
 
 
