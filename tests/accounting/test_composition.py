@@ -54,6 +54,16 @@ def test_epsilon_and_delta_are_inverse() -> None:
     assert found.upper - found.lower <= 1e-3 * found.upper
 
 
+@pytest.mark.parametrize(("count", "delta"), [(2, "1e-9"), (2, "1e-12"), (3, "1e-12")])
+def test_epsilon_near_the_largest_loss(count: int, delta: str) -> None:
+    """There the tilt is so strong that δ far below that ε is nothing but rounding."""
+    together = times(SphericalLaplace(scale="0.83", dimension=10), count)
+    found = together.epsilon(delta=delta)
+    assert 0 < found.lower <= found.upper <= 1.001 * found.lower
+    assert together.delta(epsilon=found.upper).lower <= float(delta)
+    assert together.delta(epsilon=found.lower).upper >= float(delta)
+
+
 def test_a_finer_lattice_is_a_tighter_interval() -> None:
     coarse = times(Laplace(scale=4), 20, fineness=16).delta(epsilon=2)
     fine = times(Laplace(scale=4), 20, fineness=128).delta(epsilon=2)

@@ -79,9 +79,13 @@ class Composition:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
         upper = upper_parts(self.parts, fineness=self.fineness, removed=removed)
         lower = lower_parts(self.parts, fineness=self.fineness, removed=removed)
-        high = _solve(lambda tilt: upper, delta)  # noqa: ARG005
-        low = _solve(lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta)
-        return Interval(_proved(low, delta, above=False), _proved(high, delta, above=True))
+        high = solve_epsilon(lambda tilt: upper, delta)  # noqa: ARG005
+        low = solve_epsilon(
+            lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta
+        )
+        return Interval(
+            prove_epsilon(low, delta, above=False), prove_epsilon(high, delta, above=True)
+        )
 
     def _bisected(self, delta: Fraction) -> Interval:
         """Bisect where δ(ε) is known as closely as one likes; every decision is a proof."""
@@ -117,10 +121,13 @@ def _bisect(private: Callable[[Fraction], bool], leaks: Callable[[Fraction], boo
     return Interval(low, high)
 
 
-def _solve(
+def solve_epsilon(
     parts_at: Callable[[float], Sequence[Part]], delta: Fraction
 ) -> tuple[Convolution, float]:
-    """Return a convolution and about the ε at which its δ is `delta`; no part of the proof."""
+    """Return a convolution and about the ε at which its δ is `delta`; no part of the proof.
+
+    Raises NotApplicable if more than `delta` lies at infinity.
+    """
     epsilon, parts = 1.0, parts_at(0.0)
     if float(delta) <= sum(lattice.infinity * count for lattice, count in parts):
         raise NotApplicable(
@@ -131,7 +138,7 @@ def _solve(
         tilt = tilt_for(parts, Fraction(epsilon))
         parts = parts_at(float(tilt))
         convolution = Convolution.of(parts, tilt)
-        before, epsilon = epsilon, _root(convolution, float(delta))
+        before, epsilon = epsilon, _root(convolution, float(delta), near=epsilon)
         if abs(epsilon - before) <= _SETTLED * max(before, 1e-6):
             break
     if convolution is None:
@@ -139,20 +146,26 @@ def _solve(
     return convolution, epsilon
 
 
-def _root(convolution: Convolution, delta: float) -> float:
-    """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller."""
-    if convolution.approximate(0.0) <= delta:
-        return 0.0
-    low, high = 0.0, 1.0
+def _root(convolution: Convolution, delta: float, *, near: float) -> float:
+    """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller.
+
+    Looked for from `near` outward, for which the tilt was made: far from it is only rounding.
+    """
+    gap = 0.01 * near + 1e-6
+    low = high = near
     while convolution.approximate(high) > delta:
-        low, high = high, 2 * high
+        low, high, gap = high, high + gap, 2 * gap
+    while low == high or convolution.approximate(low) <= delta:
+        if low == 0.0:
+            return 0.0
+        low, high, gap = max(0.0, low - gap), low, 2 * gap
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if convolution.approximate(middle) > delta else (low, middle)
     return high
 
 
-def _proved(found: tuple[Convolution, float], delta: Fraction, *, above: bool) -> float:
+def prove_epsilon(found: tuple[Convolution, float], delta: Fraction, *, above: bool) -> float:
     """Return a float near the root at which δ is certainly at most `delta`, or at least."""
     convolution, epsilon = found
     if not above and epsilon == 0.0:
