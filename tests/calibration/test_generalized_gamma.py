@@ -100,6 +100,8 @@ def test_impossible_requests_are_refused_with_the_reason() -> None:
     pole = {"alpha": Fraction("-0.999"), "p": Fraction(1)}
     with pytest.raises(Refused, match="sensitivities"):
         search(Request(budget=Budget(epsilon="0.1", delta="1e-9"), dimension=1, fixed=pole))
+    with pytest.raises(NotApplicable, match="epsilon > 100"):
+        search(Request(budget=Budget(epsilon=101, delta="1e-9"), dimension=5))
     with pytest.raises(NotApplicable, match="delta=0"):
         calibrate_family(
             GeneralizedGamma, budget=Budget(epsilon=1, delta=0), sensitivity=L2(1), dimension=3

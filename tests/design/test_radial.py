@@ -77,6 +77,7 @@ def test_refusals() -> None:
         (_request(2, "1", "1e-13"), "delta"),
         (_request(2, "0.001", "1e-6"), "too large"),
         (_request(2, "0", "0.05"), "no law better"),
+        (_request(4, "500", "1e-5"), "than floats can hold"),
     ):
         with pytest.raises(NotApplicable, match=why):
             radial.search(request)

@@ -121,6 +121,19 @@ def test_cells_take_noise_for_one_number_each() -> None:
     assert len(set(released.values.tolist())) > 1  # each cell has a draw of its own
 
 
+def test_optimal_in_cells_is_that_for_one_number() -> None:
+    cells = calibrate("optimal", epsilon="1", delta="0.1", sensitivity=Linf(1), dimension=9)
+    one = calibrate("optimal", epsilon="1", delta="0.1", sensitivity=L2(1))
+    assert cells.noise == one.noise
+    assert cells.mse == pytest.approx(9 * one.mse)
+
+
+def test_no_bound_is_shown_where_nothing_can_serve() -> None:
+    found = compare(epsilon="1", delta="1e-5", sensitivity=L2("1e300"), dimension=3)
+    assert found.candidates == ()
+    assert found.best_possible is None
+
+
 def test_a_dimension_that_contradicts_the_sensitivity_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="dimension"):
         compare(epsilon=1, sensitivity=CountingQueries(dimension=4), dimension=3)

@@ -33,15 +33,19 @@ _NOTHING = -1e4  # stands for ln 0
 _NO_GAIN = (
     2e-5  # of ln of the loss: less than the scale's tolerance, and p = 1.00001 is hard to prove
 )
+_LARGEST_EPSILON = 100
 _DIGITS = 6  # of a parameter that was searched
 
 
 def search(request: Request) -> GeneralizedGamma:
     """Return the law whose α and p have the least loss, at the least scale that meets δ.
 
-    `fixed` may set alpha or p or both. Raises NotApplicable if δ is so close to 1 that the proof's
-    width would cost more than 1e-5 of the scale.
+    `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and if δ is so close to 1
+    that the proof's width would cost more than 1e-5 of the scale.
     """
+    if request.budget.epsilon > _LARGEST_EPSILON:
+        why = f"for epsilon > {_LARGEST_EPSILON} its proof is too long, and others need far less"
+        raise NotApplicable(family=GeneralizedGamma.name, why=why)
     fixed = tuple(sorted((name, Fraction(value)) for name, value in request.fixed.items()))
     return _least(request.dimension, request.budget, request.loss, fixed)
 

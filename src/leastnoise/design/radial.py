@@ -32,6 +32,7 @@ _MOST_CELLS = 32  # in a sensitivity
 _SMALLEST_DELTA = Fraction(1, 10**12)
 _ROOT_ERROR = Fraction(1, 10**11)  # relative, of the δ at the scale that is found
 _FLOAT_ERROR = Fraction(1, 10**16)  # absolute: heights that nearly agree cancel in δ
+_STEEPEST = 600  # ln of the first height over the last
 _UNSAFE = Fraction(1, 1000)  # lengthened by more than that, a law is not what the program found
 
 
@@ -55,6 +56,8 @@ def search(request: Request, *, seconds: float = SECONDS) -> OptimalRadial:
         raise _refused(f"a program in floats can't resolve delta < {float(_SMALLEST_DELTA):g}")
     staircase = spherical_staircase.search(request)
     edges = _edges(staircase)
+    if float(request.budget.epsilon) * edges[-1] / _CELLS > _STEEPEST:
+        raise _refused("its heights would fall by more than floats can hold")
     program = RadialProgram(
         dimension=request.dimension,
         epsilon=float(request.budget.epsilon),

@@ -20,6 +20,7 @@ from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise, ParameterKind
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
@@ -140,7 +141,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         loss=ranking,
         candidates=tuple(candidates),
         skipped=tuple(skipped),
-        best_possible=_best_possible(task, offered) if task else None,
+        best_possible=_best_possible(task, offered) if task and candidates else None,
     )
 
 
@@ -237,7 +238,8 @@ def candidate(
     """Return the calibrated family `noise` with its timings; see `calibrate`."""
     offered = _offered(sensitivity)
     dimension = _dimension(offered, dimension)
-    family = _family(noise, dimension=dimension)
+    in_cells = all(isinstance(one, Linf) for one in offered)
+    family = _family(noise, dimension=dimension, in_cells=in_cells)
     problem = Problem(
         budget=budget,
         offered=offered,
@@ -277,15 +279,16 @@ def _refuse_list(name: str, kind: ParameterKind) -> None:
         )
 
 
-def _family(noise: str, *, dimension: int) -> type[Noise]:
+def _family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise]:
     """Return the family called `noise`, whose law may go by another name in this dimension.
 
-    In one dimension l2 is laplace; in several, optimal is optimal-radial.
+    In one dimension l2 is laplace; in several, optimal is optimal-radial, unless it is for one
+    number in each of several cells.
     """
     family, one = family_named(noise), _validate.dimension(dimension) == 1
     if family is SphericalLaplace:
         return Laplace if one else family
-    return OptimalRadial if family is Optimal and not one else family
+    return OptimalRadial if family is Optimal and not (one or in_cells) else family
 
 
 def _dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
