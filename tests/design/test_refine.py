@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import mpmath as mp
 import numpy as np
@@ -11,9 +12,11 @@ from scipy.optimize import linprog
 
 from leastnoise.analysis import lattice as analysis_lattice
 from leastnoise.balls.core import ball, precision
+from leastnoise.calibration import truncated_staircase
+from leastnoise.calibration.request import Request
 from leastnoise.certify import lattice, step
-from leastnoise.design import closed_form
-from leastnoise.design.refine import Design, Task, refine
+from leastnoise.design import closed_form, repair
+from leastnoise.design.refine import Design, Task, examined, mended, refine
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.loss import Loss
@@ -159,9 +162,77 @@ def test_an_empty_design_has_no_gap() -> None:
     assert Design(law=None, bound=None).gap == float("inf")
 
 
+def test_the_prices_beyond_the_reach_are_repaired() -> None:
+    """HiGHS finds prices to 1e-7 for masses that are divided by about δ: repair does the rest.
+
+    A sweep that forgets the periodic part of the prices loses some per cent of the bound here.
+    """
+    design = made("5", "1e-6", "mae", gap=0.02)
+    assert bound_of(design).value > 0.081
+    assert design.gap <= 0.02
+
+
+def test_a_law_that_is_not_private_is_mended_by_a_mixture() -> None:
+    """Half of the mass of the end moved outwards exposes it; a mixture meets δ, exactly."""
+    law = made("1", "0.01", gap=0.02).law
+    assert isinstance(law, Optimal)
+    task = Task(budget=Budget(epsilon="1", delta="0.01"), loss=Loss.MAE)
+    weights = list(law.masses)
+    weights[-1] *= 2
+    exposed, excess = examined(task, law.cells, tuple(weights))
+    assert exposed is None
+    assert excess > 1e-3
+    mixed, growth = mended(task, law.cells, tuple(weights))
+    assert mixed is not None
+    assert 0 < growth < 0.01
+    assert examined(task, law.cells, mixed.masses)[0] == mixed
+    again, none = mended(task, law.cells, law.masses)
+    assert (again, none) == (law, 0.0)
+
+
+def test_a_staircase_rounded_to_the_lattice_is_as_private() -> None:
+    budget = Budget(epsilon="0.7", delta="1e-4")
+    law = truncated_staircase.search(Request(budget=budget, loss=Loss.MSE))
+    task = Task(budget=Budget(epsilon="0.7", delta="1.000001e-4"), loss=Loss.MSE)
+    rounded = repair.rounded(law.steps, cells=7, delta=1e-4)
+    private, _ = examined(task, 7, rounded)
+    assert private is not None
+    assert private.mean_abs == pytest.approx(law.mean_abs, rel=1e-2)
+
+
+def test_the_best_so_far_is_returned_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ε = 5, δ = 1e-6 once ended without any law: there is one after the first, coarse lattice."""
+    now, stages = [0.0], list[str]()
+    monkeypatch.setattr(
+        "leastnoise.design.refine.time", SimpleNamespace(perf_counter=lambda: now[0])
+    )
+
+    def progress(stage: str) -> None:
+        stages.append(stage)
+        now[0] = 1000.0 * (len(stages) - 1)  # time is up when the second lattice begins
+
+    task = Task(budget=Budget(epsilon="5", delta="1e-6"), loss=Loss.MAE)
+    design = refine(task, gap=0.001, seconds=60, progress=progress)
+    assert len(stages) == 2
+    assert design.law is not None
+    assert 0.001 < design.gap < 0.1
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", ["1e-4", "0.1"])  # for mse at 1e-9 it is 0.1 to 0.8 % yet
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "2"])
+@pytest.mark.parametrize("delta", ["1e-9", "1e-6", "1e-4", "1e-2", "0.1"])
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "5", "10"])
 @pytest.mark.parametrize("loss", ["mae", "mse"])
-def test_a_gap_of_a_thousandth(epsilon: str, delta: str, loss: str) -> None:
-    assert made(epsilon, delta, loss, gap=0.001).gap <= 0.001
+def test_the_gaps_that_are_promised(epsilon: str, delta: str, loss: str) -> None:
+    gap = {"5": 0.005, "10": 0.02}.get(epsilon, 0.001)
+    assert made(epsilon, delta, loss, gap=gap).gap <= gap
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bracket", BRACKETS, ids=str)
+def test_the_published_brackets_are_reached(bracket: tuple[str, str, str, float, float]) -> None:
+    """The issue's brackets, to the digits given: a bound and a law inside them."""
+    epsilon, delta, loss, low, high = bracket
+    design = made(epsilon, delta, loss, gap=0.8 * (high / low - 1))
+    assert design.law is not None
+    assert bound_of(design).value >= low
+    assert Loss.named(loss).of(design.law) <= high

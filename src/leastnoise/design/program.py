@@ -26,14 +26,19 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _TOLERANCE = 1e-9  # of rows of size 1; at the smallest that HiGHS takes, 1e-10, it often gives up
-# Where one way of pricing ends in "unknown", another mostly doesn't.
-_STRATEGIES = (("devex", _TOLERANCE), ("steepest", _TOLERANCE), ("devex", 1e-7))
-_SOLVED, _OUT_OF_TIME = 0, 1
+# Where one way ends in "unknown", another mostly doesn't. Prices that are a little wrong are
+# repaired for next to nothing (`repair.witness`); masses less so, at a small δ.
+_STRATEGIES = (
+    ("highs-ds", {"dual_feasibility_tolerance": 1e-7}),
+    ("highs-ds", {"dual_feasibility_tolerance": 1e-6}),
+    ("highs-ipm", {"dual_feasibility_tolerance": 1e-7}),
+)
+_PATIENCE = 5  # steps a row: where the simplex takes more, it has mostly lost its way
+_SOLVED = 0
 _ROUNDS = 40
 _SPREAD = 8  # shifts to begin with, the longest among them
 _EXCESS = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
-_STALLED = 1e-7  # a relative gain of two rounds below this says that what is broken is rounding
-_NEARLY = 1.0  # and that only where no shift exposes more than 1 + this times δ
+_STALLED = 1e-7  # a relative gain of a round below this says that what is broken is rounding
 
 
 @final
@@ -42,8 +47,9 @@ class Program:
     """One lattice program; `power` is 1 for mae and 2 for mse, lengths in sensitivities.
 
     Points |i| < `calm` may not be exposed at all, which makes the law one that can be lengthened
-    there (`repair.whole_masses`); its prices prove a bound only for calm = 0. Rows are added until
-    two rounds gain less than `accuracy` of the loss.
+    there (`repair.lengthened`); its prices prove a bound only for calm = 0. Rows are added until
+    a round gains less than `accuracy` of the loss and the law can be mended for as little: by
+    mixing it with one for half of δ, the loss of which is larger by the share `halving`.
     """
 
     cells: int
@@ -54,6 +60,7 @@ class Program:
     structured: bool = True
     calm: int = 0
     accuracy: float = 0.0
+    halving: float = 1.0
 
     def solve(self, *, seconds: float, start: Rows | None = None) -> Solution | None:
         """Return the optimum, or the last relaxation of it that the solver got through in time.
@@ -89,9 +96,7 @@ class Program:
         exposed = np.maximum(masses[np.abs(rows.place)] - rows.factor * masses[rows.source], 0.0)
         sums = np.bincount(rows.shift, exposed, minlength=self.cells + 1)
         marked = np.zeros(len(active), dtype=bool)
-        enough = max(self.accuracy, _STALLED) * losses[-1]
-        stalled = len(losses) > 2 and losses[-1] - losses[-3] <= enough
-        if stalled and sums.max() <= (1 + _NEARLY) * self.delta:
+        if self._precise(losses, sums.max() / self.delta - 1):
             return marked
         broken = (sums > (1 + _EXCESS) * self.delta)[rows.shift]
         broken |= np.abs(rows.place) < self.calm
@@ -106,6 +111,14 @@ class Program:
                 left = np.delete(left, first)
         return marked
 
+    def _precise(self, losses: list[float], excess: float) -> bool:
+        """Whether the last round gained little, and mending the excess over δ costs as little."""
+        if len(losses) < 2:
+            return False
+        enough = max(self.accuracy, _STALLED)
+        share = excess / (excess + 0.5)  # of the law for δ/2 in the mixture that meets δ
+        return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
+
     def _optimum(self, rows: Rows, deadline: float) -> Any:
         """Return scipy's result for these rows, None if it has none by the deadline."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
@@ -114,7 +127,7 @@ class Program:
         matrix = self._matrix(rows)
         costs, total = self._costs(count), self._normalisation(count)
         limits = np.append(np.zeros(count), np.ones(self.cells))
-        for pricing, dual_tolerance in _STRATEGIES:
+        for method, options in _STRATEGIES:
             left = deadline - time.perf_counter()
             if left <= 0:
                 return None
@@ -125,18 +138,16 @@ class Program:
                 A_eq=total,
                 b_eq=[1.0],
                 bounds=(0, None),
-                method="highs-ds",
-                options={
+                method=method,
+                options=options
+                | {
                     "primal_feasibility_tolerance": _TOLERANCE,
-                    "dual_feasibility_tolerance": dual_tolerance,
-                    "simplex_dual_edge_weight_strategy": pricing,
                     "time_limit": left,
+                    "maxiter": _PATIENCE * count,
                 },
             )
             if found.status == _SOLVED:
                 return found
-            if found.status == _OUT_OF_TIME:
-                return None
         return None
 
     def _solution(self, rows: Rows, kept: Any) -> Solution:

@@ -30,11 +30,12 @@ from leastnoise.noise.truncated_staircase import TruncatedStaircase
 Progress = Callable[[str], None]
 
 # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and δ),
-# and for less again by the excess that is seen when the exact δ of its law is still too large.
+# and what its exact δ is still too large by is mended by a mixture.
 _EPSILON_MARGIN, _DELTA_MARGIN = 1e-11, 1e-7
-_ATTEMPTS = 4
-_ROUNDING = 5e-3  # a larger excess means that the structured form left out rows that matter
+_SPARE = 1e-12  # of a mixture's share, for rounding
+_ROUNDING = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
 _NEAR = 0.05  # of the gap: what a step of the design may cost
+_FINER = 1.06  # than the formula's number of cells, so that the first lattice mostly is enough
 _SHARE = 0.6  # of the time that is left goes to one lattice at most
 _MOST_ROWS = 2_500_000  # the rows of one program, of which few are solved with: 200 MB
 _QUICK = 64  # cells: what takes a second or so
@@ -105,7 +106,7 @@ def _fineness(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
         return
     # the best law's loss exceeds the bound by f(0)h²/4 (mae) or h²/3 (mse) (theory/noise.md §4)
     excess = rough.height / 4 if task.loss is Loss.MAE else 1 / 3
-    cells = max(1, math.ceil(math.sqrt(excess / (gap * rough.loss))))
+    cells = max(1, math.ceil(_FINER * math.sqrt(excess / (gap * rough.loss))))
     most = max(1, int(math.sqrt(_MOST_ROWS / (rough.radius + 1.5))))
     coarser = cells
     while coarser > _QUICK:  # have something first
@@ -135,6 +136,7 @@ class _Rough:
     periods: int
     radius: float
     loss: float
+    halving: float
     height: float
 
     @classmethod
@@ -161,6 +163,7 @@ class _Rough:
             periods=periods,
             radius=float(law.steps.float_edges[-1]),
             loss=loss,
+            halving=task.loss.of(_staircase(task, delta / 2)) / loss - 1,
             height=float(np.exp(law.log_density([0.0]))),
         )
 
@@ -194,61 +197,85 @@ def _on_lattice(task: Task, rough: _Rough, cells: int, *, gap: float, seconds: f
         delta=rough.delta * (1 - _DELTA_MARGIN),
         power=power,
         accuracy=_NEAR * gap if task.scope == "real" else 0.0,
+        halving=rough.halving,
     )
-    bound, rows = None, None
-    for _ in range(_ATTEMPTS):
-        solved = program.solve(seconds=deadline - time.perf_counter(), start=rows)
+    dearest = _NEAR * gap if task.scope == "real" else _ROUNDING
+    best, rows = Design(law=None, bound=None), None
+    for attempt in _attempts(program, rough):
+        solved = attempt.solve(seconds=deadline - time.perf_counter(), start=rows)
         if solved is None:
             break
         rows = solved.rows
-        if not program.calm:
-            bound = _higher(bound, _bound(task, repair.witness(solved)))
-        law, excess = _law(task, rough, solved, dearest=_NEAR * gap)
-        if law is not None or not task.budget.delta:
-            return Design(law=law, bound=bound)
-        if rough.periods and not program.calm:
-            program = replace(program, calm=rough.calm(cells))
-        else:
-            program = _narrowed(program, excess)
-    return Design(law=None, bound=bound)
+        bound = None if attempt.calm else _bound(task, repair.witness(solved))
+        law, cost = _law(task, rough, solved, dearest=dearest)
+        best = Design(law=_better(task, best.law, law), bound=_higher(best.bound, bound))
+        if cost <= dearest or not task.budget.delta or best.gap <= gap:
+            break
+    return best
+
+
+def _attempts(program: Program, rough: _Rough) -> Iterator[Program]:
+    """Yield the programs to solve until one's law needs no dear repair."""
+    yield program
+    if rough.periods:
+        program = replace(program, calm=rough.calm(program.cells))
+        yield program
+    yield replace(program, structured=False)
 
 
 def _law(
     task: Task, rough: _Rough, solved: Solution, *, dearest: float
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
-    """Return the solver's law if it is private, and the relative excess of its δ if it isn't.
+    """Return the solver's law, repaired to be private, and by how much of itself its loss grew.
 
-    Where the centre is a little exposed, it is covered if that costs at most `dearest`.
+    Where the centre is a little exposed, it is covered if that costs at most `dearest`. What is
+    exposed then is mended by a mixture. Returns None and inf if there is no law.
     """
     factor, _ = exponential_between(task.budget.epsilon, bits=128)
     program, periods = solved.program, rough.periods
     cells, calm = program.cells, rough.calm(program.cells)
     masses = repair.whole_masses(solved, spare=math.ceil(1.45 * periods * program.epsilon))
-    law, excess = None, math.inf
-    if not masses[0]:  # of a program cut short
-        return law, excess
+    if not masses[0] or not task.budget.delta or len(masses) > MAX_POINTS:
+        return None, math.inf  # the first is 0 in a program cut short
     if not periods:
-        law, excess = examined(task, cells, masses)
-    if law is not None or len(masses) > MAX_POINTS:
-        return law, excess
+        law, _ = examined(task, cells, masses)
+        if law is not None:
+            return law, 0.0
     covered = repair.unexposed(masses, cells=cells, factor=factor, calm=calm)
-    if not covered[0]:  # the law ends so early that nothing is left
-        return None, excess
-    before, after = (
-        Lattice(cells=cells, masses=x).moment(program.power) for x in (masses, covered)
-    )
-    if after > (1 + dearest) * before:
-        return None, excess
-    long = repair.lengthened(covered, cells=cells, factor=factor, calm=calm, periods=periods)
-    law, more = examined(task, cells, long)
-    return law, min(excess, more)
+    if (
+        covered[0] and _growth(covered, masses, program.power) <= dearest
+    ):  # 0: the law ends so early
+        masses = repair.lengthened(covered, cells=cells, factor=factor, calm=calm, periods=periods)
+    elif periods:
+        return None, math.inf
+    return mended(task, cells, masses)
 
 
-def _narrowed(program: Program, excess: float) -> Program:
-    """Return the program to try next, given how far (relatively) the last law's δ was too large."""
-    if program.structured and excess > _ROUNDING:
-        return replace(program, structured=False)
-    return replace(program, delta=program.delta * (1 - min(1.2 * excess + 1e-6, 0.5)))
+def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
+    """Return by how much of itself the loss of a law on a lattice, of any fineness, grew."""
+    after, loss = (Lattice(cells=1, masses=x).moment(power) for x in (masses, before))
+    return after / loss - 1
+
+
+def mended(
+    task: Task, cells: int, masses: tuple[int, ...]
+) -> tuple[Optimal | DiscreteStaircase | None, float]:
+    """Return the law of these weights, mixed with another if it isn't private; and what that costs.
+
+    δ is convex in the law: a mixture with one for half of δ, the share of which is just large
+    enough, meets δ at every shift (theory/noise.md §4).
+    """
+    law, excess = examined(task, cells, masses)
+    if law is not None or not 0 < excess < math.inf:
+        return law, 0.0 if law else math.inf
+    other = _staircase(task, float(task.budget.delta) / 2)
+    others = repair.rounded(other.steps, cells=cells, delta=float(task.budget.delta))
+    private, slack = examined(task, cells, others)
+    if private is None:
+        return None, math.inf
+    mixed = repair.mixed(masses, others, share=min(1.0, excess / (excess - slack) + _SPARE))
+    law, _ = examined(task, cells, mixed)
+    return law, _growth(mixed, masses, power_of(task.loss)) if law else math.inf
 
 
 def examined(

@@ -8,9 +8,11 @@ import numpy as np
 
 from leastnoise.design.lower_bound import Witness
 from leastnoise.design.program import Floats, Solution
+from leastnoise.noise.steps import Steps
 
 _PRICE_BITS = 64
 _FACTOR_BITS = 128
+_SHARE_BITS = 64
 
 
 def witness(solved: Solution) -> Witness:
@@ -63,15 +65,15 @@ def _sweep(solved: Solution, prices: Floats) -> None:
         shifts = np.arange(max(1, k - n), min(m, 2 * k - 1, n + k) + 1)
         places = shifts - k + n
         given = prices[shifts - 1, places]
-        available = given.sum()
-        if short <= 0 or available <= 0:
-            continue
-        change = given * min(1.0, 2 * short / (c * available))
-        prices[shifts - 1, places] -= change
-        total[places + m] -= change
-        total[edge - k] += c * change.sum()
+        helped = c * given.sum()
         if k > n and shifts[-1] == m:  # the periodic part has the price of this very point
-            total[edge - k] -= change[-1]
+            helped -= given[-1]
+        if short <= 0 or helped <= 0:
+            continue
+        part = min(1.0, 2 * short / helped)
+        prices[shifts - 1, places] -= part * given
+        total[places + m] -= part * given
+        total[edge - k] += part * helped
 
 
 def _scaled(value: float) -> int:
@@ -88,6 +90,29 @@ def whole_masses(solved: Solution, *, spare: int = 0) -> tuple[int, ...]:
     while len(masses) > 1 and masses[-1] == 0:
         masses.pop()
     return tuple(masses)
+
+
+def rounded(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
+    """Return the law of the lattice point nearest to X, of density `steps`, as whole numbers.
+
+    It commutes with lattice shifts, so that at those it is as private as X is, up to rounding.
+    """
+    beyond = np.append(np.cumsum(steps.masses[::-1])[::-1], 0.0)  # P(|X| >= edge)
+    count = math.ceil(cells * steps.float_edges[-1] + 0.5)
+    ends = np.append(0.0, (np.arange(1, count + 1) - 0.5) / cells)
+    masses = -np.diff(np.interp(ends, steps.float_edges, beyond, right=0.0))
+    masses[1:] /= 2  # P(K = k), not P(|K| = k)
+    bits = 100 + math.ceil(-math.log2(delta))
+    return tuple(int(math.ldexp(mass, bits)) for mass in masses.tolist())
+
+
+def mixed(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tuple[int, ...]:
+    """Return the mixture of two laws in which the other has `share`, a number in [0, 1]."""
+    unit, part = 1 << _SHARE_BITS, math.ceil(math.ldexp(share, _SHARE_BITS))
+    here, there = (2 * sum(x) - x[0] for x in (masses, others))
+    length = max(len(masses), len(others))
+    pairs = zip(*(x + (0,) * (length - len(x)) for x in (masses, others)), strict=True)
+    return tuple(one * (unit - part) + other * here // there * part for one, other in pairs)
 
 
 def unexposed(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) -> tuple[int, ...]:
