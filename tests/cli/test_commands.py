@@ -331,3 +331,11 @@ def test_options_that_contradict_each_other_exit_2(options: tuple[str, ...]) -> 
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("leastnoise: Expected")
+
+
+@pytest.mark.parametrize("again", [("--alpha", "1"), ("--param", "alpha=1")])
+def test_a_parameter_that_is_set_twice_exits_2(again: tuple[str, ...]) -> None:
+    budget = ("--epsilon", "1", "--delta", "1e-5", "--dimension", "3")
+    done = run("calibrate", "--noise", "generalized-gamma", *budget, "--param", "alpha=2", *again)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "alpha to be set once" in done.stderr

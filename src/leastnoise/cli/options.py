@@ -41,7 +41,7 @@ Loss = Annotated[
     str,
     typer.Option("--loss", help="Error to minimise: mse (E‖X‖₂²) or mae (E‖X‖₁)."),
 ]
-NoiseName = Annotated[str, typer.Option("--noise", help="Noise family: gaussian, laplace or l2.")]
+NoiseName = Annotated[str, typer.Option("--noise", help="Noise family, such as gaussian or l2.")]
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the family; repeatable."),
@@ -69,15 +69,22 @@ IsInteger = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def parameters_from(texts: list[str] | None) -> dict[str, str]:
-    """Return what the --param options set; raises InvalidArgument for one that sets nothing."""
+def parameters_from(texts: list[str] | None, **own: str | int | None) -> dict[str, str | int]:
+    """Return what the --param options set, and those that have an option of their `own`.
+
+    Raises InvalidArgument for one that sets nothing, or what is set already.
+    """
     from leastnoise.errors import InvalidArgument
 
-    pairs = [text.partition("=") for text in texts or []]
-    for name, separator, value in pairs:
+    found = {name: value for name, value in own.items() if value is not None}
+    for text in texts or []:
+        name, separator, value = text.partition("=")
         if not (name and separator and value):
             raise InvalidArgument(name="--param", value=name, expected="NAME=VALUE")
-    return {name: value for name, _, value in pairs}
+        if name in found:
+            raise InvalidArgument(name="--param", value=text, expected=f"{name} to be set once")
+        found[name] = value
+    return found
 
 
 def shape_from(alpha: str | None, p: str | None) -> dict[str, str]:
@@ -110,10 +117,13 @@ class Declaration:
         from leastnoise.guarantees.sensitivity import sensitivity_of_kind
         from leastnoise.guarantees.structured import CountingQueries, Linf
 
+        counting = "--counting-queries"
         if self.counting_queries:
-            self._refuse("--norm", self.norm, unless="l2", because="without --counting-queries")
-            self._refuse("--l0", self.l0, unless=None, because="--norm linf with it")
-            self._refuse("--integer", self.integer, unless=False, because="one number")
+            self._refuse("--norm", self.norm, unless="l2", because="no --norm beside " + counting)
+            self._refuse("--l0", self.l0, unless=None, because="no --l0 beside " + counting)
+            self._refuse(
+                "--integer", self.integer, unless=False, because="no --integer beside " + counting
+            )
             return CountingQueries(
                 dimension=self.dimension,
                 max_nonzero=self.max_nonzero,
@@ -121,13 +131,13 @@ class Declaration:
                 with_total=self.release_n,
                 bound=self.bound,
             )
-        counting = "--counting-queries with it"
-        self._refuse("--max-nonzero", self.max_nonzero, unless=None, because=counting)
-        self._refuse("--release-n", self.release_n, unless=False, because=counting)
-        self._refuse("--neighbours", self.neighbours, unless="add-remove", because=counting)
+        needed = f"{counting} beside it"
+        self._refuse("--max-nonzero", self.max_nonzero, unless=None, because=needed)
+        self._refuse("--release-n", self.release_n, unless=False, because=needed)
+        self._refuse("--neighbours", self.neighbours, unless="add-remove", because=needed)
         if self.norm == Linf.kind:
             return Linf(self.bound, l0=1 if self.l0 is None else self.l0, whole=self.integer)
-        self._refuse("--l0", self.l0, unless=None, because="--norm linf with it")
+        self._refuse("--l0", self.l0, unless=None, because="--norm linf beside it")
         _validate.one_of(self.norm, ("l2", "l1", Linf.kind), name="norm")
         return sensitivity_of_kind("integer" if self.integer else self.norm, self.bound)
 
