@@ -1,0 +1,202 @@
+"""A law of losses on chosen points that bounds the privacy loss from above.
+
+notation (theory/accounting.md §1 B and E): δ(α) the privacy profile as a function of α = e^ε, which
+is convex and starts at δ(0) = 1; αᵢ = e^(zᵢ) the chosen points, the "dots"; sᵢ the slope of the
+chord that leaves the i-th dot to the right, 0 after the last one.
+
+A chord between points that are nowhere below a convex function is nowhere below it. So the law with
+masses wᵢ = αᵢ(sᵢ − sᵢ₋₁) at zᵢ, and δ at the last dot at infinity, has a profile nowhere below that
+of the mechanism, whichever dots are kept; those that would make a mass negative are left out. If
+the worst shift varies with ε, the profile is the supremum over shifts, which is convex too, and the
+law bounds every shift at once, alone and composed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from flint import arb
+
+from leastnoise.accounting.composition import Composition
+from leastnoise.balls.core import ball, float_above, precision
+from leastnoise.certify.composed import (
+    FINENESS,
+    Releases,
+    composed_at_most,
+    is_gaussian,
+    upper_parts,
+)
+from leastnoise.certify.composition import Convolution, tilt_for
+from leastnoise.certify.losses import BITS
+from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.sampled import sampled_delta
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise.base import Shape
+
+Profile = Callable[[Sequence[Fraction]], list[arb]]
+"""ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
+
+# A proof of δ takes up to a second for these laws, and microseconds to milliseconds for the others.
+_SLOW = frozenset({Shape.GENERALIZED_GAMMA, Shape.GAUSSIAN_KERNELS})
+_POINTS, _SLOW_POINTS = 480, 64
+_TAIL, _SLOW_TAIL = 2.0**-100, 2.0**-50  # what is left of δ at the last dot goes to infinity
+_AT_ONCE = 8  # dots for which one tilt is near enough
+_LARGEST_LOSS = 2**17
+_MOST_PLACES = 2**23
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """Masses at `index`·interval, by index, and at infinity; all rounded up."""
+
+    masses: dict[int, float]
+    infinity: float
+
+
+def dominating_laws(
+    composition: Composition, *, interval: Fraction, points: int | None
+) -> tuple[Law, Law | None]:
+    """Return laws for a record that is removed and for one that is added, if that differs.
+
+    Raises NotApplicable where the composition isn't proved, InvalidArgument for an `interval` that
+    is too small for losses of that size.
+    """
+    parts = composition.parts
+    slow = any(part.noise.shape in _SLOW for part in parts)
+    count = points or (_SLOW_POINTS if slow else _POINTS)
+    tail = _SLOW_TAIL if slow else _TAIL
+    with precision(BITS):
+        removed = _Half.of(_profile(parts, removed=True), interval, count, tail)
+        if all(part.rate == 1 for part in parts):
+            return _law(removed, removed, interval), None
+        added = _Half.of(_profile(parts, removed=False), interval, count, tail)
+        return _law(added, removed, interval), _law(removed, added, interval)
+
+
+def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
+    if len(parts) == 1 and parts[0].count == 1:
+        return lambda epsilons: [_one(parts[0], epsilon, removed=removed) for epsilon in epsilons]
+    if is_gaussian(parts):
+        return lambda epsilons: [composed_at_most(parts, epsilon) for epsilon in epsilons]
+    return _convolved(parts, removed=removed)
+
+
+def _one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
+    """Return δ of the pair at its worst shift."""
+
+    def profile(at: Fraction) -> arb:
+        return prove_delta(part.noise, part.hidden.outer, at).enclosure
+
+    if part.rate == 1:
+        return profile(epsilon)
+    return sampled_delta(profile, part.rate, epsilon, removed=removed)
+
+
+def _convolved(parts: Sequence[Releases], *, removed: bool) -> Profile:
+    lattices = upper_parts(parts, fineness=FINENESS, removed=removed)
+
+    def profile(epsilons: Sequence[Fraction]) -> list[arb]:
+        found: list[arb] = []
+        for start in range(0, len(epsilons), _AT_ONCE):
+            near = epsilons[start : start + _AT_ONCE]
+            tilt = tilt_for(lattices, near[len(near) // 2])
+            convolution = Convolution.of(lattices, tilt)
+            found += [convolution.delta(epsilon)[1] for epsilon in near]
+        return found
+
+    return profile
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Half:
+    """Upper ends of δ at the dots with indices >= 0."""
+
+    indices: list[int]
+    deltas: list[arb]
+
+    @classmethod
+    def of(cls, profile: Profile, interval: Fraction, points: int, tail: float) -> _Half:
+        last = -(-_reach(profile, interval, tail) // interval)  # rounded up
+        if last > _MOST_PLACES:
+            raise InvalidArgument(
+                name="interval",
+                value=float(interval),
+                expected=f"interval >= {float(last * interval / _MOST_PLACES):.2g}",
+                hint=f"Losses reach {float(last * interval):.3g}.",
+            )
+        stride = max(1, -(-last // points))
+        # an atom at the very edge of the losses lies between the last two
+        indices = sorted({*range(0, last, stride), last - 1, last})
+        deltas = profile([index * interval for index in indices])
+        return cls(indices=indices, deltas=[_at_most_one(delta) for delta in deltas])
+
+
+def _at_most_one(delta: arb) -> arb:
+    """Return the upper end of `delta`, no more than 1, as an exact number."""
+    return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
+
+
+def _reach(profile: Profile, interval: Fraction, tail: float) -> Fraction:
+    """Return about the loss beyond which δ is below `tail`, or constant; any is right."""
+
+    def settled(epsilon: Fraction) -> bool:
+        here, further = profile([epsilon])[0], profile([2 * epsilon])[0]
+        falls = not further.upper() > here.upper() * (1 - arb(2) ** -30)
+        return bool(here < arb(tail)) or not (falls or here.upper() > arb("0.99"))
+
+    high = interval
+    while not settled(high):
+        high *= 2
+        if high > _LARGEST_LOSS:
+            raise NotApplicable(family="composition", why="its losses are too large to export")
+    low, end = high / 2, profile([high])[0]
+    edge = not (bool(end > 0) and end.upper() < arb(tail))
+    while high - low > max(interval / 2, Fraction(0) if edge else high / 64):
+        middle = (low + high) / 2
+        low, high = (low, middle) if settled(middle) else (middle, high)
+    return high
+
+
+def _law(opposite: _Half, own: _Half, interval: Fraction) -> Law:
+    """Return the law of chords through the dots of a pair (P, Q): `own`, and those of (Q, P).
+
+    For these H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P) (theory/accounting.md §1 E).
+    """
+    dots: list[tuple[int, arb, arb]] = []
+    for index, delta in zip(opposite.indices[:0:-1], opposite.deltas[:0:-1], strict=True):
+        alpha = ball(-index * interval).exp()
+        dots.append((-index, alpha, (1 - alpha + alpha * delta).upper()))
+    for index, delta in zip(own.indices, own.deltas, strict=True):
+        dots.append((index, ball(index * interval).exp(), delta))
+    kept = _convex(dots)
+    slopes = [(kept[0][2] - 1) / kept[0][1]]  # from (0, 1)
+    slopes += [_slope(kept[i], kept[i + 1]) for i in range(len(kept) - 1)]
+    slopes.append(arb(0))
+    masses = {
+        index: max(0.0, float_above(alpha * (slopes[i + 1] - slopes[i])))
+        for i, (index, alpha, _) in enumerate(kept)
+    }
+    return Law(
+        masses={index: mass for index, mass in masses.items() if mass > 0},
+        infinity=max(0.0, float_above(kept[-1][2])),
+    )
+
+
+def _slope(left: tuple[int, arb, arb], right: tuple[int, arb, arb]) -> arb:
+    return (right[2] - left[2]) / (right[1] - left[1])
+
+
+def _convex(dots: Sequence[tuple[int, arb, arb]]) -> list[tuple[int, arb, arb]]:
+    """Return the lower convex hull of the dots, made to fall; any choice of dots is right."""
+    kept: list[tuple[int, arb, arb]] = []
+    for index, alpha, delta in dots:
+        dot = (index, alpha, delta.min(kept[-1][2]) if kept else delta)
+        while len(kept) > 1 and not _slope(kept[-2], kept[-1]) < _slope(kept[-1], dot):
+            kept.pop()
+        kept.append(dot)
+    return kept

@@ -1,0 +1,131 @@
+"""A mechanism as a measurement of OpenDP: its release, and its privacy map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import Exact, decimal_text, float_at_least
+from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.interop.extra import require
+from leastnoise.release.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from opendp.mod import Measurement
+
+_Map = Callable[[Any], Any]
+
+
+def to_opendp(
+    mechanism: Mechanism, *, measure: Literal["dp", "zcdp"] = "dp", epsilon: Exact | None = None
+) -> Measurement:
+    """Return a `Measurement` that calls `mechanism.release`, noise and rounding included.
+
+    Its input space follows the sensitivity: vectors of floats under `l2_distance` or `l1_distance`,
+    one number under `absolute_distance` (an i32 if it moves by whole numbers). Its privacy map is
+
+    - "dp": d_in up to the certified sensitivity to (ε, δ), under `approximate(max_divergence())`,
+      or to ε under `max_divergence()` where δ = 0. They are the certificate's, or with `epsilon`
+      that ε and the proved δ(ε) of one release. A larger d_in is an error: its δ wasn't proved.
+    - "zcdp": every d_in to ρ = d_in²/2σ², for Gaussian noise and mixtures of it, under
+      `zero_concentrated_divergence()`.
+
+    Numbers are rounded up to floats. d_in is the float that it is: a sensitivity of 1/10 is less
+    than the float 0.1, and `L2(Fraction(0.1))` is what admits it.
+
+    OpenDP doesn't check the proof: it asks for `enable_features("contrib", "honest-but-curious")`.
+
+    Raises MissingExtra without OpenDP; NotApplicable for sensitivities that OpenDP has no metric
+    for, for a certificate of samples, whose sampling OpenDP would have to know of, for one of
+    several releases unless `epsilon` is given, and for "zcdp" of other noise.
+    """
+    opendp = require("opendp.prelude")
+    _check_one_release(mechanism, measure, epsilon)
+    sensitivity = _ball(mechanism)
+    domain, metric = _space(opendp, sensitivity, mechanism.certificate.dimension)
+    output, privacy_map = _privacy(
+        opendp, mechanism, bound=sensitivity.bound, measure=measure, epsilon=epsilon
+    )
+    several = mechanism.certificate.dimension > 1
+
+    def release(values: Any) -> Any:
+        return mechanism.release(values).values.tolist()
+
+    return opendp.m.make_user_measurement(
+        domain, metric, output, release, privacy_map, TO="Vec<f64>" if several else "f64"
+    )
+
+
+def _check_one_release(mechanism: Mechanism, measure: str, epsilon: Exact | None) -> None:
+    certificate = mechanism.certificate
+    if certificate.sampling_rate != 1:
+        raise NotApplicable(
+            family=mechanism.noise.name,
+            why="its certificate is of Poisson samples, which an OpenDP measurement doesn't draw",
+        )
+    if certificate.compositions > 1 and measure == "dp" and epsilon is None:
+        raise NotApplicable(
+            family=mechanism.noise.name,
+            why=f"its certificate is of {certificate.compositions} releases together. Give the "
+            "epsilon at which one of them shall be stated",
+        )
+
+
+def _ball(mechanism: Mechanism) -> L1 | L2 | Integer:
+    sensitivity = mechanism.certificate.sensitivity
+    if isinstance(sensitivity, L1 | L2 | Integer):
+        return sensitivity
+    raise NotApplicable(
+        family=mechanism.noise.name,
+        why=f"OpenDP has no metric for a sensitivity of the kind {sensitivity.kind}",
+    )
+
+
+def _space(opendp: Any, sensitivity: L1 | L2 | Integer, dimension: int) -> tuple[Any, Any]:
+    """Return the domain and the metric that the sensitivity speaks of."""
+    if isinstance(sensitivity, Integer):
+        return opendp.atom_domain(T="i32"), opendp.absolute_distance(T="i32")
+    number = opendp.atom_domain(T="f64", nan=False)
+    if dimension == 1:
+        return number, opendp.absolute_distance(T="f64")
+    distance = opendp.l1_distance if isinstance(sensitivity, L1) else opendp.l2_distance
+    return opendp.vector_domain(number, size=dimension), distance(T="f64")
+
+
+def _privacy(
+    opendp: Any, mechanism: Mechanism, *, bound: Fraction, measure: str, epsilon: Exact | None
+) -> tuple[Any, _Map]:
+    """Return the output measure and the privacy map."""
+    if measure == "zcdp":
+        rho = Fraction(mechanism.zcdp.value.upper) / bound**2
+        return opendp.zero_concentrated_divergence(), lambda d_in: float_at_least(
+            rho * Fraction(d_in) ** 2
+        )
+    if measure != "dp":
+        raise InvalidArgument(name="measure", value=measure, expected='"dp" or "zcdp"')
+    budget = _budget(mechanism, epsilon)
+    ceiling = float_at_least(budget.epsilon), float_at_least(budget.delta)
+    pure = budget.delta == 0
+
+    def privacy_map(d_in: float) -> float | tuple[float, float]:
+        if not 0 <= Fraction(d_in) <= bound:
+            raise InvalidArgument(
+                name="d_in",
+                value=d_in,
+                expected=f"0 <= d_in <= {decimal_text(bound)}, the certified sensitivity",
+                hint="Calibrate for the larger one.",
+            )
+        return ceiling[0] if pure else ceiling
+
+    divergence = opendp.max_divergence()
+    return divergence if pure else opendp.approximate(divergence), privacy_map
+
+
+def _budget(mechanism: Mechanism, epsilon: Exact | None) -> Budget:
+    if epsilon is None:
+        return mechanism.certificate.budget
+    at = Budget(epsilon=epsilon, delta="0.5").epsilon
+    return Budget(epsilon=at, delta=Fraction(mechanism.delta(epsilon=at).upper))

@@ -1,0 +1,67 @@
+"""A mechanism as a `DpEvent` of dp-accounting, where one says exactly the same."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from leastnoise.accounting.composition import Composition
+from leastnoise.certify.composed import Releases
+from leastnoise.certify.prove import worst_shift
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.exact import float_at_least
+from leastnoise.interop.extra import require
+from leastnoise.noise.base import Shape
+from leastnoise.release.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from dp_accounting.dp_event import DpEvent
+
+
+def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
+    """Return the event of one release of a mechanism, or of a composition.
+
+    Gaussian and Laplace noise, of Poisson samples too, have events: `GaussianDpEvent(σ/Δ₂)` and
+    `LaplaceDpEvent(b/Δ₁)`, in `PoissonSampledDpEvent`, `SelfComposedDpEvent` and `ComposedDpEvent`.
+    Multipliers are rounded down to floats and sampling rates up, so that no event promises more
+    than the mechanism does. An event is a description; what an accountant of dp-accounting makes of
+    it is as good as that accountant, and for the neighbours that the sensitivity was declared for.
+
+    Raises NotApplicable for other noise, for which there is no event (`MixtureOfGaussiansDpEvent`
+    is about random sensitivities, not about the noise `gaussian-mixture`): use `to_pld`. Raises
+    MissingExtra without dp-accounting.
+    """
+    events = require("dp_accounting.dp_event")
+    if isinstance(releases, Mechanism):
+        return _several(events, releases.certificate.one_release)
+    found = [_several(events, part) for part in releases.parts]
+    return found[0] if len(found) == 1 else events.ComposedDpEvent(found)
+
+
+def _several(events: Any, part: Releases) -> DpEvent:
+    event = _one(events, part)
+    return event if part.count == 1 else events.SelfComposedDpEvent(event, part.count)
+
+
+def _one(events: Any, part: Releases) -> DpEvent:
+    noise = part.noise
+    kinds = {
+        Shape.GAUSSIAN: events.GaussianDpEvent,
+        Shape.LAPLACE_PRODUCT: events.LaplaceDpEvent,
+    }
+    if noise.shape not in kinds:
+        raise NotApplicable(
+            family=noise.name,
+            why="dp-accounting has no event for such noise; interop.to_pld exports what it costs",
+        )
+    multiplier = noise.scale / worst_shift(noise, part.hidden.outer)
+    event = kinds[noise.shape](_float_at_most(multiplier))
+    if part.rate == 1:
+        return event
+    return events.PoissonSampledDpEvent(float_at_least(part.rate), event)
+
+
+def _float_at_most(number: Fraction) -> float:
+    nearest = float(number)
+    return nearest if Fraction(nearest) <= number else math.nextafter(nearest, 0.0)

@@ -1,0 +1,191 @@
+"""Exported losses: dp-accounting's δ of them is on the private side, and close."""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as peer
+
+import leastnoise as ln
+from leastnoise.accounting.composition import Composition
+from leastnoise.certify.composed import Releases
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
+from leastnoise.interop.proved_pld import ProvedPld
+from leastnoise.noise.base import Noise
+from leastnoise.noise.cactus import Cactus
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
+
+EPSILONS = ("0", "0.1", "0.5", "2")
+# of dp-accounting's sums of floats, against exact ones; at most 2e-16 was met
+FLOAT_SUMS = 1e-13
+# masses are rounded up to floats, beyond the largest loss too; at most 2e-17 was met
+EDGE = 1e-15
+LAWS = [
+    Gaussian(scale=2),
+    Gaussian(scale="0.4", dimension=5),
+    Laplace(scale=2),
+    SphericalLaplace(scale="0.5", dimension=10),
+    TruncatedLaplace(scale=2, radius=6),
+    Staircase(scale=1, gamma="0.4", decay="0.8"),
+]
+
+
+def releases(noise: Noise, *, count: int = 1, rate: str = "1") -> Composition:
+    ball = ln.L1(1) if noise.norm == "l1" else ln.L2(1)
+    part = Releases(noise=noise, hidden=Hidden.of(ball), count=count, rate=Fraction(rate))
+    return Composition(parts=(part,))
+
+
+def check(
+    ours: Composition, pld: ProvedPld, *, excess: float, epsilons: tuple[str, ...] = EPSILONS
+) -> None:
+    """δ of the masses, in balls, is never below the truth; that in floats agrees with it."""
+    exact = from_pld(pld)
+    for epsilon in epsilons:
+        truth, exported = ours.delta(epsilon=epsilon), exact.delta(epsilon=epsilon)
+        assert exported.upper >= truth.lower
+        assert exported.lower <= truth.upper * (1 + excess) + EDGE
+        floats = pld.get_delta_for_epsilon(float(epsilon))
+        assert floats == pytest.approx(exported.upper, rel=1e-6, abs=FLOAT_SUMS)
+
+
+@pytest.mark.parametrize("noise", LAWS, ids=lambda noise: f"{noise.name}-{noise.dimension}")
+def test_one_release(noise: Noise) -> None:
+    ours = releases(noise)
+    check(ours, to_pld(ours, interval=1e-3), excess=0.02)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_epsilon_of_one_release(delta: float) -> None:
+    mechanism = ln.calibrate("l2", epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=10)
+    found, truth = to_pld(mechanism).get_epsilon_for_delta(delta), mechanism.epsilon(delta=delta)
+    assert found >= truth.lower
+    assert found == pytest.approx(truth.upper, rel=2e-4)
+
+
+def test_more_points_are_tighter_and_all_are_on_the_private_side() -> None:
+    ours = releases(Gaussian(scale=2))
+    truth = ours.delta(epsilon="0.7").upper
+    found = [
+        from_pld(to_pld(ours, interval=1e-3, points=n)).delta(epsilon="0.7").upper
+        for n in (4, 40, 400)
+    ]
+    assert found[0] > found[1] > found[2] >= truth
+    assert found[2] <= 1.002 * truth
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        pytest.param(Cactus(scale=1, cells=2, masses=(7, 5, 6, 4, 3, 2, 2, 1)), id="cactus"),
+        pytest.param(
+            GaussianMixture(scale="0.5", modes=1, spacing=2, decay="0.5"),
+            id="mixture",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            GeneralizedGamma(scale="0.7", alpha="1.2", p="1.5", dimension=3),
+            id="gamma",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_noise_whose_worst_shift_varies(noise: Noise) -> None:
+    ours = releases(noise)
+    check(ours, to_pld(ours, points=12), excess=0.5, epsilons=("0.1", "1", "2"))
+
+
+def test_a_sampled_release_has_both_directions() -> None:
+    for noise in (Gaussian(scale=1), Laplace(scale=1), TruncatedLaplace(scale=2, radius=6)):
+        ours = releases(noise, rate="0.1")
+        pld = to_pld(ours, interval=1e-3)
+        assert from_pld(pld).added is not from_pld(pld).removed
+        check(ours, pld, excess=0.02, epsilons=("0", "0.05", "0.1", "0.3"))
+
+
+@pytest.mark.parametrize(("count", "rate"), [(20, "1"), (10, "0.2")])
+def test_a_composition_convolved_here(count: int, rate: str) -> None:
+    ours = releases(Laplace(scale=4), count=count, rate=rate)
+    check(
+        ours, to_pld(ours, interval=1e-3, points=100), excess=0.02, epsilons=("0", "0.2", "1", "2")
+    )
+
+
+def test_a_gaussian_composition_is_one_gaussian() -> None:
+    ours = releases(Gaussian(scale=20), count=400)
+    check(ours, to_pld(ours, interval=1e-3), excess=0.01)
+
+
+@pytest.mark.parametrize("noise", [Gaussian(scale=10), Laplace(scale=10)])
+def test_composed_by_dp_accounting_it_agrees_and_warns(noise: Noise) -> None:
+    one, many = to_pld(releases(noise)), releases(noise, count=50)
+    with pytest.warns(NotABound, match="1e-16"):
+        composed = one.self_compose(50)
+    truth = many.epsilon(delta="1e-6")
+    assert truth.lower <= composed.get_epsilon_for_delta(1e-6) <= 1.002 * truth.upper
+    assert type(composed) is peer.PrivacyLossDistribution  # it warns once, not for ever
+    with pytest.warns(NotABound):
+        pair = one.compose(peer.from_gaussian_mechanism(10))
+    both = Composition(parts=(*releases(noise).parts, *releases(Gaussian(scale=10)).parts))
+    assert pair.get_epsilon_for_delta(1e-6) >= both.epsilon(delta="1e-6").lower
+    assert pair.get_epsilon_for_delta(1e-6) <= 1.002 * both.epsilon(delta="1e-6").upper
+
+
+def test_sampled_releases_composed_by_dp_accounting() -> None:
+    """Both directions are composed, each alone: theory/accounting.md §4."""
+    one = to_pld(releases(Laplace(scale=1), rate="0.1"))
+    with pytest.warns(NotABound):
+        composed = one.self_compose(50)
+    truth = releases(Laplace(scale=1), count=50, rate="0.1").epsilon(delta="1e-5")
+    assert truth.lower <= composed.get_epsilon_for_delta(1e-5) <= 1.005 * truth.upper
+    theirs = peer.from_laplace_mechanism(1, sampling_prob=0.1).self_compose(50)
+    removed = composed._pmf_remove.get_epsilon_for_delta(1e-5)
+    added = composed._pmf_add.get_epsilon_for_delta(1e-5)
+    assert removed == pytest.approx(theirs._pmf_remove.get_epsilon_for_delta(1e-5), rel=2e-3)
+    assert added == pytest.approx(theirs._pmf_add.get_epsilon_for_delta(1e-5), rel=2e-3)
+
+
+def test_the_losses_of_dp_accounting_itself() -> None:
+    theirs = peer.from_gaussian_mechanism(2)
+    ours = to_pld(releases(Gaussian(scale=2)))
+    for delta in (1e-2, 1e-5, 1e-10):
+        assert ours.get_epsilon_for_delta(delta) == pytest.approx(
+            theirs.get_epsilon_for_delta(delta), rel=5e-4
+        )
+
+
+def test_mass_at_infinity() -> None:
+    law = TruncatedLaplace(scale=2, radius=6)
+    pld, truth = to_pld(releases(law)), releases(law).delta(epsilon=50)
+    assert pld.get_delta_for_epsilon(50.0) == pytest.approx(truth.upper, rel=1e-9)
+    assert math.isinf(pld.get_epsilon_for_delta(truth.lower / 2))
+
+
+def test_refusals() -> None:
+    mechanism = releases(Gaussian(scale=2))
+    for wrong in (0.0, -1e-4, math.nan, 2.0):
+        with pytest.raises(InvalidArgument, match="interval"):
+            to_pld(mechanism, interval=wrong)
+    with pytest.raises(InvalidArgument, match="points"):
+        to_pld(mechanism, points=0)
+    with pytest.raises(InvalidArgument, match="interval >= "):
+        to_pld(releases(Laplace(scale="0.001")), interval=1e-6)
+    with pytest.raises(NotApplicable, match="worst shift"):
+        to_pld(releases(GaussianMixture(scale=1, modes=1, spacing=2, decay="0.5"), count=2))
+
+
+def test_without_dp_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'leastnoise\[interop\]'"):
+        to_pld(releases(Gaussian(scale=2)))
