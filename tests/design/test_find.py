@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from leastnoise.calibration.request import Request
 from leastnoise.design import cache, find
 from leastnoise.design.refine import Task
+from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.loss import Loss
 
@@ -92,3 +94,31 @@ def test_the_platform_decides_the_folder(system: str, monkeypatch: pytest.Monkey
     if system == "linux":
         monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
         assert cache.directory() == Path("/somewhere/leastnoise")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"gap": 0.0}, {"gap": 5.0}, {"gap": float("nan")}, {"seconds": 0.0}]
+)
+def test_an_effort_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InvalidArgument):
+        find.Effort(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_law_is_as_good_as_asked() -> None:
+    request = Request(budget=TASK.budget, loss=TASK.loss)
+    stages: list[str] = []
+    find.optimal(request, effort=find.Effort(gap=0.05, progress=stages.append))
+    coarse = find.cached(TASK)
+    find.optimal(request, effort=find.Effort())
+    usual = find.cached(TASK)
+    assert coarse is not None
+    assert usual is not None
+    assert stages
+    assert usual.gap <= find.GAP < coarse.gap <= 0.05
+
+
+def test_vectors_have_no_gap_to_ask_for() -> None:
+    request = Request(budget=TASK.budget, dimension=2)
+    with pytest.raises(InvalidArgument, match="no gap"):
+        find.optimal_radial(request, effort=find.Effort(gap=0.01))

@@ -232,7 +232,7 @@ def test_the_gaps_that_are_promised(epsilon: str, delta: str, loss: str) -> None
 def test_the_published_brackets_are_reached(bracket: tuple[str, str, str, float, float]) -> None:
     """The issue's brackets, to the digits given: a bound and a law inside them."""
     epsilon, delta, loss, low, high = bracket
-    design = made(epsilon, delta, loss, gap=0.8 * (high / low - 1))
+    design = made(epsilon, delta, loss, gap=0.5 * (high / low - 1))
     assert design.law is not None
     assert bound_of(design).value >= low
     assert Loss.named(loss).of(design.law) <= high

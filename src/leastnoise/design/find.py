@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, final
 
 from leastnoise.calibration.request import Request
 from leastnoise.design import cache, radial
@@ -25,6 +26,34 @@ _LARGE_GAP, _LARGE_EPSILON = 0.02, 5  # beyond which less than that takes minute
 SECONDS = 60.0
 MOST_STEPS = 40
 """A linear program for a whole-number sensitivity beyond this is too large."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How near to the best possible a design has to be, and how long it is worth trying.
+
+    `gap` is relative (0.005 is half a per cent; None leaves it to who designs), `seconds` the time
+    after which the best so far is taken; `progress` is told the stages. Raises InvalidArgument for
+    a gap or a time that isn't positive.
+    """
+
+    gap: float | None = None
+    seconds: float = SECONDS
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if self.gap is not None and not 0 < self.gap < 1:
+            raise InvalidArgument(
+                name="gap",
+                value=self.gap,
+                expected="0 < gap < 1",
+                hint="Half a per cent is 0.005.",
+            )
+        if not 0 < self.seconds < math.inf:
+            raise InvalidArgument(
+                name="time_limit", value=self.seconds, expected="a positive number of seconds"
+            )
 
 
 def cached(task: Task) -> Design | None:
@@ -64,11 +93,14 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
     return law
 
 
+def plain_gap(task: Task) -> float:
+    """Return the gap that a law is designed for, if none is asked for."""
+    return GAP if task.budget.epsilon <= _LARGE_EPSILON else _LARGE_GAP
+
+
 def fine_gap(task: Task) -> float:
     """Return the gap that can be had in well under a minute."""
-    if task.budget.epsilon > _LARGE_EPSILON:
-        return _LARGE_GAP
-    return FINE_GAP if task.budget.epsilon <= _FINE_EPSILON else GAP
+    return FINE_GAP if task.budget.epsilon <= _FINE_EPSILON else plain_gap(task)
 
 
 def design(
@@ -99,19 +131,19 @@ def _key(task: Task) -> str:
     return " ".join((task.scope, task.loss.value, *numbers))
 
 
-def optimal(request: Request, *, seconds: float = SECONDS) -> Noise:
-    """Return the law of the family `optimal` for `request`, within GAP of the best possible.
+def optimal(request: Request, *, effort: Effort) -> Noise:
+    """Return the law of the family `optimal` for `request`, as good as `effort` asks.
 
     Raises NotApplicable if no program could be solved, InvalidArgument for fixed parameters.
     """
     _refuse_fixed(request.fixed, "optimal")
-    found = design(Task(budget=request.budget, loss=request.loss), seconds=seconds)
+    found = _designed(Task(budget=request.budget, loss=request.loss), effort)
     if found.law is None:
         raise NotApplicable(family="optimal", why="no private law was found on the lattices tried")
     return found.law
 
 
-def discrete_staircase(request: Request, *, seconds: float = SECONDS) -> Noise:
+def discrete_staircase(request: Request, *, effort: Effort) -> Noise:
     """Return the best law on the whole numbers, for a query that moves by at most request.shift.
 
     Lengths are in units of that shift. Raises NotApplicable if the shift is too large for the
@@ -124,12 +156,28 @@ def discrete_staircase(request: Request, *, seconds: float = SECONDS) -> Noise:
             family=DiscreteStaircase.name,
             why=f"it is computed for a sensitivity of at most {MOST_STEPS}",
         )
-    found = design(task, seconds=seconds)
+    found = _designed(task, effort)
     if found.law is None:
         raise NotApplicable(
             family=DiscreteStaircase.name, why="no private law was found on the whole numbers"
         )
     return found.law
+
+
+def optimal_radial(request: Request, *, effort: Effort) -> Noise:
+    """Return the law of the family `optimal-radial`, which has no gap to ask for; see `radial`."""
+    if effort.gap is not None:
+        raise InvalidArgument(
+            name="gap",
+            value=effort.gap,
+            expected="no gap for vectors: it isn't known while designing",
+        )
+    return radial.search(request, seconds=effort.seconds)
+
+
+def _designed(task: Task, effort: Effort) -> Design:
+    gap = plain_gap(task) if effort.gap is None else effort.gap
+    return design(task, gap=gap, seconds=effort.seconds, progress=effort.progress)
 
 
 def integer_task(request: Request) -> Task | None:
@@ -150,16 +198,16 @@ def _refuse_fixed(fixed: Mapping[str, Fraction | int], family: str) -> None:
 
 
 class Search(Protocol):
-    """A search that gives up after about so many seconds."""
+    """A search that makes a given effort."""
 
-    def __call__(self, request: Request, *, seconds: float) -> Noise:
+    def __call__(self, request: Request, *, effort: Effort) -> Noise:
         """Return the law for `request`; raises NotApplicable if none was found."""
         ...
 
 
 SEARCHES: dict[type[Noise], Search] = {
     Optimal: optimal,
-    OptimalRadial: radial.search,
+    OptimalRadial: optimal_radial,
     DiscreteStaircase: discrete_staircase,
 }
 """Who designs for whom; the counterpart of calibration's table."""

@@ -52,19 +52,21 @@ def fitted(
     *,
     ways: list[tuple[Sensitivity, Construction]],
     fixed: Mapping[str, Fraction | int] | None = None,
-    patience: float = find.SECONDS,
+    effort: find.Effort | None = None,
 ) -> list[Candidate]:
     """Return `family`, calibrated and proved, in each of `ways` that it can serve; best first.
 
     Of several plain balls the smallest in the family's norm is used. `fixed` sets parameters, and
-    `patience` is how many seconds a family that is designed may take. Raises Refused with the
+    `effort` is what a family that is designed is worth. Raises Refused with the
     last reason if no way is left.
     """
     found: list[Candidate] = []
     reasons: list[Refused] = []
     for sensitivity, way in _worthwhile(family, problem, ways):
         try:
-            found.append(_candidate(family, problem, sensitivity, way, fixed or {}, patience))
+            found.append(
+                _candidate(family, problem, sensitivity, way, fixed or {}, effort or find.Effort())
+            )
         except Refused as error:
             reasons.append(error)
     if not found:
@@ -103,7 +105,7 @@ def _candidate(  # noqa: PLR0917 (one call of its own)
     sensitivity: Sensitivity,
     way: Construction,
     fixed: Mapping[str, Fraction | int],
-    patience: float,
+    effort: find.Effort,
 ) -> Candidate:
     designer = find.SEARCHES.get(family)
     geometry = way.geometry
@@ -117,7 +119,7 @@ def _candidate(  # noqa: PLR0917 (one call of its own)
         sampling_rate=problem.sampling_rate,
         loss=problem.loss,
         fixed=fixed,
-        search=partial(designer, seconds=patience) if designer else None,
+        search=partial(designer, effort=effort) if designer else None,
     )
     return Candidate(
         mechanism=Mechanism(calibrated.certificate),

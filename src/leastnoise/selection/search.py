@@ -12,6 +12,7 @@ from leastnoise.calibration.request import Request
 from leastnoise.certify.certificate import check_sampling
 from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.design import find, radial_bound_find
+from leastnoise.design.find import Effort
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
@@ -50,6 +51,8 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     compositions: int = 1,
     sampling_rate: Exact = 1,
     parameters: Mapping[str, Exact] | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
 ) -> Mechanism:
     """Return the mechanism of the family `noise` with the smallest scale proved for the budget.
 
@@ -59,7 +62,10 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     family is a scale alone it is at most about 1e-4 above the minimum. In one dimension "l2"
     gives `laplace`, the same law; in several, "optimal" gives `optimal-radial`. With
     `sampling_rate` < 1 every release is of a Poisson sample, which each record is in with that
-    probability, and neighbours differ by one record that is there or not. Raises
+    probability, and neighbours differ by one record that is there or not. Noise that a linear
+    program designs (`optimal`, `discrete-staircase`) is refined until it is within `gap` of the
+    best possible (0.005 if you don't say: half a per cent; 0.02 beyond ε = 5) or the best there is
+    after `time_limit` seconds (60). Raises
     InvalidArgument for a malformed argument, NotApplicable if the family can't serve, NotCertified
     if no proof was found.
 
@@ -78,6 +84,7 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
         compositions=compositions,
         sampling_rate=sampling_rate,
         parameters=parameters,
+        effort=effort_for(noise, gap=gap, time_limit=time_limit),
     ).mechanism
 
 
@@ -93,6 +100,8 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     bound: bool = False,
     progress: Progress | None = None,
     parameters: Mapping[str, Mapping[str, Exact]] | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
 ) -> Comparison:
     """Return every noise family, calibrated and proved, best first by `loss`.
 
@@ -102,7 +111,10 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     For one number, and for the mse of a vector with an l2 sensitivity, `best_possible` is a proved
     lower bound on the loss of any noise, if one is known from designing `optimal` noise or kept
     from before; with `bound` it is computed, which may take a minute (`progress` is told the
-    stages). `parameters` sets parameters by the name of the family.
+    stages). The bound, and the noise designed for it, are refined until they are within `gap` of
+    each other (if you don't say: 0.0005 up to ε = 2, 0.005 up to 5, 0.02 beyond), or for
+    `time_limit` seconds: about a minute, and 5 seconds for each design without `bound`.
+    `parameters` sets parameters by the name of the family.
     Raises InvalidArgument for a malformed argument.
     """
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
@@ -112,7 +124,8 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     whole = _count(compositions) == 1 and rate == 1
     task = _task(budget, ranking, offered, dimension) if whole else None
     if bound and task:
-        _prove_bound(task, progress)
+        usual = radial_bound_find.SECONDS if isinstance(task, VectorTask) else find.SECONDS
+        _prove_bound(task, _effort(gap, time_limit, usual, progress))
     problem = Problem(
         budget=budget,
         offered=offered,
@@ -125,13 +138,12 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     fixed = {
         name: _fixed(family_named(name), values) for name, values in (parameters or {}).items()
     }
+    effort = _effort(gap, time_limit, _PATIENCE, progress)
     candidates: list[Candidate] = []
     skipped: list[Skipped] = []
     for name, family in FAMILIES.items():
         try:
-            candidates += fitted(
-                family, problem, ways=ways, fixed=fixed.get(name), patience=_PATIENCE
-            )
+            candidates += fitted(family, problem, ways=ways, fixed=fixed.get(name), effort=effort)
         except NotApplicable as error:
             skipped.append(Skipped(name=name, why=error.why))
         except Refused as error:
@@ -143,6 +155,31 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         skipped=tuple(skipped),
         best_possible=_best_possible(task, offered) if task and candidates else None,
     )
+
+
+def _effort(
+    gap: float | None, time_limit: float | None, usual: float, progress: Progress | None
+) -> Effort:
+    return Effort(gap=gap, seconds=usual if time_limit is None else time_limit, progress=progress)
+
+
+def effort_for(
+    noise: str, *, gap: float | None, time_limit: float | None, progress: Progress | None = None
+) -> Effort | None:
+    """Return the effort to design `noise` with, None if nothing designs it.
+
+    Raises InvalidArgument for a gap or a time that isn't positive, or that `noise` has no use for.
+    """
+    if family_named(noise) in find.SEARCHES:
+        return _effort(gap, time_limit, find.SECONDS, progress)
+    for name, value in (("gap", gap), ("time_limit", time_limit)):
+        if value is not None:
+            raise InvalidArgument(
+                name=name,
+                value=value,
+                expected=f"no {name}: {noise} is not designed but calibrated",
+            )
+    return None
 
 
 def _count(compositions: int) -> int:
@@ -172,13 +209,14 @@ def _radius(offered: tuple[Sensitivity, ...]) -> Fraction:
     return min(radius for radius in radii if radius is not None)
 
 
-def _prove_bound(task: Task | VectorTask, progress: Progress | None) -> None:
+def _prove_bound(task: Task | VectorTask, effort: Effort) -> None:
     """Keep a bound in the cache; where none can be had, none is shown."""
     with suppress(NotApplicable):
         if isinstance(task, VectorTask):
-            radial_bound_find.prove(task, progress=progress)
+            radial_bound_find.prove(task, seconds=effort.seconds, progress=effort.progress)
         else:
-            find.design(task, gap=find.fine_gap(task), progress=progress)
+            gap = find.fine_gap(task) if effort.gap is None else effort.gap
+            find.design(task, gap=gap, seconds=effort.seconds, progress=effort.progress)
 
 
 def _best_possible(
@@ -224,7 +262,7 @@ def least_noise(
     return found.mechanisms[0]
 
 
-def candidate(
+def candidate(  # noqa: PLR0913 (every part of one problem, all by name)
     noise: str,
     *,
     budget: Budget,
@@ -234,6 +272,7 @@ def candidate(
     compositions: int = 1,
     sampling_rate: Exact = 1,
     parameters: Mapping[str, Exact] | None = None,
+    effort: Effort | None = None,
 ) -> Candidate:
     """Return the calibrated family `noise` with its timings; see `calibrate`."""
     offered = _offered(sensitivity)
@@ -249,7 +288,7 @@ def candidate(
         sampling_rate=sampling_rate_of(sampling_rate),
     )
     fixed = _fixed(family, parameters or {})
-    return fitted(family, problem, ways=problem.ways(), fixed=fixed)[0]
+    return fitted(family, problem, ways=problem.ways(), fixed=fixed, effort=effort)[0]
 
 
 def _fixed(family: type[Noise], parameters: Mapping[str, Exact]) -> dict[str, Fraction | int]:
