@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,8 @@ def command(
     modes: options.Modes = None,
     alpha: options.Alpha = None,
     p: options.Power = None,
+    gap: options.Gap = None,
+    time_limit: options.TimeLimit = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
     ] = None,
@@ -39,11 +42,12 @@ def command(
     """Find and prove the smallest scale of a noise.
 
     The scale is never below the exact minimum, and at most 1e-9 (relative) above it for gaussian,
-    laplace, l2 and steps, 1e-5 for other noise.
+    laplace, l2 and steps, 1e-5 for other noise. Designed noise (optimal, discrete-staircase) is
+    within --gap of the best possible, 0.5 % if not given, or the best after --time-limit seconds.
     """
     from leastnoise.guarantees.budget import Budget
     from leastnoise.release.output import write_file
-    from leastnoise.selection.search import candidate
+    from leastnoise.selection.search import candidate, effort_for
 
     declared = options.Declaration(
         norm=norm,
@@ -56,16 +60,18 @@ def command(
         release_n=release_n,
         neighbours=neighbours,
     ).sensitivity()
-    found = candidate(
-        noise,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=declared,
-        dimension=declared.coordinates or dimension,
-        loss=loss,
-        compositions=compositions,
-        sampling_rate=sampling_rate,
-        parameters=options.parameters_from(param, modes=modes, alpha=alpha, p=p),
-    )
+    with nullcontext() if as_json else records.stages() as stage:
+        found = candidate(
+            noise,
+            budget=Budget(epsilon=epsilon, delta=delta),
+            sensitivity=declared,
+            dimension=declared.coordinates or dimension,
+            loss=loss,
+            compositions=compositions,
+            sampling_rate=sampling_rate,
+            parameters=options.parameters_from(param, modes=modes, alpha=alpha, p=p),
+            effort=effort_for(noise, gap=gap, time_limit=time_limit, progress=stage),
+        )
     if certificate is not None:
         write_file(certificate, found.mechanism.certificate.to_json() + "\n")
     record = records.calibrated_record(found, epsilon=epsilon, delta=delta, sensitivity=sensitivity)

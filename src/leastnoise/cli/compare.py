@@ -38,6 +38,8 @@ def command(
     bound: Annotated[
         bool, typer.Option("--bound", help="Prove how good any noise could be; up to a minute.")
     ] = False,
+    gap: options.Gap = None,
+    time_limit: options.TimeLimit = None,
     plot: plots.Plot = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -90,6 +92,8 @@ def command(
             bound=bound,
             progress=progress,
             parameters=parameters,
+            gap=gap,
+            time_limit=time_limit,
         )
 
     with records.stages() if bound and not as_json else nullcontext() as stage:

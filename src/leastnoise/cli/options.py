@@ -66,6 +66,14 @@ SamplingRate = Annotated[
 IsInteger = Annotated[
     bool, typer.Option("--integer", help="The query is a whole number, like every count.")
 ]
+Gap = Annotated[
+    float | None,
+    typer.Option("--gap", help="Refine designed noise to this gap to the best possible: 0.001."),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", help="Seconds after which the best so far is taken."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
