@@ -130,8 +130,7 @@ class _Half:
                 hint=f"Losses reach {float(last * interval):.3g}.",
             )
         stride = max(1, -(-last // points))
-        # an atom at the very edge of the losses lies between the last two
-        indices = sorted({*range(0, last, stride), last - 1, last})
+        indices = [*range(0, last, stride), last]
         deltas = profile([index * interval for index in indices])
         return cls(indices=indices, deltas=[_at_most_one(delta) for delta in deltas])
 
@@ -145,18 +144,22 @@ def _reach(profile: Profile, interval: Fraction, tail: float) -> Fraction:
     """Return about the loss beyond which δ is below `tail`, or constant; any is right."""
 
     def settled(epsilon: Fraction) -> bool:
-        here, further = profile([epsilon])[0], profile([2 * epsilon])[0]
-        falls = not further.upper() > here.upper() * (1 - arb(2) ** -30)
-        return bool(here < arb(tail)) or not (falls or here.upper() > arb("0.99"))
+        here = profile([epsilon])[0].upper()
+        if here < arb(tail):
+            return True
+        further = profile([2 * epsilon])[0].upper()
+        return bool(further > here * (1 - arb(2) ** -30)) and not here > arb("0.99")
 
-    high = interval
+    high = Fraction(1, 2)
+    while high > interval and settled(high / 2):
+        high /= 2
     while not settled(high):
         high *= 2
         if high > _LARGEST_LOSS:
             raise NotApplicable(family="composition", why="its losses are too large to export")
     low, end = high / 2, profile([high])[0]
-    edge = not (bool(end > 0) and end.upper() < arb(tail))
-    while high - low > max(interval / 2, Fraction(0) if edge else high / 64):
+    edge = not (end > 0 and end < arb(tail))  # which the last dot meets; a tail ends anywhere
+    while high - low > (interval / 2 if edge else max(interval / 2, high / 16)):
         middle = (low + high) / 2
         low, high = (low, middle) if settled(middle) else (middle, high)
     return high
