@@ -248,6 +248,20 @@ def test_the_bound_is_shown_and_below_every_loss() -> None:
     assert "above the best possible mae" in shown.stdout
 
 
+def test_designed_noise_takes_a_gap_and_a_time_limit() -> None:
+    asked = ("--epsilon", "1", "--delta", "0.02", "--loss", "mae")
+    effort = ("--gap", "0.02", "--time-limit", "20")
+    found = answer("calibrate", "--noise", "optimal", *asked, *effort)
+    assert found["certified"]
+    bound = answer("compare", *asked, *effort, "--bound")["lower_bound"]
+    assert bound["value"] <= found["mae"] <= 1.02 * bound["value"]
+    for wrong in (("--gap", "2"), ("--gap", "0"), ("--time-limit", "-1")):
+        assert run("calibrate", "--noise", "optimal", *asked, *wrong).returncode == 2
+        assert run("calibrate", "--noise", "gaussian", *asked, *wrong).returncode == 2
+    refused = run("calibrate", "--noise", "gaussian", *asked, "--gap", "0.01")
+    assert "not designed" in refused.stderr
+
+
 def test_a_whole_number_query_gets_the_best_noise_on_whole_numbers() -> None:
     found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--integer")
     best = found["candidates"][0]
