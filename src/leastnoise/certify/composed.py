@@ -22,6 +22,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
+from leastnoise.certify import lattice_losses
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
 from leastnoise.certify.losses import (
@@ -204,9 +205,11 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
 def _upper(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
 ) -> LossLattice:
+    size = math.ceil(_reach(noise, sensitivity) / step)
+    if rate == 1 and noise.shape in lattice_losses.SHAPES:
+        return lattice_losses.upper(noise, worst_shift(noise, sensitivity), step, size)
     profile = _profile(noise, sensitivity)
     if rate == 1:
-        size = math.ceil(_reach(noise, sensitivity) / step)
         return upper_lattice(profile, step, size)
     ends = _loss_range(noise, sensitivity, rate)
     return sampled_upper(profile, rate=rate, ends=ends, step=step, removed=removed)
@@ -216,6 +219,9 @@ def _upper(
 def _lower(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
 ) -> LowerCells:
+    if rate == 1 and noise.shape in lattice_losses.SHAPES:
+        size = math.ceil(_reach(noise, sensitivity) / step)
+        return lattice_losses.lower(noise, worst_shift(noise, sensitivity), step, size)
     profile = _profile(noise, sensitivity)
     upper = _upper(noise, sensitivity, rate, step, removed=True)
     if rate == 1:
@@ -261,6 +267,8 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     """
     if noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}:
         return worst_shift(noise, sensitivity) / noise.scale
+    if noise.shape in lattice_losses.SHAPES:
+        return lattice_losses.reach(noise, worst_shift(noise, sensitivity))
     profile = _profile(noise, sensitivity)
     with precision(BITS):
         high = Fraction(1, 8)

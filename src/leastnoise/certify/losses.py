@@ -90,7 +90,7 @@ def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
     if the profile isn't known well enough.
     """
     with precision(BITS):
-        deltas = _mirrored([accurate(profile, step * i) for i in range(size + 1)], step)
+        deltas = mirrored([accurate(profile, step * i) for i in range(size + 1)], step)
         return chord_lattice(deltas, step=step, origin=Fraction(0), first=-size)
 
 
@@ -192,7 +192,7 @@ def accurate(profile: Profile, epsilon: Fraction) -> arb:
     return found
 
 
-def _mirrored(deltas: list[arb], step: Fraction) -> list[arb]:
+def mirrored(deltas: list[arb], step: Fraction) -> list[arb]:
     """Return δ at −n·step … n·step from δ at 0 … n·step."""
     falls = [ball(-step * i).exp() for i in range(len(deltas))]
     negative = [1 - fall + fall * delta for fall, delta in zip(falls, deltas, strict=True)]

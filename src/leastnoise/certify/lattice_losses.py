@@ -1,0 +1,261 @@
+"""Losses on a lattice of laws whose worst shift may change with ε: steps of whole-number weights.
+
+notation: H_j(ε) = Σ_k (p_k − α q_k)₊, q_k = p_(k−j), α = e^ε; a shift that is no multiple of a cell
+is a mixture of two that are (theory/noise.md §4). The supremum of H over all shifts is the profile
+of a pair that dominates them all, so that chords of it may be composed (theory/accounting.md
+§1 E). From below one shift is taken alone, and its outputs are merged.
+
+All in floats: every probability lies between two of them, and a sum of n positive ones is off by a
+relative n·2^-53 at most. `low` and `high` are those bounds throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.certify.losses import BITS, LossLattice, LowerCells, chord_lattice, merged, mirrored
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice_steps import LatticeStepNoise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SHAPES = frozenset({Shape.LATTICE, Shape.LATTICE_STEP})
+
+_UNIT = 2.0**-53
+_LONGEST = 700.0  # losses beyond e^700 are put at infinity
+_TRIFLE = 2.0**-140
+_SPARE = 2.0**-60
+_SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
+_WORK = 2e8  # probabilities looked at, times shifts
+_TOP = 6  # binary digits behind the point of the largest loss
+
+_Shift = tuple[tuple[Fraction, int], ...]
+"""Weights that sum to 1, and the whole number of cells by which each part is shifted."""
+
+
+def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
+    """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`.
+
+    Raises NotApplicable where there is too much to look at.
+    """
+    law = _law(noise)
+    epsilons = [step * i for i in range(size + 1)]
+    found = _supremum(law, shifts(noise, shift), epsilons)
+    with precision(BITS):
+        deltas = _hull([arb(float(delta)) for delta in found], epsilons)
+        lattice = chord_lattice(mirrored(deltas, step), step=step, origin=Fraction(0), first=-size)
+    lattice.masses[0] = max(lattice.masses[0], _TRIFLE)  # more is allowed, and none has no law
+    return lattice
+
+
+def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
+    """Return atoms whose δ is nowhere above that of one shift of `noise`.
+
+    It is the shift with the largest area under δ(ε), but any is right; so is any way to merge.
+    """
+    law = _law(noise)
+    epsilons = [step * i for i in range(size + 1)]
+    every = shifts(noise, shift)
+    areas = [float(_supremum(law, [one], epsilons).sum()) for one in every]
+    p_low, q_high, infinity = _merged(law, every[int(np.argmax(areas))], float(step), size)
+    with precision(BITS):
+        atoms = [merged(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
+    if not any(mass for _, mass in atoms):
+        atoms[0] = (float(-step * size), _SPARE)  # taken off what is at infinity, which is about 1
+        infinity -= 2 * _SPARE
+    return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=infinity)
+
+
+def reach(noise: Noise, shift: Fraction) -> Fraction:
+    """Return a loss beyond which there is next to nothing but what is at infinity; any is right."""
+    law, every = _law(noise), shifts(noise, shift)
+    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, _LONGEST, 400)])
+    found = _supremum(law, every, [Fraction(float(z)) for z in grid])
+    settled = found <= found[-1] * (1 + _SHARE) + _TRIFLE
+    top = float(grid[int(np.argmax(settled))])
+    digits = _TOP - math.frexp(top)[1] if top else 30
+    return Fraction(max(1, math.ceil(math.ldexp(top, digits)))) / Fraction(2) ** digits
+
+
+def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:
+    """Return shifts among which is, for every ε, a worst one (theory/noise.md §4)."""
+    if isinstance(noise, DiscreteStaircase):
+        stride = noise.cells / noise.scale
+        most = math.floor(longest)
+        off = stride.denominator != 1  # a shift by 1 leaves the lattice, and gives all away
+        if off or most == 0:
+            far = 2 * len(noise.lattice.masses)
+            return [((Fraction(1), far if most else 0),)]
+        whole = [int(stride) * i for i in range(1, most + 1)]
+        return _whole(whole[-1:] if noise.lattice.falls else whole)
+    if not isinstance(noise, LatticeStepNoise):
+        raise TypeError(f"{noise.name} has no lattice")
+    places = longest / noise.scale * noise.lattice.cells
+    last = math.floor(places)
+    end: _Shift = ((1 - (places - last), last), (places - last, last + 1))
+    if noise.lattice.falls:  # then the longest shift is the worst (theory/noise.md §1)
+        return [end]
+    return [*_whole(range(1, min(last, 2 * len(noise.lattice.masses)) + 1)), end]
+
+
+def _whole(cells: Iterable[int]) -> list[_Shift]:
+    return [((Fraction(1), j),) for j in cells]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Law:
+    """Bounds on P(K = k) for all whole k from the first that is possible; 0 only where it is 0."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def shifted(self, cells: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the same bounds of p_(k − cells)."""
+        if cells == 0:
+            return self.low, self.high
+        low, high = np.zeros_like(self.low), np.zeros_like(self.high)
+        if cells < len(low):
+            low[cells:], high[cells:] = self.low[:-cells], self.high[:-cells]
+        return low, high
+
+
+@lru_cache(maxsize=16)
+def _law(noise: Noise) -> _Law:
+    if not isinstance(noise, LatticeStepNoise | DiscreteStaircase):
+        raise TypeError(f"{noise.name} has no lattice")
+    masses, total = noise.lattice.masses, noise.lattice.total
+    right = np.array([mass / total for mass in masses])  # rounded right, as Python does
+    given = np.array([mass > 0 for mass in masses])
+    low = np.where(given, np.maximum(np.nextafter(right, 0.0), 0.0), 0.0)
+    high = np.where(given, np.nextafter(right, 1.0), 0.0)
+    return _Law(low=np.r_[low[:0:-1], low], high=np.r_[high[:0:-1], high])
+
+
+def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
+    """Return numbers that sup H over `every` shift isn't above, at each ε >= 0."""
+    if len(law.low) * len(every) > _WORK:
+        raise NotApplicable(family="composition", why="its lattice has too many shifts to compose")
+    with precision(BITS):
+        alphas = np.array([max(1.0, float_below(ball(e).exp())) for e in epsilons])
+    largest = np.zeros(len(alphas))
+    for parts in every:
+        found = np.zeros(len(alphas))
+        for weight, cells in parts:
+            if weight:
+                found += np.nextafter(float(weight), 2.0) * _divergence(law, cells, alphas)
+        largest = np.maximum(largest, found * (1 + 8 * _UNIT))
+    # δ falls in ε
+    return np.minimum(np.minimum.accumulate(largest), 1.0)
+
+
+def _divergence(law: _Law, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers that H_j isn't above at the ε with e^ε >= alphas: P(A) − α Q(A).
+
+    A holds all k with p > αq, and as the quotients are rounded, perhaps some for which p is below
+    αq by a relative 2^-49: they take so much of P(A) off the sum.
+    """
+    p, q = law.high, law.shifted(cells)[0]
+    here = p > 0
+    p, q = p[here], q[here]
+    with np.errstate(divide="ignore", over="ignore"):
+        quotients = p / q
+    order = np.argsort(-quotients)
+    falling = -quotients[order]
+    slack = (len(p) + 64) * _UNIT  # of sums of as many terms, and a few operations
+    p_sums = np.concatenate([[0.0], np.cumsum(p[order])])
+    q_sums = np.concatenate([[0.0], np.cumsum(q[order])])
+    count = np.searchsorted(falling, -alphas * (1 - 2.0**-50), side="right")
+    above = p_sums[count] * (1 + slack + 2.0**-48)
+    below = alphas * q_sums[count] * (1 - slack)
+    return np.maximum(np.nextafter(above - below, 2.0), 0.0)
+
+
+def _hull(deltas: list[arb], epsilons: list[Fraction]) -> list[arb]:
+    """Return chords between some of the points, at all of them: nearly the lower convex hull.
+
+    δ(α) is convex and nowhere above the points, so that any chords are above it. Without the points
+    above the hull, which rounding has put there, hardly any mass comes out negative.
+    """
+    points = [(ball(e).exp(), delta) for e, delta in zip(epsilons, deltas, strict=True)]
+    kept: list[int] = []
+    for i, point in enumerate(points):
+        while len(kept) >= 2 and _is_above(points[kept[-1]], points[kept[-2]], point):
+            kept.pop()
+        kept.append(i)
+    found = [deltas[0]]
+    for a, b in pairwise(kept):
+        (left, high), (right, low) = points[a], points[b]
+        slope = (low - high) / (right - left)
+        found += [high + slope * (alpha - left) for alpha, _ in points[a + 1 : b + 1]]
+    return found
+
+
+def _is_above(point: tuple[arb, arb], left: tuple[arb, arb], right: tuple[arb, arb]) -> bool:
+    """Say whether `point` is on or above the chord between two others."""
+    (x, y), (x0, y0), (x1, y1) = point, left, right
+    return bool((y - y0) * (x1 - x) >= (y1 - y) * (x - x0))
+
+
+def _merged(
+    law: _Law, parts: _Shift, step: float, size: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Merge outputs by their loss; return P from below and Q from above, by lattice point.
+
+    Last comes P, from below, of the outputs that only P can give.
+    """
+    here = law.low > 0
+    weights = [(float(weight), law.shifted(cells)[1][here]) for weight, cells in parts if weight]
+    p = np.concatenate([np.nextafter(weight, 0.0) * law.low[here] for weight, _ in weights])
+    q = np.concatenate([np.nextafter(weight, 2.0) * q_high for weight, q_high in weights])
+    slack = (len(p) + 4 * size + 64) * _UNIT
+    seen = q > 0
+    infinity = float(p[~seen].sum()) * (1 - slack)
+    p, q = p[seen], q[seen]
+    with np.errstate(over="ignore"):
+        order = np.argsort(-(p / q))
+    p_low, q_high = _inscribed(p[order].tolist(), q[order].tolist(), step, size)
+    return p_low * (1 - slack), q_high * (1 + slack), infinity
+
+
+def _inscribed(
+    p: list[float], q: list[float], step: float, size: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Merge atoms of falling p/q so that the merged ones lie at lattice points.
+
+    From the largest loss on, atoms are added up, the last in part, until the sum's p/q has fallen
+    to that of a lattice point. So no loss is rounded down to one: that would cost half a step of
+    each release. A part of an atom is one whatever the share, so nothing here need be exact.
+    """
+    sums = np.zeros((2, 2 * size + 1))
+    n, rest = 0, 1.0
+    while n < len(p):
+        loss = math.log(p[n]) - math.log(q[n])
+        index = max(-size, min(size, math.floor(loss / step)))
+        ratio = math.exp(index * step)
+        p_sum, q_sum = rest * p[n], rest * q[n]
+        excess = p_sum - ratio * q_sum
+        n, rest = n + 1, 1.0
+        while n < len(p):
+            gain = p[n] - ratio * q[n]
+            if 0 <= excess < -gain:
+                share = excess / -gain
+                p_sum, q_sum, rest = p_sum + share * p[n], q_sum + share * q[n], 1 - share
+                break
+            p_sum, q_sum, excess = p_sum + p[n], q_sum + q[n], excess + gain
+            n += 1
+        sums[:, index + size] += p_sum, q_sum
+    return sums[0], sums[1]
