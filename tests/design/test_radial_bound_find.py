@@ -106,3 +106,9 @@ def test_progress_is_told() -> None:
     assert all("6 dimensions" in line for line in told)
     assert isinstance(made, LowerBound)
     assert isinstance(made.witness, RadialWitness)
+
+
+def test_a_program_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(radial_dual, "_PATIENCE", 0.0)
+    with pytest.raises(NotApplicable, match="no linear program"):
+        radial_dual.propose(TASK.budget, TASK.dimension, seconds=40)

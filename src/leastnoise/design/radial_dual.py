@@ -47,6 +47,7 @@ _FINEST, _MOST_CELLS = 1 << 11, 1 << 16
 _PRICE_BITS = 38
 _LEAST_DELTA = 1e-9  # a smaller δ drowns in the solver's tolerances; the proof takes the true one
 _ATTEMPTS = 3
+_PATIENCE = 0.4  # of all seconds, for one program; most take a tenth
 
 
 def propose(
@@ -63,7 +64,8 @@ def propose(
     deadline = time.perf_counter() + seconds
     delta = max(float(budget.delta), _LEAST_DELTA)
     for attempt in range(_ATTEMPTS):  # a larger δ is an easier program, and a weaker bound
-        search = _Search.of(budget, dimension, delta=min(delta * 30**attempt, 0.1))
+        easier = min(delta * 30**attempt, 0.1)
+        search = _Search.of(budget, dimension, delta=easier, seconds=seconds * _PATIENCE)
         best: tuple[float, RadialWitness] | None = None
         for value, witness in search.witnesses():
             if best is None or value > best[0]:
@@ -80,18 +82,22 @@ def propose(
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Search:
-    """`nodes` in cells; `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l."""
+    """`nodes` in cells; `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l.
+
+    `seconds` is what one program may take.
+    """
 
     dimension: int
     epsilon: Fraction
     delta: float
     true_delta: float
+    seconds: float
     cells: int
     nodes: NDArray[np.int64]
     levels: NDArray[np.int64]
 
     @classmethod
-    def of(cls, budget: Budget, dimension: int, *, delta: float) -> _Search:
+    def of(cls, budget: Budget, dimension: int, *, delta: float, seconds: float) -> _Search:
         reach = _reach(budget, dimension, delta)
         finest = min(_FINEST, math.sqrt(_WORK / (reach + 1)), _MOST_CELLS / (reach + 1))
         if finest < 1:
@@ -107,6 +113,7 @@ class _Search:
             epsilon=budget.epsilon,
             delta=delta,
             true_delta=float(budget.delta),
+            seconds=seconds,
             cells=cells,
             nodes=nodes,
             levels=np.unique(np.clip(levels, 1, (1 << LEVEL_BITS) - 1)),
@@ -200,6 +207,7 @@ class _Search:
             b_ub=np.append(samples**2 - margin, np.zeros(nodes)),
             bounds=[(0, None)] * inner + [(0, 0)] * levels + [(None, None), (0, None)],
             method="highs-ipm",
+            options={"time_limit": self.seconds},  # at tiny δ some would go on for minutes
         )
         if found.status != 0:
             return None
