@@ -16,8 +16,9 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.composed import Releases
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.geometry import Cells, Hidden
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.structured import Linf
 from leastnoise.ledger.costs import Cost
 from leastnoise.ledger.filters import (
     SUMS,
@@ -28,7 +29,9 @@ from leastnoise.ledger.filters import (
     holds,
     largest_rho,
 )
+from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
 from tests.ledger.releases import certificate, sampled
 
 GRID_ERROR = 1e-3  # of orders 1 % apart; 1.1e-4 is the largest seen
@@ -95,6 +98,24 @@ def test_costs_are_those_of_the_noise() -> None:
     assert Cost.of(sampled("gaussian", "0.5", "1e-7")).rho == Fraction(1, 8)
     truncated = Cost.of(certificate("truncated-laplace", "0.5", "1e-7"))
     assert (truncated.rho, truncated.leak) == (Fraction(1, 8), Fraction(1, 10**7))
+
+
+@pytest.mark.parametrize(
+    ("noise", "budget"),
+    [
+        (Gaussian(scale=4, dimension=1), Budget(epsilon=6, delta="1e-5")),
+        (Laplace(scale=2, dimension=1), Budget(epsilon=12)),
+    ],
+)
+def test_every_cell_that_a_person_moves_is_charged(noise: Noise, budget: Budget) -> None:
+    cells = Certificate.prove(
+        budget=budget,
+        noise=noise,
+        sensitivity=Linf(1, l0=4),
+        geometry=Cells(count=9),
+        compositions=3,
+    )
+    assert Cost.of(cells).rho == Fraction(3 * 4) / (2 * noise.scale**2)
 
 
 def test_gaussian_rho_covers_its_exact_composition() -> None:

@@ -74,19 +74,19 @@ class Cost:
 
 def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
     """Return (ρ, δ') of a certificate."""
-    budget, noise = certificate.budget, certificate.noise
+    budget, noise, draws = certificate.budget, certificate.noise, certificate.releases
     stated = budget.epsilon**2 / 2
     if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large
         return stated, budget.delta
     if noise.shape is Shape.GAUSSIAN:
-        ratio = worst_shift(noise, certificate.hidden.outer) / noise.scale
-        return certificate.compositions * ratio**2 / 2, Fraction(0)
+        ratio = worst_shift(noise, draws.hidden.outer) / noise.scale
+        return draws.count * ratio**2 / 2, Fraction(0)
     is_pure = noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}
     if is_pure or isinstance(noise, GaussianMixture):
         # Whatever (ε, δ) it was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture of
         # Gaussians no worse than one of them (theory/accounting.md §5).
-        ratio = worst_shift(noise, certificate.hidden.outer) / noise.scale
-        rho = certificate.compositions * ratio**2 / 2
+        ratio = worst_shift(noise, draws.hidden.outer) / noise.scale
+        rho = draws.count * ratio**2 / 2
         # in many dimensions, or with narrow Gaussians, the stated (ε, δ) says more
         if rho <= 2 * stated:
             return rho, Fraction(0)
