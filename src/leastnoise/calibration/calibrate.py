@@ -10,8 +10,9 @@ from functools import partial
 from typing import final
 
 from leastnoise.calibration.composed import amplified, composed_law
+from leastnoise.calibration.composed_steps import FAMILIES, composed_steps
 from leastnoise.calibration.request import Request
-from leastnoise.calibration.search import Search, limit_of, unit_law
+from leastnoise.calibration.search import SEARCHES, Search, limit_of, unit_law
 from leastnoise.certify.certificate import Certificate, check_sampling, hidden_by
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
@@ -107,6 +108,8 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
 def _law(
     family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
 ) -> Noise:
+    if draws > 1 and rate == 1 and family in FAMILIES:
+        return composed_steps(family, request, draws, search or SEARCHES[family])
     if draws > 1:
         return composed_law(family, request, draws, rate)
     if rate != 1:

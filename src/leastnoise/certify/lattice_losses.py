@@ -40,7 +40,7 @@ _TRIFLE = 2.0**-140
 _SPARE = 2.0**-60
 _SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
 _WORK = 2e8  # probabilities looked at, times shifts
-_TOP = 6  # binary digits behind the point of the largest loss
+_PLACES, _CLOSER = 400, 4  # where the largest loss is looked for, and how often
 
 _Shift = tuple[tuple[Fraction, int], ...]
 """Weights that sum to 1, and the whole number of cells by which each part is shifted."""
@@ -80,14 +80,20 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
 
 
 def reach(noise: Noise, shift: Fraction) -> Fraction:
-    """Return a loss beyond which there is next to nothing but what is at infinity; any is right."""
+    """Return a loss beyond which there is next to nothing but what is at infinity; any is right.
+
+    It is looked for closely, for the largest loss of all is best met by a lattice point.
+    """
     law, every = _law(noise), shifts(noise, shift)
-    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, _LONGEST, 400)])
-    found = _supremum(law, every, [Fraction(float(z)) for z in grid])
-    settled = found <= found[-1] * (1 + _SHARE) + _TRIFLE
-    top = float(grid[int(np.argmax(settled))])
-    digits = _TOP - math.frexp(top)[1] if top else 30
-    return Fraction(max(1, math.ceil(math.ldexp(top, digits)))) / Fraction(2) ** digits
+    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, _LONGEST, _PLACES)])
+    index = 0
+    for _ in range(_CLOSER):
+        found = _supremum(law, every, [Fraction(float(z)) for z in grid])
+        index = int(np.argmax(found <= found[-1] * (1 + _SHARE) + _TRIFLE))
+        if index == 0:
+            break
+        grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), _LONGEST)
+    return Fraction(float(grid[max(index, 1)])).limit_denominator(2**40) + Fraction(1, 2**40)
 
 
 def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:

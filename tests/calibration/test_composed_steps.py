@@ -1,0 +1,65 @@
+"""Steps for several releases: proved, on the private side, and not far from the least."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import Integer
+
+
+@pytest.mark.parametrize(("count", "bound"), [(2, 1), (10, 3)])
+def test_cactus_meets_the_budget_just_so(count: int, bound: int) -> None:
+    one = ln.calibrate(
+        "cactus", sensitivity=ln.L2(bound), compositions=count, epsilon="1", delta="1e-5"
+    )
+    assert 0.99999e-5 < one.certificate.delta.upper <= 1e-5
+    assert one.certificate.delta.lower > 0.99e-5
+    assert one.certificate.verify().upper <= 1e-5
+    part = Releases(noise=one.noise.scaled("0.999"), hidden=Hidden.of(ln.L2(bound)), count=count)
+    assert prove_composed((part,), Fraction(1)).interval.upper > 1e-5
+    # Gaussians are where its steps come from
+    gauss = ln.calibrate(
+        "gaussian", sensitivity=ln.L2(bound), compositions=count, epsilon="1", delta="1e-5"
+    )
+    assert one.mse == pytest.approx(gauss.mse, rel=0.01)
+
+
+@pytest.mark.parametrize(("count", "bound"), [(3, 2), (10, 1)])
+def test_whole_numbers_keep_within_the_budget(count: int, bound: int) -> None:
+    one = ln.calibrate(
+        "discrete-staircase",
+        sensitivity=Integer(bound),
+        compositions=count,
+        epsilon="1",
+        delta="1e-5",
+    )
+    assert 0.9e-5 < one.certificate.delta.upper <= 1e-5
+    assert one.certificate.verify().upper <= 1e-5
+    basic = ln.calibrate(
+        "discrete-staircase",
+        sensitivity=Integer(bound),
+        epsilon=Fraction(1, count),
+        delta=Fraction(1, 10**5 * count),
+    )
+    assert one.mse < basic.mse * 1.02
+
+
+def test_more_releases_take_more_noise() -> None:
+    found = [
+        ln.calibrate(
+            "cactus", sensitivity=ln.L2(1), compositions=count, epsilon="1", delta="1e-5"
+        ).mse
+        for count in (3, 4)
+    ]
+    assert found[0] < found[1]
+
+
+def test_the_optimal_law_is_for_one_release() -> None:
+    with pytest.raises(NotApplicable, match="one release only"):
+        ln.calibrate("optimal", sensitivity=ln.L2(1), compositions=2, epsilon="1", delta="1e-5")
