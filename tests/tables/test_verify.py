@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.selection.search import calibrate
+from leastnoise.tables.plan import NoiseError
 from leastnoise.tables.verify import verify_directory
 from tests.tables.test_release import folder, make_rows, release
 
@@ -93,6 +96,32 @@ def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
         file.write_text(text.replace(old, new))
     with pytest.raises(CertificateRejected):
         verify_directory(made / "csv")
+
+
+def test_noise_that_would_do_for_a_sample_is_rejected(folder: Path) -> None:
+    """All of the directory agrees with the certificate, which isn't about the whole table."""
+    query = [{"name": "all", "statistics": ["count"]}]
+    made = release(folder, query=query, output={"path": "csv", "format": "csv"})
+    made.run()
+    plan = made.plan()
+    [block] = plan.blocks
+    known = block.mechanism.certificate
+    less = calibrate(
+        "gaussian",
+        epsilon=block.budget.epsilon,
+        delta=block.budget.delta,
+        sensitivity=known.sensitivity,
+        dimension=known.dimension,
+        sampling_rate="0.1",
+    )
+    forged = replace(plan, blocks=(replace(block, mechanism=less),))
+    target = folder / "csv"
+    (target / "plan.json").write_text(forged.to_json())
+    (target / "certificate.json").write_text(forged.certificate.to_json())
+    rows = pd.read_csv(target / "all.csv").assign(count_std=NoiseError.of(less.certificate).std)
+    rows.to_csv(target / "all.csv", index=False)
+    with pytest.raises(CertificateRejected, match="about samples"):
+        verify_directory(target)
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])

@@ -112,6 +112,8 @@ def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
         raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
     if block.budget != share:
         raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
+    if block.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
+        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
     if block.grid is None:
         raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
 
