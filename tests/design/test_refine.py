@@ -239,8 +239,8 @@ def test_the_gaps_that_are_promised(epsilon: str, delta: str, loss: str) -> None
     assert made(epsilon, delta, loss, gap=gap).gap <= gap
 
 
-# How much of a bracket's width is asked for. The two for mae at ε = 5 take a whole minute of an idle
-# core (0.15 and 0.3 %), so that they are left out here.
+# How much of a bracket's width is asked for. The two for mae at ε = 5 take a whole minute of an
+# idle core (0.15 and 0.3 %), so that they are left out here.
 SHARES = {("5", "mae"): None, ("1", "mse"): 0.8}
 
 
