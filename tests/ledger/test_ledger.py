@@ -26,6 +26,7 @@ from leastnoise.errors import (
     Refused,
 )
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L1
 from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.ledger import store
 from leastnoise.ledger.check import check_ledger
@@ -163,6 +164,21 @@ def test_accounts_are_apart_and_named(tmp_path: Path) -> None:
         ledger.open_account("a\nb", unit="row", budget=Budget(epsilon=5))
     with pytest.raises(InvalidArgument):
         ledger.open_account("pure", unit="row", budget=Budget(epsilon=5), rule=ZCDP)
+
+
+def test_draws_of_one_sample_are_no_plan() -> None:
+    """Together such blocks have log(1 + γ(e^(2·3) − 1)) = 0.338, above twice the 0.1 of each."""
+    one = Certificate.prove(
+        budget=Budget(epsilon="0.1"),
+        noise=Laplace(scale=Fraction(1, 3), dimension=1),
+        sensitivity=L1(1),
+        sampling_rate=Fraction(1, 1000),
+    )
+    budget, blocks = Budget(epsilon="0.2"), (("a", one), ("b", one))
+    with pytest.raises(NotCertified, match="one sample"):
+        PlanCertificate.prove(budget=budget, blocks=blocks)
+    with pytest.raises(CertificateRejected, match="one sample"):
+        PlanCertificate(budget=budget, blocks=blocks).verify()
 
 
 def test_a_plan_composes_tightly_and_is_used_once_each(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class PlanCertificate:
     def prove(cls, *, budget: Budget, blocks: tuple[tuple[str, Certificate], ...]) -> Self:
         """Return the certificate, by sums if they do; raises NotCertified if nothing does."""
         plan = cls(budget=budget, blocks=blocks)
-        why = plan._overspent()
+        why = plan._why_not_sums()
         if not why:
             return plan
         plan = replace(plan, rule=COMPOSED)
@@ -65,7 +65,7 @@ class PlanCertificate:
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
             raise CertificateRejected("The blocks of a plan need distinct names, and one at least.")
-        if self.rule == RULE and (why := self._overspent()):
+        if self.rule == RULE and (why := self._why_not_sums()):
             raise CertificateRejected(why)
         total_lower = total_upper = Fraction(0)
         for name, certificate in self.blocks:
@@ -92,7 +92,13 @@ class PlanCertificate:
             )
         return found
 
-    def _overspent(self) -> str:
+    def _why_not_sums(self) -> str:
+        """Return why budgets don't add up to this; "" if they do.
+
+        Of blocks of one sample they never do: what one tells of who is in it is there for the next.
+        """
+        if any(block.sampling_rate != 1 for _, block in self.blocks):
+            return "Basic composition isn't true of several draws of one sample."
         for part in ("epsilon", "delta"):
             spent = sum((getattr(block.budget, part) for _, block in self.blocks), Fraction(0))
             if spent > getattr(self.budget, part):
