@@ -74,7 +74,7 @@ class Setting:
             return law
 
         searches: dict[type[Noise], Search] = {
-            DiscreteStaircase: partial(find.discrete_staircase, seconds=60),
+            DiscreteStaircase: partial(find.discrete_staircase, effort=find.Effort()),
             Optimal: designed,
         }
         return calibrate_family(
