@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
+from leastnoise.calibration.composed import polished
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
@@ -120,3 +121,28 @@ def test_several_releases_of_one_number(noise: str) -> None:
 def test_the_others_are_refused(noise: str) -> None:
     with pytest.raises(NotApplicable, match="one release only"):
         ln.calibrate(noise, sensitivity=Linf(1, l0=2, whole=True), **FEW)
+
+
+# mse per release at (1, 1e-5) in all, from independent 50-digit computations
+@pytest.mark.parametrize(("count", "mse"), [(2, 227.064011662), (8, 1142.330480218)])
+def test_l2_noise_for_several_releases_ends_next_to_the_budget(count: int, mse: float) -> None:
+    found = ln.calibrate(
+        "l2", epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=10, compositions=count
+    )
+    assert mse <= found.mse <= mse * (1 + 1e-4)
+    # the upper bound on δ is solved for the scale to 1e-7, and d ln δ / d ln scale is about −17
+    assert 1e-5 * (1 - 1e-5) < found.certificate.delta.upper <= 1e-5
+
+
+@pytest.mark.parametrize("slope", [-17.0, -0.5, 0.0])
+@pytest.mark.parametrize("off", [-0.02, 0.0, 1e-6, 0.02])
+def test_the_fine_search_does_not_rely_on_the_coarse_one(slope: float, off: float) -> None:
+    """`near` and the slope there are guesses: bad ones cost time, and nothing else."""
+
+    def excess(factor: float) -> float:
+        return -17 * math.log(factor / 3) - math.log(factor / 3) ** 2
+
+    near = 3 * math.exp(off)
+    factor = polished(excess, lambda factor: slope * math.log(factor), near)
+    assert excess(factor) <= 0
+    assert 3 <= factor <= 3 * (1 + 2e-7)

@@ -11,7 +11,7 @@ from functools import partial
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
-from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.certify.composed import FINENESS, Releases, composed_at_most
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
@@ -28,6 +28,10 @@ _SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
 _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 
 _RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
+_NEARLY = 1e-4  # of the scale, on a lattice so coarse that it is off by more
+_COARSE = 12  # its steps in a standard deviation of the loss
+_STEPS = 8
+_ASTRAY = 0.1  # of the logarithm: a step so long says that the slope is wrong
 _ROUNDS = 60
 _BITS = 256
 
@@ -64,13 +68,36 @@ def _factor(
     hidden = Hidden.of((L1 if alone.norm == "l1" else L2)(1))
     target = math.log(float(request.budget.delta))
 
-    def excess(factor: float) -> float:
+    def excess(factor: float, fineness: int) -> float:
         law = alone.scaled(Fraction(factor))
         part = Releases(noise=law, hidden=hidden, count=compositions, rate=rate)
-        delta = float_above(composed_at_most((part,), request.budget.epsilon))
+        delta = float_above(composed_at_most((part,), request.budget.epsilon, fineness=fineness))
         return math.log(delta) - target if delta > 0 else -math.inf
 
-    return Fraction(root_of(excess, first, first * math.sqrt(compositions)))
+    coarse = partial(excess, fineness=_COARSE)
+    near = root_of(coarse, first, first * math.sqrt(compositions), relative=_NEARLY)
+    return Fraction(polished(partial(excess, fineness=FINENESS), coarse, near))
+
+
+def polished(
+    excess: Callable[[float], float], coarse: Callable[[float], float], near: float
+) -> float:
+    """Return a factor with excess <= 0 near the root, which is close to that of `coarse`.
+
+    Newton's steps with the slope of `coarse`, cheap and almost the same: they end on the private
+    side once the next would be shorter than the accuracy asked for.
+    """
+    apart = 1e-3
+    slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
+    factor = near
+    for _ in range(_STEPS if math.isfinite(slope) and slope < 0 else 0):
+        move = -excess(factor) / slope  # of log factor, > 0 if too much leaks
+        if -_RELATIVE <= move <= 0:
+            return factor
+        if not abs(move) < _ASTRAY:
+            break
+        factor *= math.exp(move + _RELATIVE / 2)
+    return root_of(excess, near, near * (1 + apart))
 
 
 def amplified(budget: Budget, rate: Fraction) -> Budget:

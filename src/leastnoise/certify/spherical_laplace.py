@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import acb, arb, ctx
 
@@ -27,31 +28,41 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     power = noise.dimension - 2
     a, e = ball(ratio), ball(epsilon)
     z = a / 2
-    r = z * bessel_k_ratio(power, z) / (power + 1)
+    r, everything = _whole(power, ratio, ctx.prec)
     start = ball(epsilon / ratio).asin()
-    quarter = arb.pi() / 2
-
-    def weight(peak: arb) -> Callable[[acb], acb]:
-        """Return x ↦ w(x)/(e^(z s) (1−s²)^(power/2)) for the point s = sin of the `peak`."""
-        s = arb(peak.sin().mid())
-        log_scale = z * s + ((1 - s * s).log() * power / 2 if power else 0)
-
-        def w(x: acb) -> acb:
-            cosine = x.cos()
-            square = cosine * cosine
-            return (z * x.sin() - log_scale).exp() * cosine**power * (1 + r * square)
-
-        return w
-
     mode = _latitude_of_peak(power + 1, z)
     later = arb(max(start.mid(), mode.mid()))
-    w_all, w_above = weight(mode), weight(later)
-    bits = ctx.prec - 32
-    everything = positive_integral(w_all, -quarter, quarter, bits=bits)
+    weight = _weight(power, z, r, later)
     above = positive_integral(
-        lambda x: w_above(x) * (1 - (e - a * x.sin()).exp()), start, quarter, bits=bits
+        lambda x: weight(x) * (1 - (e - a * x.sin()).exp()),
+        start,
+        arb.pi() / 2,
+        bits=ctx.prec - 32,
     )
     return above / everything * _scale_ratio(z, power, later, mode)
+
+
+@lru_cache(maxsize=64)
+def _whole(power: int, ratio: Fraction, bits: int) -> tuple[arb, arb]:
+    """Return r and ∫ w, scaled at its peak, at the current precision of `bits`: for every ε."""
+    z = ball(ratio) / 2
+    r = z * bessel_k_ratio(power, z) / (power + 1)
+    quarter = arb.pi() / 2
+    weight = _weight(power, z, r, _latitude_of_peak(power + 1, z))
+    return r, positive_integral(weight, -quarter, quarter, bits=bits - 32)
+
+
+def _weight(power: int, z: arb, r: arb, peak: arb) -> Callable[[acb], acb]:
+    """Return x ↦ w(x)/(e^(z s) (1−s²)^(power/2)) for the point s = sin of the `peak`."""
+    s = arb(peak.sin().mid())
+    log_scale = z * s + ((1 - s * s).log() * power / 2 if power else 0)
+
+    def w(x: acb) -> acb:
+        cosine = x.cos()
+        square = cosine * cosine
+        return (z * x.sin() - log_scale).exp() * cosine**power * (1 + r * square)
+
+    return w
 
 
 def _latitude_of_peak(m: int, z: arb) -> arb:
