@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.optimize
 
 from leastnoise.design import cache, radial_bound_find, radial_dual
 from leastnoise.design.lower_bound import LowerBound
@@ -109,6 +110,14 @@ def test_progress_is_told() -> None:
 
 
 def test_a_program_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(radial_dual, "_PATIENCE", 1e-5)
+    """The real solver gives up, after a step instead of the seconds that it is told."""
+    solve, told = scipy.optimize.linprog, []
+
+    def stopped(*args: Any, options: dict[str, Any], **rest: Any) -> Any:
+        told.append(options)
+        return solve(*args, options={"maxiter": 1}, **rest)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", stopped)
     with pytest.raises(NotApplicable, match="no linear program"):
         radial_dual.propose(TASK.budget, TASK.dimension, seconds=40)
+    assert {options["time_limit"] for options in told} == {40 * radial_dual._PATIENCE}

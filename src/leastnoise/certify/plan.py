@@ -97,7 +97,8 @@ class PlanCertificate:
 
         Of blocks of one sample they never do: what one tells of who is in it is there for the next.
         """
-        if any(block.sampling_rate != 1 for _, block in self.blocks):
+        several = len(self.blocks) > 1
+        if several and any(block.sampling_rate != 1 for _, block in self.blocks):
             return "Basic composition isn't true of several draws of one sample."
         for part in ("epsilon", "delta"):
             spent = sum((getattr(block.budget, part) for _, block in self.blocks), Fraction(0))
