@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+from leastnoise.accounting.trade_off import type_two_error
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify.composed import (
     FINENESS,
@@ -20,7 +21,7 @@ from leastnoise.certify.composed import (
 from leastnoise.certify.composition import Convolution, Part, tilt_for
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
@@ -63,6 +64,25 @@ class Composition:
     def profile(self, epsilons: Sequence[Exact]) -> tuple[Interval, ...]:
         """Return δ for each of `epsilons`; see `delta`."""
         return tuple(self.delta(epsilon=epsilon) for epsilon in epsilons)
+
+    def trade_off(
+        self, alphas: Sequence[Exact], *, epsilons: Sequence[Exact]
+    ) -> tuple[Interval, ...]:
+        """Return, for each type I error of `alphas`, an interval with the least type II error.
+
+        No test that tells neighbours apart has less (Dong, Roth & Su 2022). It is found from δ at
+        `epsilons`, and narrower the more of them there are about where −f′(α) = e^ε. Raises
+        InvalidArgument for an alpha outside [0, 1], and what `delta` raises.
+        """
+        errors = [exact(alpha, name="alphas") for alpha in alphas]
+        if outside := [alpha for alpha in errors if not 0 <= alpha <= 1]:
+            raise InvalidArgument(
+                name="alphas", value=float(outside[0]), expected="probabilities in [0, 1]"
+            )
+        wanted = {Budget(epsilon=one, delta="0.5").epsilon for one in epsilons}
+        points = sorted(wanted | {Fraction(0)})
+        deltas = self.profile(points)
+        return tuple(type_two_error(alpha, points, deltas) for alpha in errors)
 
     def epsilon(self, *, delta: Exact) -> Interval:
         """Return an interval that contains ε(delta), the smallest ε at that δ.
