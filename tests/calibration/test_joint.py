@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.stats import norm
 
 from leastnoise.calibration.joint import joint_factor, rescaled, scalable
@@ -40,8 +40,8 @@ def test_gaussians_meet_the_budget_by_the_exact_formula() -> None:
         return math.log(delta / 1e-6)
 
     alone = shared("gaussian")
-    ratios = [float(one.sensitivity.bound / one.noise.scale) for one in alone]  # type: ignore[attr-defined]
-    exact = math.hypot(*ratios) / float(brentq(log_delta, 0.05, 1.0))  # type: ignore[arg-type]
+    ratios = [(index + 1) / float(one.noise.scale) for index, one in enumerate(alone)]
+    exact = math.hypot(*ratios) / root_scalar(log_delta, bracket=(0.05, 1.0)).root
     assert exact == pytest.approx(joint_factor(alone, BUDGET), rel=3e-4)
     assert joint_factor(alone, BUDGET) >= exact * (1 - 1e-12)
     assert exact < 0.75

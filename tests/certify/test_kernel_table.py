@@ -85,7 +85,7 @@ def test_higher_derivatives_are_bounded_about_a_point(noise: KernelNoise) -> Non
 
 def test_the_positive_part_of_polynomials() -> None:
     """Against sums over a grid of random quintics, most of them with several sign changes."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(3)  # makes polynomials, no noise
     coefficients = rng.normal(size=(6, 400))
     coefficients[:, ::7] = np.abs(coefficients[:, ::7])  # of one sign
     coefficients[:, 1::7] = np.sort(coefficients[:, 1::7], axis=0)  # monotone
