@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -49,6 +50,10 @@ from leastnoise.noise.base import Noise, Shape
 
 FINENESS = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
+
+# How the losses of a law get on a lattice, where that isn't worked out from its profile (`losses`):
+# modules with `upper`, `lower` and `reach`.
+_OWN_LOSSES = MappingProxyType(dict.fromkeys(lattice_losses.SHAPES, lattice_losses))
 
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
@@ -206,8 +211,8 @@ def _upper(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
 ) -> LossLattice:
     size = math.ceil(_reach(noise, sensitivity) / step)
-    if rate == 1 and noise.shape in lattice_losses.SHAPES:
-        return lattice_losses.upper(noise, worst_shift(noise, sensitivity), step, size)
+    if rate == 1 and (own := _OWN_LOSSES.get(noise.shape)):
+        return own.upper(noise, worst_shift(noise, sensitivity), step, size)
     profile = _profile(noise, sensitivity)
     if rate == 1:
         return upper_lattice(profile, step, size)
@@ -219,9 +224,9 @@ def _upper(
 def _lower(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
 ) -> LowerCells:
-    if rate == 1 and noise.shape in lattice_losses.SHAPES:
+    if rate == 1 and (own := _OWN_LOSSES.get(noise.shape)):
         size = math.ceil(_reach(noise, sensitivity) / step)
-        return lattice_losses.lower(noise, worst_shift(noise, sensitivity), step, size)
+        return own.lower(noise, worst_shift(noise, sensitivity), step, size)
     profile = _profile(noise, sensitivity)
     upper = _upper(noise, sensitivity, rate, step, removed=True)
     if rate == 1:
@@ -267,8 +272,8 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     """
     if noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}:
         return worst_shift(noise, sensitivity) / noise.scale
-    if noise.shape in lattice_losses.SHAPES:
-        return lattice_losses.reach(noise, worst_shift(noise, sensitivity))
+    if own := _OWN_LOSSES.get(noise.shape):
+        return own.reach(noise, worst_shift(noise, sensitivity))
     profile = _profile(noise, sensitivity)
     with precision(BITS):
         high = Fraction(1, 8)
