@@ -3,11 +3,12 @@
 Along the curve on which the privacy loss is ε, with w and w₂ the cosines at the two centres clipped
 to [−1, 1], F the law of a cosine and f_R the density of the radius,
 
-    δ = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂,
+    δ = P(Z > ε) − e^ε Q(Z > ε) = ∫ f_R(r) (1 − F(w)) dr − e^ε ∫ f_R(r₂) (1 − F(w₂)) dr₂,
 
 where e^ε f_R(r₂) r₂ = e^(dx) f_R(r) r, x = ln(r₂/r). It cancels; precision pays for that. The
-quadrature of Johansson (2018) encloses it, whatever the places at which it is split. Below some r₀
-the integrands are constant: f_R and 0 (w = −1) or 0 and 0 (w = 1).
+quadrature of Johansson (2018) encloses both at once, as real and imaginary part, whatever the
+places at which it is split. Below some r₀ the integrands are constant: f_R and 0 (w = −1) or 0 and
+0 (w = 1).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from flint import acb, arb
 from leastnoise.balls.core import ball
 from leastnoise.certify import gaussian, generalized_gamma_line, laplace, spherical_laplace
 from leastnoise.certify.generalized_gamma_curve import CosineLaw, Curve, Halves, Hints, Place
+from leastnoise.certify.generalized_gamma_line import Tails
 from leastnoise.noise.base import Noise
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -37,15 +39,29 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
         raise TypeError(f"{noise.name} is not generalized-gamma")
     if noise.is_classic:
         return _as_classic(noise, shift=shift, epsilon=epsilon)
-    if noise.kappa == 0 and noise.p <= 1:  # the loss is at most s^p, which is met at 0
-        top = ball(shift / noise.scale) ** ball(noise.p)
+    return tails(noise, shift=shift, epsilon=epsilon).delta
+
+
+def tails(
+    noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction, about: float = 1.0
+) -> Tails:
+    """Enclose the tails of the loss beyond ε, and δ(ε); `about` what δ(ε) is, if that is known."""
+    if noise.kappa == 0 and noise.p <= 1:
+        top = largest_loss(noise, shift)
         if not top > ball(epsilon):
-            return arb(0) if top <= ball(epsilon) else arb.nan()
+            nothing = arb(0)
+            return Tails.of(nothing, nothing) if top <= ball(epsilon) else Tails.unknown(arb.nan())
     if noise.dimension == 1:
-        return generalized_gamma_line.delta_ball(noise, shift=shift, epsilon=epsilon)
+        return generalized_gamma_line.tails(noise, shift=shift, epsilon=epsilon)
     if epsilon == 0:
-        return _within_half(noise, shift=shift)
-    return _along_the_curve(noise, shift=shift, epsilon=epsilon)
+        return Tails.at_zero(_within_half(noise, shift=shift))
+    total = _along_the_curve(noise, shift=shift, epsilon=epsilon, about=about)
+    return Tails.of(total.real, total.imag)
+
+
+def largest_loss(noise: GeneralizedGamma, shift: Fraction) -> arb:
+    """Enclose s^p, the largest loss of all if κ = 0 and p <= 1: that of the output 0."""
+    return ball(shift / noise.scale) ** ball(noise.p)
 
 
 def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -57,15 +73,17 @@ def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) 
     return spherical_laplace.delta_ball(same, shift=shift, epsilon=epsilon)
 
 
-def _along_the_curve(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
+def _along_the_curve(
+    noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction, about: float
+) -> acb:
     curve = Curve(noise, shift=shift, epsilon=epsilon)
     hints = Hints(noise, shift=shift, epsilon=epsilon)
     edge, edges = hints.inner_edge(), hints.outer_edges()
     first, start, below = _start(curve, hints, edge, edges)
     if start is None:
-        return arb.nan()
+        return acb("nan")
 
-    def integral(goal: arb) -> arb:
+    def integral(goal: arb) -> acb:
         log_tail = 5 - float(goal.log()) + float(epsilon)
         last = hints.far_end(log_tail)
         inner = [r for r in sorted(edges) if first < r < last]
@@ -77,12 +95,12 @@ def _along_the_curve(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fract
             total += _stretch(curve, left, right, goal)
         return total
 
-    return _to_accuracy(integral)
+    return _to_accuracy(integral, about)
 
 
 def _start(
     curve: Curve, hints: Hints, edge: float | None, edges: list[float]
-) -> tuple[float, Place | None, arb]:
+) -> tuple[float, Place | None, acb]:
     """Return r₀, its place, and what they give before it, where the integrands are constant.
 
     Up to r₁ they are f_R and 0: ℓ(s−r) − ℓ(r) falls, so w <= −1 at r₀ means w <= −1 before. If
@@ -95,36 +113,37 @@ def _start(
         if point is None:
             continue
         if edge is None and point.c.down.real <= 0:
-            return radius, place, arb(0)
+            return radius, place, acb(0)
         if edge is not None and point.c.up.real <= 0:
-            return radius, place, 1 - arb(point.b.real).gamma_upper(curve.k, 1)
+            return radius, place, acb(1 - arb(point.b.real).gamma_upper(curve.k, 1))
     return _first_at(curve, hints, radius * (1 - 1e-3))
 
 
-def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Place | None, arb]:
+def _first_at(curve: Curve, hints: Hints, radius: float) -> tuple[float, Place | None, acb]:
     """Start at a radius before which nothing is known, where the density has a strong pole.
 
-    What is before it on the curve gives between −P and P, P = P(R < r₀): points with r₂ < r₂(r₀)
-    and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most that under the
-    other. P <= b^k/Γ(k+1).
+    What is before it on the curve gives between 0 and P = P(R < r₀) to either part: points with
+    r₂ < r₂(r₀) and L > ε have r < r₀, and e^ε times their mass under the shifted law is at most
+    that under the other. P <= b^k/Γ(k+1).
     """
     place = hints.place(radius)
     point = curve.at(acb(place.y), far=place.far)
     if point is None:
-        return radius, None, arb.nan()
+        return radius, None, acb("nan")
     mass = (curve.k * point.b.real.log() - (curve.k + 1).lgamma()).exp()
-    return radius, place, (-mass).union(mass)
+    either = arb(0).union(mass)
+    return radius, place, acb(either, either)
 
 
-def _tail(curve: Curve, last: Place) -> arb:
-    """Enclose what lies beyond: from 0 to P(R > r) less 0 to e^ε P(R > r₂), r₂^p = b + v."""
+def _tail(curve: Curve, last: Place) -> acb:
+    """Enclose what lies beyond: 0 to P(R > r), and 0 to e^ε P(R > r₂), r₂^p = b + v."""
     point = curve.at(acb(last.y), far=last.far)
     if point is None:
-        return arb.nan()
+        return acb("nan")
     b = point.b.real
     first = b.gamma_upper(curve.k, 1)
     second = curve.epsilon.exp() * (b + point.v.real).gamma_upper(curve.k, 1)
-    return arb(0).union(first) - arb(0).union(second)
+    return acb(arb(0).union(first), arb(0).union(second))
 
 
 def _stretches(curve: Curve, places: list[Place]) -> list[tuple[Place, Place]]:
@@ -140,15 +159,15 @@ def _stretches(curve: Curve, places: list[Place]) -> list[tuple[Place, Place]]:
     return pairs
 
 
-def _stretch(curve: Curve, left: Place, right: Place, goal: arb) -> arb:
-    """Enclose the integral between two places; far places come in falling y."""
+def _stretch(curve: Curve, left: Place, right: Place, goal: arb) -> acb:
+    """Enclose both integrals between two places; far places come in falling y."""
     total = acb.integral(
         lambda y, analytic: curve.integrand(y, far=left.far, analytic=bool(analytic)),
         acb(left.y),
         acb(right.y),
         abs_tol=goal,  # the total may be far below this part
         eval_limit=_EVALUATIONS,
-    ).real
+    )
     return -total if left.far else total
 
 
@@ -166,10 +185,10 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction) -> arb:
         inside = 1 - 2 * cosine.above(Halves((1 - w) / 2, (1 + w) / 2), analytic=bool(analytic))
         return curve.log_radius(curve.p * y).exp() * inside
 
-    def integral(goal: arb) -> arb:
+    def integral(goal: arb) -> acb:
         last = arb(math.log(hints.far_end(5 - float(goal.log()))))
         if not last > start:
-            return below + arb(0).union(1 - below)
+            return acb(below + arb(0).union(1 - below))
         beyond = (curve.p * last).exp().gamma_upper(curve.k, 1)
         total = acb.integral(
             integrand,
@@ -177,22 +196,28 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction) -> arb:
             acb(last),
             abs_tol=goal,
             eval_limit=_EVALUATIONS,
-        ).real
-        return below + total + arb(0).union(beyond)
+        )
+        return acb(below + total.real + arb(0).union(beyond))
 
-    return _to_accuracy(integral)
+    return _to_accuracy(integral, 1.0).real
 
 
-def _to_accuracy(integral: Callable[[arb], arb]) -> arb:
-    """Return integral(goal) for absolute goals that follow the size found, while that helps."""
-    goal, best = arb(2) ** -ACCURACY, arb.nan()
+def _to_accuracy(integral: Callable[[arb], acb], about: float) -> acb:
+    """Return integral(goal) for absolute goals that follow the size of δ, while that helps.
+
+    δ is the real less the imaginary part, and about `about`: 1 if nothing is known of it.
+    """
+    finer = arb(2) ** -(ACCURACY + 9)  # the error of each piece
+    goal = arb(2) ** -ACCURACY if about == 1 else arb((about * finer).mid())
+    best, found = arb.nan(), acb("nan")
     for _ in range(_GOALS):
         total = integral(goal)
-        if best.is_finite() and not 2 * total.rad() < best.rad():
+        delta = total.real - total.imag
+        if best.is_finite() and not 2 * delta.rad() < best.rad():
             break  # what is left is rounding, which takes more bits and not a finer goal
-        best = total
+        best, found = delta, total
         if best.rel_accuracy_bits() >= ACCURACY - 2:
             break
         size = best.mid() if best > 0 else goal
-        goal = arb((size * arb(2) ** -(ACCURACY + 9)).mid())  # the error of each piece
-    return best
+        goal = arb((size * finer).mid())
+    return found

@@ -22,6 +22,7 @@ from leastnoise.noise.generalized_gamma import GeneralizedGamma
 _NARROW = 40  # bits: balls as accurate as this are evaluated directly, others by their ends
 _WIDE = 2.0**-60  # of a box of places that is no mere rounding
 _LOG_LEAST, _LOG_MOST = -690.0, 690.0
+_I = acb(0, 1)
 
 
 @final
@@ -114,10 +115,11 @@ class Curve:
         )
 
     def integrand(self, y: acb, *, far: bool, analytic: bool) -> acb:
-        """Enclose f_R(r) [|dr| (1 − F(w)) − e^((d−1)x) |dr₂| (1 − F(w₂))] / |dy|.
+        """Enclose f_R(r) [|dr| (1 − F(w)) + i e^((d−1)x) |dr₂| (1 − F(w₂))] / |dy|.
 
-        −d ln r₂ = (κ/(pv) + 1/(e^(px) − 1)) dx and −d ln r is dx more. NaN where `analytic` is
-        asked for and not certain.
+        −d ln r₂ = (κ/(pv) + 1/(e^(px) − 1)) dx and −d ln r is dx more. Both parts are real where y
+        is, so that the integral over a stretch has theirs as its real and its imaginary part. NaN
+        where `analytic` is asked for and not certain.
         """
         point = self.at(y, far=far)
         if point is None:
@@ -126,7 +128,7 @@ class Curve:
         first = (slower + point.speed) * self.cosine.above(point.c, analytic=analytic)
         second = slower * self.cosine.above(point.c2, analytic=analytic)
         return self.log_radius(point.v.log() - point.growth.log()).exp() * (
-            first - (self.d * point.x).exp() * second
+            first + _I * (self.d * point.x).exp() * second
         )
 
     def log_radius(self, log_b: acb) -> acb:

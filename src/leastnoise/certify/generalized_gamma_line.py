@@ -18,6 +18,7 @@ it, adds between 0 and e^η − 1: there e^ε times the other density is at most
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
@@ -36,12 +37,45 @@ _NONE: Ends = (arb(0), arb(0))
 _NEVER: Ends = (arb("inf"), arb("inf"))
 
 
-def delta_ball(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
-    """Enclose δ(ε) of a law whose loss isn't at most ε throughout."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class Tails:
+    """P(Z > ε) and e^ε Q(Z > ε) of the privacy loss Z, and δ(ε), which is their difference."""
+
+    p: arb
+    weighted: arb
+    delta: arb
+
+    @classmethod
+    def of(cls, p: arb, weighted: arb) -> Tails:
+        """Take the difference."""
+        return cls(p=p, weighted=weighted, delta=p - weighted)
+
+    @classmethod
+    def unknown(cls, delta: arb) -> Tails:
+        """Know δ alone."""
+        return cls(p=arb.nan(), weighted=arb.nan(), delta=delta)
+
+    @classmethod
+    def at_zero(cls, delta: arb) -> Tails:
+        """Return the tails of a pair that is its own mirror image beyond 0: (1 ± δ(0))/2."""
+        return cls(p=(1 + delta) / 2, weighted=(1 - delta) / 2, delta=delta)
+
+    def __add__(self, other: Tails) -> Tails:
+        """Add up the tails of outputs on two sides."""
+        return Tails(
+            p=self.p + other.p,
+            weighted=self.weighted + other.weighted,
+            delta=self.delta + other.delta,
+        )
+
+
+def tails(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> Tails:
+    """Enclose δ(ε), and the tails where they are known, of a loss that isn't at most ε always."""
     line = _Line(noise, shift=shift, epsilon=epsilon)
     if epsilon == 0:
-        return line.within_half()
-    return (line.inner() + line.outer()) / 2
+        return Tails.at_zero(line.within_half())
+    return line.inner() + line.outer()
 
 
 @final
@@ -61,35 +95,39 @@ class _Line:
         """δ(0) = P(|X| < s/2)."""
         return 1 - self._complement(self._s / 2)
 
-    def inner(self) -> arb:
-        """Enclose the first bracket above."""
+    def inner(self) -> Tails:
+        """Enclose half of the first bracket above."""
         if not (self._has_pole or self._excess > 0):
-            return arb(0).union(_positive_part(self._excess))  # since 1 − e^(ε−L) <= L − ε
+            doubt = arb(0).union(_positive_part(self._excess))  # since 1 − e^(ε−L) <= L − ε
+            return Tails.of(arb(0), arb(0)) if doubt.is_zero() else Tails.unknown(doubt / 2)
         ends = _crossing(self._g, low=-_FARTHEST, high=(self._s / 2).log())
         gone = self._beyond(ends, lambda r: self._s - r) - self._complement(self._s)
-        return 1 - self._beyond(ends) - self._epsilon.exp() * gone
+        return Tails.of((1 - self._beyond(ends)) / 2, self._epsilon.exp() * gone / 2)
 
-    def outer(self) -> arb:
-        """Enclose the second bracket above."""
-        whole = 1 - self._epsilon.exp() * self._complement(self._s)
+    def outer(self) -> Tails:
+        """Enclose half of the second bracket above."""
+        all_of_it = self._epsilon.exp() * self._complement(self._s)
+        whole = Tails.of(arb(1) / 2, all_of_it / 2)
         if self._power >= 1 and self._excess >= 0:
             return whole
         if self._power <= 1:
             a, b = _crossing(self._h, low=-_FARTHEST, high=_FARTHEST), _NEVER
         elif not self._has_pole:
             if not self._excess < 0:
-                return whole + self._doubtful(self._excess)
+                return Tails.unknown(whole.delta + self._doubtful(self._excess) / 2)
             a, b = _NONE, _crossing(self._under, low=-_FARTHEST, high=_FARTHEST)
         else:
             low, high = _crossing(self._fall, low=-_FARTHEST, high=_FARTHEST)
             place = ((low + high) / 2).mid().log()
             if not self._h(place) < 0:
                 steepest = abs(self._fall_at(low.union(high))) * (high - low)
-                return whole + self._doubtful(self._h(place) - steepest)
+                least = self._h(place) - steepest
+                return Tails.unknown(whole.delta + self._doubtful(least) / 2)
             a = _crossing(self._h, low=-_FARTHEST, high=place)
             b = _crossing(self._under, low=place, high=_FARTHEST)
         after = self._beyond(a, self._moved) - self._beyond(b, self._moved)
-        return whole + self._epsilon.exp() * after - (self._beyond(a) - self._beyond(b))
+        p = 1 - (self._beyond(a) - self._beyond(b))
+        return Tails.of(p / 2, (all_of_it - self._epsilon.exp() * after) / 2)
 
     def _doubtful(self, least: arb) -> arb:
         """Enclose what a gap adds in which h − ε is at least `least`, if there is one."""
