@@ -182,7 +182,8 @@ def test_refusals() -> None:
     with pytest.raises(InvalidArgument, match="interval >= "):
         to_pld(releases(Laplace(scale="0.001")), interval=1e-6)
     with pytest.raises(NotApplicable, match="worst shift"):
-        to_pld(releases(GaussianMixture(scale=1, modes=1, spacing=2, decay="0.5"), count=2))
+        mixture = GaussianMixture(scale=1, modes=1, spacing=2, decay="0.5")
+        to_pld(releases(mixture, count=2, rate="0.5"))
 
 
 def test_without_dp_accounting(monkeypatch: pytest.MonkeyPatch) -> None:

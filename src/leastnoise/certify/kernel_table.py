@@ -52,14 +52,15 @@ class Row:
 class Table:
     """The points i/n, first <= i < first + count, n = `per_sigma`, a power of two >= 32.
 
-    They begin so far left of all kernels and shifts that f is left out there, and end right of the
-    last kernel, whatever the shift up to `longest`.
+    They begin so far left of all kernels and shifts that f is left out there, and end `beyond` σ
+    right of the last kernel, whatever the shift up to `longest`.
     """
 
     law: KernelLaw
     per_sigma: int
     longest: Fraction
     far: int  # kernels end so far from their centres, >= √(2·98 + 2ε) and <= 38
+    beyond: int = 0
 
     @property
     def step(self) -> float:
@@ -74,7 +75,8 @@ class Table:
     @cached_property
     def count(self) -> int:
         """How many points there are."""
-        return math.ceil(self.law.reach * self.per_sigma) + 2 - self.first
+        last = math.ceil(self.law.reach * self.per_sigma) + self.beyond * self.per_sigma
+        return last + 2 - self.first
 
     @cached_property
     def points(self) -> Floats:

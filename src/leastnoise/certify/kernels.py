@@ -22,7 +22,7 @@ import numpy as np
 from flint import arb, arb_poly, ctx
 
 from leastnoise.balls.core import ball, float_above, float_below
-from leastnoise.certify.kernel_divergence import Divergence, Look
+from leastnoise.certify.kernel_divergence import Divergence, Look, falls
 from leastnoise.certify.kernel_law import KernelLaw
 from leastnoise.certify.kernel_table import LEFT_OUT, Table
 from leastnoise.noise.base import Noise
@@ -140,7 +140,7 @@ class _Search:
         """Bound H on [first, last], of a width up to the table's step."""
         one, two = self._look(first), self._look(last)
         width = float(last - first) * (1 + 1e-9)
-        fall = self._fall(one, two, width)
+        fall = falls(self.table, self._divergence.still, (first, one.row), (last, two.row))
         active = np.maximum(one.most, two.most) + width**2 / 8 * fall > 0
         most = (float(fall[active].sum()) * self.table.step + LEFT_OUT) * (1 + 1e-9)
         rise, sag = abs(two.high - one.high), most * width**2 / 2
@@ -149,25 +149,6 @@ class _Search:
         if rise < sag:  # the chord with the parabola has its maximum inside
             bound = ((one.high + two.high) / 2 + sag / 4 + rise**2 / (4 * sag)) * (1 + 1e-12)
         return _Cell(bound=bound, chord=chord, first=first, last=last)
-
-    def _fall(self, one: Look, two: Look, width: float) -> np.ndarray:
-        """Return bounds of −f″(y + φ), or 0, for y of each item and φ of the cell."""
-        step, rounding = self.table.step, 3 * self.table.rounding
-        bends = [
-            row.bend - rounding * (np.abs(row.bend) + 2 * row.f) - LEFT_OUT
-            for row in (one.row, two.row)
-        ]
-        least = np.minimum.reduce([bends[0][:-1], bends[0][1:], bends[1][:-1], bends[1][1:]])
-        if self.table.law.folded:  # f″ is continuous at the kink, f‴ isn't
-            still, origin = self._divergence.still, self._divergence.origin
-            points = self.table.points
-            at_kink = (points[:-1] + float(one.shift) <= step) & (
-                points[1:] + float(two.shift) >= -step
-            )
-            bend = still.bend[origin] - rounding * (abs(still.bend[origin]) + 2 * still.f[origin])
-            least = np.where(at_kink, np.minimum(least, bend), least)
-        fourth = np.maximum(one.row.fourth[:-1], two.row.fourth[1:])
-        return np.maximum(0, fourth * max(step, width) ** 2 / 8 * (1 + 1e-9) - least)
 
 
 def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:

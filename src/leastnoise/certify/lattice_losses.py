@@ -23,6 +23,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.certify.atoms import Falling, inscribed
 from leastnoise.certify.losses import BITS, LossLattice, LowerCells, chord_lattice, merged, mirrored
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise, Shape
@@ -169,25 +170,9 @@ def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArr
 
 
 def _divergence(law: _Law, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers that H_j isn't above at the ε with e^ε >= alphas: P(A) − α Q(A).
-
-    A holds all k with p > αq, and as the quotients are rounded, perhaps some for which p is below
-    αq by a relative 2^-49: they take so much of P(A) off the sum.
-    """
-    p, q = law.high, law.shifted(cells)[0]
-    here = p > 0
-    p, q = p[here], q[here]
-    with np.errstate(divide="ignore", over="ignore"):
-        quotients = p / q
-    order = np.argsort(-quotients)
-    falling = -quotients[order]
-    slack = (len(p) + 64) * _UNIT  # of sums of as many terms, and a few operations
-    p_sums = np.concatenate([[0.0], np.cumsum(p[order])])
-    q_sums = np.concatenate([[0.0], np.cumsum(q[order])])
-    count = np.searchsorted(falling, -alphas * (1 - 2.0**-50), side="right")
-    above = p_sums[count] * (1 + slack + 2.0**-48)
-    below = alphas * q_sums[count] * (1 - slack)
-    return np.maximum(np.nextafter(above - below, 2.0), 0.0)
+    """Return numbers that H_j isn't above at the ε with e^ε >= alphas."""
+    here = law.high > 0
+    return Falling.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
 
 
 def _hull(deltas: list[arb], epsilons: list[Fraction]) -> list[arb]:
@@ -227,41 +212,7 @@ def _merged(
     weights = [(float(weight), law.shifted(cells)[1][here]) for weight, cells in parts if weight]
     p = np.concatenate([np.nextafter(weight, 0.0) * law.low[here] for weight, _ in weights])
     q = np.concatenate([np.nextafter(weight, 2.0) * q_high for weight, q_high in weights])
-    slack = (len(p) + 4 * size + 64) * _UNIT
     seen = q > 0
-    infinity = float(p[~seen].sum()) * (1 - slack)
-    p, q = p[seen], q[seen]
-    with np.errstate(over="ignore"):
-        order = np.argsort(-(p / q))
-    p_low, q_high = _inscribed(p[order].tolist(), q[order].tolist(), step, size)
-    return p_low * (1 - slack), q_high * (1 + slack), infinity
-
-
-def _inscribed(
-    p: list[float], q: list[float], step: float, size: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Merge atoms of falling p/q so that the merged ones lie at lattice points.
-
-    From the largest loss on, atoms are added up, the last in part, until the sum's p/q has fallen
-    to that of a lattice point. So no loss is rounded down to one: that would cost half a step of
-    each release. A part of an atom is one whatever the share, so nothing here need be exact.
-    """
-    sums = np.zeros((2, 2 * size + 1))
-    n, rest = 0, 1.0
-    while n < len(p):
-        loss = math.log(p[n]) - math.log(q[n])
-        index = max(-size, min(size, math.floor(loss / step)))
-        ratio = math.exp(index * step)
-        p_sum, q_sum = rest * p[n], rest * q[n]
-        excess = p_sum - ratio * q_sum
-        n, rest = n + 1, 1.0
-        while n < len(p):
-            gain = p[n] - ratio * q[n]
-            if 0 <= excess < -gain:
-                share = excess / -gain
-                p_sum, q_sum, rest = p_sum + share * p[n], q_sum + share * q[n], 1 - share
-                break
-            p_sum, q_sum, excess = p_sum + p[n], q_sum + q[n], excess + gain
-            n += 1
-        sums[:, index + size] += p_sum, q_sum
-    return sums[0], sums[1]
+    infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * _UNIT)
+    p_low, q_high = inscribed(p[seen], q[seen], step, size)
+    return p_low, q_high, infinity

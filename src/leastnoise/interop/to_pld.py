@@ -33,7 +33,7 @@ def to_pld(
     where that matters.
 
     Noise whose worst shift varies with ε is exported with the supremum of δ over the shifts, so
-    that it may be composed by dp-accounting, though not here.
+    that it may be composed by dp-accounting.
 
     Raises MissingExtra without dp-accounting, NotApplicable for compositions that aren't proved,
     InvalidArgument for an interval that is not positive or too small for losses of that size.

@@ -1,0 +1,92 @@
+"""δ of many atoms of P- and Q-mass, in floats: from above by their sums, from below by merging.
+
+notation: atoms (p_k, q_k), H(ε) = Σ (p_k − α q_k)₊, α = e^ε. A sum of n positive floats is off by
+a relative n·2^-53 at most.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_UNIT = 2.0**-53
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Falling:
+    """Sums of atoms in the order of falling p/q: they answer for every ε."""
+
+    quotients: Floats  # negated, so that they rise
+    p_sums: Floats
+    q_sums: Floats
+
+    @classmethod
+    def of(cls, p: Floats, q: Floats) -> Self:
+        """Return the sums of atoms; p > 0 is at least their mass of P, q >= 0 at most that of Q."""
+        with np.errstate(divide="ignore", over="ignore"):
+            quotients = -(p / q)
+        order = np.argsort(quotients)
+        return cls(
+            quotients=quotients[order],
+            p_sums=np.concatenate([[0.0], np.cumsum(p[order])]),
+            q_sums=np.concatenate([[0.0], np.cumsum(q[order])]),
+        )
+
+    def above(self, alphas: Floats) -> Floats:
+        """Return numbers that H isn't above at the ε with e^ε >= alphas: P(A) − α Q(A).
+
+        A holds all k with p > αq, and as the quotients are rounded, perhaps some for which p is
+        below αq by a relative 2^-49: they take so much of P(A) off the sum.
+        """
+        slack = (len(self.p_sums) + 64) * _UNIT  # of sums of as many terms, and a few operations
+        count = np.searchsorted(self.quotients, -alphas * (1 - 2.0**-50), side="right")
+        more = self.p_sums[count] * (1 + slack + 2.0**-48)
+        less = alphas * self.q_sums[count] * (1 - slack)
+        return np.maximum(np.nextafter(more - less, 2.0), 0.0)
+
+
+def inscribed(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
+    """Merge atoms so that the merged ones lie at the lattice points −size·step … size·step.
+
+    p > 0 is at most an atom's mass of P, q > 0 at least that of Q; so are the sums returned, by
+    lattice point. From the largest loss on, atoms are added up, the last in part, until the sum's
+    p/q has fallen to that of a lattice point. So no loss is rounded down to one: that would cost
+    half a step of each release. A part of an atom is one whatever the share, so nothing here need
+    be exact.
+    """
+    slack = (len(p) + 4 * size + 64) * _UNIT
+    with np.errstate(over="ignore"):
+        order = np.argsort(-(p / q))
+    p_low, q_high = _merged(p[order].tolist(), q[order].tolist(), step, size)
+    return p_low * (1 - slack), q_high * (1 + slack)
+
+
+def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:
+    sums = np.zeros((2, 2 * size + 1))
+    n, rest = 0, 1.0
+    while n < len(p):
+        loss = math.log(p[n]) - math.log(q[n])
+        index = max(-size, min(size, math.floor(loss / step)))
+        ratio = math.exp(index * step)
+        p_sum, q_sum = rest * p[n], rest * q[n]
+        excess = p_sum - ratio * q_sum
+        n, rest = n + 1, 1.0
+        while n < len(p):
+            gain = p[n] - ratio * q[n]
+            if 0 <= excess < -gain:
+                share = excess / -gain
+                p_sum, q_sum, rest = p_sum + share * p[n], q_sum + share * q[n], 1 - share
+                break
+            p_sum, q_sum, excess = p_sum + p[n], q_sum + q[n], excess + gain
+            n += 1
+        sums[:, index + size] += p_sum, q_sum
+    return sums
