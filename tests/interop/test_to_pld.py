@@ -181,9 +181,11 @@ def test_refusals() -> None:
         to_pld(mechanism, points=0)
     with pytest.raises(InvalidArgument, match="interval >= "):
         to_pld(releases(Laplace(scale="0.001")), interval=1e-6)
+    mixture = releases(
+        GaussianMixture(scale=1, modes=1, spacing=2, decay="0.5"), count=2, rate="0.5"
+    )
     with pytest.raises(NotApplicable, match="worst shift"):
-        mixture = GaussianMixture(scale=1, modes=1, spacing=2, decay="0.5")
-        to_pld(releases(mixture, count=2, rate="0.5"))
+        to_pld(mixture)
 
 
 def test_without_dp_accounting(monkeypatch: pytest.MonkeyPatch) -> None:
