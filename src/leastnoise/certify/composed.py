@@ -23,7 +23,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify import kernel_losses, lattice_losses
+from leastnoise.certify import generalized_gamma_losses, kernel_losses, lattice_losses
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
 from leastnoise.certify.losses import (
@@ -54,7 +54,11 @@ FINENESS = 64
 # How the losses of a law get on a lattice, where that isn't worked out from its profile (`losses`):
 # modules with `upper`, `lower` and `reach`.
 _OWN_LOSSES = MappingProxyType(
-    {shape: own for own in (kernel_losses, lattice_losses) for shape in own.SHAPES}
+    {
+        shape: own
+        for own in (generalized_gamma_losses, kernel_losses, lattice_losses)
+        for shape in own.SHAPES
+    }
 )
 
 _COARSE = 48

@@ -27,10 +27,10 @@ from flint import arb
 
 from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.certify.atoms import Falling, inscribed
+from leastnoise.certify.hull import chords
 from leastnoise.certify.kernel_divergence import Pieces, Quintics, falls, split
 from leastnoise.certify.kernel_law import KernelLaw
 from leastnoise.certify.kernel_table import LEFT_OUT, Row, Table
-from leastnoise.certify.lattice_losses import _hull
 from leastnoise.certify.losses import BITS, LossLattice, LowerCells, chord_lattice, merged, mirrored
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise, Shape
@@ -66,7 +66,8 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
     with precision(BITS):
         alphas = np.array([max(1.0, float_below(ball(e).exp())) for e in epsilons])
         found = _shifts(noise, shift).supremum(alphas)
-        deltas = _hull([arb(float(delta)) for delta in found], epsilons)
+        points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
+        deltas = chords(points, epsilons)
         return chord_lattice(mirrored(deltas, step), step=step, origin=Fraction(0), first=-size)
 
 

@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -24,6 +23,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.certify.atoms import Falling, inscribed
+from leastnoise.certify.hull import chords
 from leastnoise.certify.losses import BITS, LossLattice, LowerCells, chord_lattice, merged, mirrored
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise, Shape
@@ -56,7 +56,8 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
     epsilons = [step * i for i in range(size + 1)]
     found = _supremum(law, shifts(noise, shift), epsilons)
     with precision(BITS):
-        deltas = _hull([arb(float(delta)) for delta in found], epsilons)
+        points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
+        deltas = chords(points, epsilons)
         lattice = chord_lattice(mirrored(deltas, step), step=step, origin=Fraction(0), first=-size)
     lattice.masses[0] = max(lattice.masses[0], _TRIFLE)  # more is allowed, and none has no law
     return lattice
@@ -173,32 +174,6 @@ def _divergence(law: _Law, cells: int, alphas: NDArray[np.float64]) -> NDArray[n
     """Return numbers that H_j isn't above at the ε with e^ε >= alphas."""
     here = law.high > 0
     return Falling.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
-
-
-def _hull(deltas: list[arb], epsilons: list[Fraction]) -> list[arb]:
-    """Return chords between some of the points, at all of them: nearly the lower convex hull.
-
-    δ(α) is convex and nowhere above the points, so that any chords are above it. Without the points
-    above the hull, which rounding has put there, hardly any mass comes out negative.
-    """
-    points = [(ball(e).exp(), delta) for e, delta in zip(epsilons, deltas, strict=True)]
-    kept: list[int] = []
-    for i, point in enumerate(points):
-        while len(kept) >= 2 and _is_above(points[kept[-1]], points[kept[-2]], point):
-            kept.pop()
-        kept.append(i)
-    found = [deltas[0]]
-    for a, b in pairwise(kept):
-        (left, high), (right, low) = points[a], points[b]
-        slope = (low - high) / (right - left)
-        found += [high + slope * (alpha - left) for alpha, _ in points[a + 1 : b + 1]]
-    return found
-
-
-def _is_above(point: tuple[arb, arb], left: tuple[arb, arb], right: tuple[arb, arb]) -> bool:
-    """Say whether `point` is on or above the chord between two others."""
-    (x, y), (x0, y0), (x1, y1) = point, left, right
-    return bool((y - y0) * (x1 - x) >= (y1 - y) * (x - x0))
 
 
 def _merged(
