@@ -24,6 +24,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify import generalized_gamma_losses, kernel_losses, lattice_losses
+from leastnoise.certify.at_infinity import certain
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
 from leastnoise.certify.losses import (
@@ -237,9 +238,12 @@ def _lower(
         return own.lower(noise, worst_shift(noise, sensitivity), step, size)
     profile = _profile(noise, sensitivity)
     upper = _upper(noise, sensitivity, rate, step, removed=True)
+    with precision(BITS):
+        shift = worst_shift(noise, sensitivity)
+        infinite = certain(noise, shift=shift, profile=profile)
     if rate == 1:
-        return lower_cells(profile, upper)
-    return sampled_lower(profile, rate=rate, upper=upper, removed=removed)
+        return lower_cells(profile, upper, infinite=infinite)
+    return sampled_lower(profile, rate=rate, upper=upper, removed=removed, infinite=infinite)
 
 
 def _half_width(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:

@@ -164,23 +164,27 @@ class LowerCells:
         )
 
 
-def lower_cells(profile: Profile, upper: LossLattice) -> LowerCells:
+def lower_cells(profile: Profile, upper: LossLattice, *, infinite: arb | None = None) -> LowerCells:
     """Return atoms whose δ is nowhere above the profile.
 
     The outputs with a loss between two boundaries are merged, which is post-processing: masses p of
     P and q of Q give an atom at log(p/q). With p too small and q too large it is lower still. The
-    boundaries are chosen, with the help of the upper lattice, so that atoms lie at its points.
+    boundaries are chosen, with the help of the upper lattice, so that atoms lie at its points. What
+    has a loss of ±∞, if it is known how much, is not merged with what has the largest finite one.
     """
     step, size = upper.step, -upper.first
+    certain = arb(0) if infinite is None else infinite
     with precision(BITS):
         nudge = step / NUDGE
         tails = _mirrored_tails([tails_at(profile, nudge, at) for at in _boundaries(upper)])
-        ends = [(arb(1), arb(1)), *tails, (arb(0), arb(0))]
+        ends = [(arb(1), 1 - certain), *tails, (certain, arb(0))]
         cells = [
             merged(p_below - p_above, q_below - q_above)
             for (p_below, q_below), (p_above, q_above) in itertools.pairwise(ends)
         ]
-    infinity = cells.pop()[1] if cells[-1][0] == math.inf else 0.0
+    if cells[-1][0] == math.inf:
+        certain += arb(cells.pop()[1])
+    infinity = max(0.0, float_below(certain))
     return LowerCells(step=step, first=-size, atoms=tuple(cells), infinity=infinity)
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.certify.losses import (
     BITS,
     NUDGE,
@@ -140,17 +140,24 @@ def sampled_upper(
 
 
 def sampled_lower(
-    profile: Profile, *, rate: Fraction, upper: LossLattice, removed: bool
+    profile: Profile,
+    *,
+    rate: Fraction,
+    upper: LossLattice,
+    removed: bool,
+    infinite: arb | None = None,
 ) -> LowerCells:
     """Return atoms whose δ is nowhere above that of the subsampled pair.
 
-    `upper` is the lattice of the record removed. The outputs are merged alike for both pairs.
+    `upper` is the lattice of the record removed. The outputs are merged alike for both pairs, those
+    of an `infinite` loss of (P, Q), if it is known how many, with no others.
     """
     step, nudge, gamma = upper.step, upper.step / NUDGE, ball(rate)
+    certain = arb(0) if infinite is None else infinite
     with precision(BITS):
         ends = [(arb(1), arb(1))]
         ends += [_tails(profile, nudge, at) for at in _boundaries(upper, float(rate))]
-        ends.append((arb(0), arb(0)))
+        ends.append((certain, arb(0)))
         atoms: list[tuple[float, float]] = []
         for (p_below, q_below), (p_above, q_above) in itertools.pairwise(ends):
             without = q_below - q_above
@@ -159,7 +166,9 @@ def sampled_lower(
     last = upper.origin + step * (len(atoms) - 1)
     if not removed:
         atoms.reverse()
-    infinity = atoms.pop()[1] if atoms[-1][0] == math.inf else 0.0
+    infinity = max(0.0, float_below(gamma * certain)) if removed else 0.0
+    if atoms[-1][0] == math.inf:
+        infinity = float_below(arb(infinity) + arb(atoms.pop()[1]))
     origin = upper.origin if removed else -last
     return LowerCells(step=step, first=0, atoms=tuple(atoms), infinity=infinity, origin=origin)
 
