@@ -18,17 +18,25 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify.fourier import UNIT, relative_error, transform
+from leastnoise.certify.fourier import UNIT, inverse, relative_error, transform
+from leastnoise.certify.tilted import BLOCK, Tilted, joined, log_moment_above, progression
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certify.losses import LossLattice, LowerCells
 
+    Floats = NDArray[np.float64]
+    Complexes = NDArray[np.complex128]
+
 _BITS = 128
 _LARGEST_WINDOW = 1 << 20
-_TRIFLE = arb(2) ** -200
-_SMALL_TAIL = 60.0  # in nats: what lies outside the window, against what lies inside
+_DEEP = 200  # φ is looked at as long as it is above about 2^-200 of its first value
+_TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
+_WIDE = 9.5  # standard deviations on each side of a window
+_SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
+_TILT = 1e-4  # relative accuracy of a tilt
+_FAR = 45.0  # in nats: what of φ the floats leave out
 
 Part = tuple["LossLattice", int]
 """A lattice, and how many releases have it."""
@@ -44,9 +52,9 @@ class Convolution:
     """
 
     tilt: Fraction
-    laws: tuple[_Tilted, ...]
+    laws: tuple[Tilted, ...]
     window: _Window
-    masses: NDArray[np.float64]
+    masses: Floats
     error: float
     infinity: arb
 
@@ -57,7 +65,7 @@ class Convolution:
         if any(lattice.step != step for lattice, _ in parts):
             raise ValueError("all lattices of a composition have one step")
         with precision(_BITS):
-            laws = [_tilt_one(lattice, count, tilt) for lattice, count in parts]
+            laws = [Tilted.of(lattice, count, tilt) for lattice, count in parts]
             window = _window(laws)
             masses, error = _convolved(laws, window)
             return cls(
@@ -81,14 +89,17 @@ class Convolution:
 
     def approximate(self, epsilon: float) -> float:
         """Return about δ(ε), in floats: to look for an ε with."""
-        start = float(self._start)
-        step = float(self.laws[0].lattice.step)
-        y = start + (self.window.first + np.arange(self.window.size)) * step - epsilon
-        above, c = y > 0, float(self.tilt)
-        phi = np.exp(-c * y[above]) * -np.expm1(-y[above])
+        step, c = float(self.laws[0].lattice.step), float(self.tilt)
+        ahead = float(self._start) + self.window.first * step - epsilon
+        begin = max(0, math.floor(-ahead / step) + 1)
+        y = (
+            ahead
+            + np.arange(begin, min(self.window.size, begin + math.ceil(_FAR / (c * step)))) * step
+        )
+        found = np.exp(-c * y) * -np.expm1(-y) @ self.masses[begin : begin + len(y)]
         with precision(_BITS):
             scale = self._log_scale(Fraction(epsilon))
-            return float((scale.exp() * arb(float(phi @ self.masses[above])) + self.infinity).mid())
+            return float((scale.exp() * arb(float(found)) + self.infinity).mid())
 
     @property
     def _start(self) -> Fraction:
@@ -106,25 +117,51 @@ class Convolution:
 
     def _expectation(self, epsilon: Fraction) -> tuple[arb, arb]:
         """Enclose E φ(S − ε): Σφy, ± ‖φ‖₂ times the error of y, ± κ for what is outside."""
-        step, window = self.laws[0].lattice.step, self.window
+        step, window, c = self.laws[0].lattice.step, self.window, ball(self.tilt)
         # the first lattice point above ε, counted from the window's first
         begin = max(0, math.floor((epsilon - self._start) / step) + 1 - window.first)
-        total, squares, c = arb(0), arb(0), ball(self.tilt)
+        total, margin = arb(0), c**c / (c + 1) ** (c + 1) * window.outside
         if begin < window.size:
-            gap = ball(self._start + (window.first + begin) * step - epsilon)
-            outer, inner = (-c * gap).exp(), (-(c + 1) * gap).exp()
-            outer_ratio, inner_ratio = (-c * ball(step)).exp(), (-(c + 1) * ball(step)).exp()
-            for value in self.masses[begin:].tolist():
-                phi = outer - inner
-                total += phi * arb(value)
-                squares += phi * phi
-                outer, inner = outer * outer_ratio, inner * inner_ratio
-                if outer < _TRIFLE:
-                    break
-        kappa = c**c / (c + 1) ** (c + 1)
-        # beyond the break φ is below 2^-200, and all of the masses together below 2^20
-        margin = squares.sqrt() * arb(self.error) + kappa * window.outside + _TRIFLE * 2**20
+            gap = self._start + (window.first + begin) * step - epsilon
+            phi = _test_function(c, ball(gap), ball(step), window.size - begin)
+            first = (-c * ball(gap)).exp()
+            inside, doubt = _dot(phi, self.masses[begin : begin + len(phi)])
+            # 2^-20: a sum of at most 2^20 squares, each within 2^-47
+            norm = arb(float(np.linalg.norm(phi)) * (1 + 2.0**-20))
+            total = first * arb(inside)
+            margin += first * (arb(doubt) + norm * arb(self.error) + _TRIFLE)
         return total - margin, total + margin
+
+
+def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
+    """Return e^(c·gap)·φ at gap + i·step for i < count, while it is above 2^-200.
+
+    Each is within a relative 8u: as 1 − e^(−(x+y)) is (1 − e^(−x)) + e^(−x)(1 − e^(−y)) for a block
+    that begins at x, nothing is subtracted.
+    """
+    count = min(count, math.ceil(_DEEP * math.log(2) / float((c * step).mid())) + 1)
+    rows = -(-count // BLOCK)
+    row_step = step * BLOCK
+    falls = joined(*progression((-gap).exp(), (-row_step).exp(), rows))
+    starts = np.array([float((-(-gap - row_step * i).expm1()).mid()) for i in range(rows)])
+    rises = np.array([float((-(-step * i).expm1()).mid()) for i in range(min(count, BLOCK))])
+    far = joined(*progression(arb(1), (-c * row_step).exp(), rows))
+    near = joined(*progression(arb(1), (-c * step).exp(), len(rises)))
+    rising = starts[:, None] + falls[:, None] * rises
+    return (far[:, None] * near * rising).ravel()[:count]
+
+
+def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
+    """Return Σφy for φ that are off by 8u, and a bound on the error.
+
+    Rows of BLOCK products are added up in any order, which costs as many u of the absolute values,
+    and the rows' sums are added exactly and rounded once.
+    """
+    products = phi * masses
+    padded = np.append(products, np.zeros(-len(products) % BLOCK)).reshape(-1, BLOCK)
+    total = math.fsum(padded.sum(axis=1).tolist())
+    size = float(np.abs(products).sum()) * (1 + 2.0**-20)
+    return total, (BLOCK + 16) * UNIT * size
 
 
 def composed_upper(parts: Sequence[Part], epsilon: Fraction) -> arb:
@@ -139,76 +176,46 @@ def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -
     return Convolution.of(placed, tilt).delta(epsilon)[0]
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class _Tilted:
-    """The tilted law of one lattice: floats within a relative 2^-52, and L exactly enough."""
-
-    lattice: LossLattice
-    count: int
-    weights: NDArray[np.float64]
-    log_moment: arb  # L(c)
-
-
 def _at_infinity(parts: Sequence[Part]) -> arb:
-    """Return Π totals − Π finite totals."""
-    everything, finite = arb(1), arb(1)
+    """Return Π totals − Π finite totals = Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
+    finite, log_ratio = arb(1), arb(0)
     for lattice, count in parts:
-        inside = _sum(lattice.masses)
+        # exactly added and rounded once
+        inside = arb(math.fsum(lattice.masses.tolist())) * arb(1, 2.0**-52)
         finite *= inside**count
-        everything *= (inside + arb(lattice.infinity)) ** count
-    found = everything - finite
-    return found if found > 0 else arb(0).union(abs(found))
-
-
-def _sum(values: NDArray[np.float64]) -> arb:
-    total = arb(0)
-    for value in values.tolist():
-        total += arb(value)
-    return total
+        log_ratio += count * (arb(lattice.infinity) / inside).log1p()
+    return finite * log_ratio.expm1()
 
 
 def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
     """Return about the c > 0 that makes the bound smallest; any c is right."""
+    laws = [
+        (_points(lattice), np.log(np.maximum(lattice.masses, 1e-300)), count)
+        for lattice, count in parts
+    ]
     target = float(epsilon)
 
     def slope(c: float) -> float:
         mean = 0.0
-        for lattice, count in parts:
-            z = _points(lattice)
-            logs = np.log(np.maximum(lattice.masses, 1e-300)) + c * z
-            weights = np.exp(logs - logs.max())
+        for z, logs, count in laws:
+            tilted = logs + c * z
+            weights = np.exp(tilted - tilted.max())
             mean += count * float(weights @ z / weights.sum())
         return mean - target - 1 / c - 1 / (c + 1)
 
     low, high = 1e-6, 1.0
     while slope(high) < 0 and high < 1e6:
         low, high = high, 2 * high
-    for _ in range(40):
+    while high > low * (1 + _TILT):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if slope(middle) < 0 else (low, middle)
     return Fraction(round(high * 2**20) or 1, 2**20)
 
 
-def _points(lattice: LossLattice) -> NDArray[np.float64]:
+def _points(lattice: LossLattice) -> Floats:
     indices = lattice.first + np.arange(len(lattice.masses))
     points = float(lattice.origin) + indices * float(lattice.step)
     return np.asarray(points, dtype=np.float64)
-
-
-def _tilt_one(lattice: LossLattice, count: int, tilt: Fraction) -> _Tilted:
-    """Tilt a lattice in balls: wᵢe^(czᵢ)/Σ, each rounded to a float."""
-    ratio = (ball(tilt) * ball(lattice.step)).exp()
-    factor = (ball(tilt) * ball(lattice.point(0))).exp()
-    products: list[arb] = []
-    total = arb(0)
-    for mass in lattice.masses.tolist():
-        product = arb(mass) * factor
-        products.append(product)
-        total += product
-        factor *= ratio
-    weights = np.array([float((product / total).mid()) for product in products])
-    return _Tilted(lattice=lattice, count=count, weights=weights, log_moment=total.log())
 
 
 @final
@@ -224,16 +231,16 @@ class _Window:
     outside: arb
 
 
-def _window(laws: list[_Tilted]) -> _Window:
+def _window(laws: list[Tilted]) -> _Window:
     """Return a window that holds all but a trifle of the tilted sum."""
-    mean = sum(law.count * float(law.weights @ np.arange(len(law.weights))) for law in laws)
-    spread = 0.0
+    mean = spread = 0.0
     for law in laws:
         i = np.arange(len(law.weights))
         own = float(law.weights @ i)
+        mean += law.count * own
         spread += law.count * float(law.weights @ (i - own) ** 2)
     most = sum(law.count * (len(law.weights) - 1) for law in laws)
-    half = 12 * math.sqrt(spread) + 16
+    half = _WIDE * math.sqrt(spread) + 16
     size = 16
     while size < min(2 * half, most + 1) and size < _LARGEST_WINDOW:
         size *= 2
@@ -241,72 +248,82 @@ def _window(laws: list[_Tilted]) -> _Window:
         first = 0 if size > most else max(0, min(most + 1 - size, round(mean - size / 2)))
         outside = arb(0)
         if first > 0:
-            outside += _tail(laws, first - 1, spread, below=True)
+            outside += _tail(laws, first - 1, mean=mean, spread=spread)
         if first + size <= most:
-            outside += _tail(laws, first + size, spread, below=False)
+            outside += _tail(laws, first + size, mean=mean, spread=spread)
         if size >= _LARGEST_WINDOW or outside < arb(-_SMALL_TAIL).exp():
             return _Window(first=first, size=size, outside=outside)
         size *= 2
 
 
-def _tail(laws: list[_Tilted], index: int, spread: float, *, below: bool) -> arb:
-    """Return a Chernoff bound on P(S <= index) or P(S >= index), in index units; any t is right."""
-    sign = -1 if below else 1
-    mean = sum(law.count * float(law.weights @ np.arange(len(law.weights))) for law in laws)
+def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
+    """Return a Chernoff bound on P(S >= index), or P(S <= index) if it is below the mean.
+
+    In units of the index; any t > 0, or t < 0, is right.
+    """
     best = arb(1)
     for scale in (0.5, 1.0, 2.0):
-        t = sign * abs(index - mean) / max(spread, 1e-9) * scale
-        exact_t = arb(t)
-        log_bound = -exact_t * index
+        t = arb((index - mean) / max(spread, 1e-9) * scale)
+        log_bound = -t * index
         for law in laws:
-            log_bound += law.count * _log_moment(law.weights, exact_t)
+            log_bound += law.count * log_moment_above(law.weights, t)
         bound = log_bound.exp()
         best = bound if bound < best else best
     return best
 
 
-def _log_moment(weights: NDArray[np.float64], t: arb) -> arb:
-    ratio, factor, total = t.exp(), arb(1), arb(0)
-    for weight in weights.tolist():
-        total += arb(weight) * factor
-        factor *= ratio
-    return total.log()
-
-
-def _convolved(laws: list[_Tilted], window: _Window) -> tuple[NDArray[np.float64], float]:
+def _convolved(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
     """Return the law of the sum modulo the window's size, and a bound on the l2 norm of its error.
 
-    Each transform is off by at most e = ν√N‖p‖₂ in any entry. A k-th power by squarings is off by
-    k(|X| + e)^(k−1)·e + √5·k·u·|X|^k; the product of the laws' powers adds up the same way; the way
-    back divides by √N and adds ν of its own.
+    A transform X of p is off by at most e = ν√N‖p‖₂, in any entry and in the l2 norm, and a k-th
+    power by squarings by k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The product of the laws'
+    powers adds these up, entry by entry: with e in every entry, or in the norm with 1 + 2e as the
+    bound on |X| + e; the smaller of the two counts. The way back divides by √N and adds ν of its
+    own.
     """
     size = window.size
     nu = relative_error(size)
-    product = np.ones(size, dtype=np.complex128)
-    magnitude = np.ones(size)  # of the exact product, from above
-    error = np.zeros(size)  # of the computed one
+    product = np.ones(size // 2 + 1, dtype=np.complex128)
+    magnitude = np.ones(size // 2 + 1)  # of the exact product, from above
+    error = np.zeros(size // 2 + 1)  # of the computed one
+    rounding = np.zeros(size // 2 + 1)  # its part that has nothing to do with e
+    in_norm, largest = 0.0, 1.0
     for law in laws:
-        wrapped = np.zeros(size)
-        np.add.at(wrapped, np.arange(len(law.weights)) % size, law.weights)
-        x = transform(wrapped.astype(np.complex128))
-        e = 1.01 * nu * math.sqrt(size) * float(np.linalg.norm(wrapped))
-        # 1 + 2^-20: the weights' sum is 1 but for rounding, and so is |X| at most
-        bound = np.minimum(np.abs(x) * (1 + 2.0**-40) + e, 1 + 2.0**-40)
-        power = _power(x, law.count)
-        power_size = bound**law.count * (1 + 1e-9)
-        power_error = law.count * bound ** (law.count - 1) * e
-        power_error += math.sqrt(5) * UNIT * law.count * power_size
-        error = error * (power_size + power_error) + magnitude * power_error
-        error += math.sqrt(5) * UNIT * magnitude * power_size
-        magnitude *= power_size
-        product *= power
-    back = transform(product, inverse=True)
-    total = float(np.linalg.norm(error)) / math.sqrt(size)
-    total += nu / (1 - nu) * float(np.linalg.norm(back)) * 1.01
-    return np.roll(back.real, -(window.first % size)), 1.01 * total
+        rows = -(-len(law.weights) // size)
+        wrapped = _wrapped(law.weights, size)
+        x = transform(wrapped)
+        # of each entry of p, `rows` numbers are added up
+        e = 1.01 * (nu + rows * UNIT) * math.sqrt(size) * float(np.linalg.norm(wrapped))
+        # the weights sum to 1 within 2^-50, so that |X| <= 1 + 2^-50
+        most = (1 + 2.0**-40 + 2 * e) ** law.count * (1 + 1e-8)
+        bound = np.abs(x) * (1 + 2.0**-40) + e
+        size_of = bound**law.count * (1 + 1e-9)
+        rounded = math.sqrt(5) * UNIT * law.count * size_of
+        own = law.count * bound ** (law.count - 1) * (1 + 1e-9) * e + rounded
+        again = math.sqrt(5) * UNIT * magnitude * size_of
+        error = error * (size_of + own) + magnitude * own + again
+        rounding = rounding * (size_of + own) + magnitude * rounded + again
+        in_norm = in_norm * most + largest * law.count * most * e
+        largest *= most
+        magnitude *= size_of
+        product *= _power(x, law.count)
+    found = inverse(product)
+    # the other half of the entries are the conjugates of these
+    entries = min(
+        math.sqrt(2) * float(np.linalg.norm(error)),
+        math.sqrt(2) * float(np.linalg.norm(rounding)) + in_norm,
+    )
+    total = entries / math.sqrt(size) + nu / (1 - nu) * float(np.linalg.norm(found)) * 1.01
+    return np.roll(found, -(window.first % size)), 1.01 * total
 
 
-def _power(x: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
+def _wrapped(weights: Floats, size: int) -> Floats:
+    """Return Σ weights[i + j·size] for i < size."""
+    padded = np.append(weights, np.zeros(-len(weights) % size))
+    return padded.reshape(-1, size).sum(axis=0)
+
+
+def _power(x: Complexes, count: int) -> Complexes:
     """Return x^count by squarings."""
     result = np.ones_like(x)
     while count:
