@@ -33,8 +33,8 @@ _DEEPEST = -1100  # exponents of 2 below which floats are 0
 class Tilted:
     """The tilted law of one lattice, used `count` times.
 
-    wᵢ e^(czᵢ) = e^log_moment · weights[i] · (1 + ρ) with |ρ| <= 2^-50, up to 2^-1074 in a weight;
-    the weights sum to 1 within 2^-50.
+    wᵢ e^(czᵢ) = e^log_moment · weights[i] · (1 + ρ) with |ρ| <= 2^-50, or up to 2^-1070 in a
+    weight; the weights sum to 1 within 2^-50.
     """
 
     lattice: LossLattice
@@ -92,7 +92,7 @@ def _split(value: arb) -> tuple[float, int]:
 def _scaled_terms(weights: Floats, log_ratio: arb) -> tuple[Floats, float, arb]:
     """Return terms, their sum, and a logarithm: weights[i]·e^(log_ratio·i) = e^that·terms[i].
 
-    A term is off by a relative 4u, or by 2^-1074; their sum is rounded once.
+    A term is off by a relative 4u, or by 2^-1074; their sum, rounded once, is at least 1/8.
     """
     powers, exponents = geometric(log_ratio, len(weights))
     mantissas, own = np.frexp(weights)
