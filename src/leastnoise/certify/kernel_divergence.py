@@ -84,13 +84,18 @@ class Quintics(NamedTuple):
     """Bernstein's coefficients, of shape (6, items), on items of some widths.
 
     With those of the errors, without what is left out where kernels end. If item `kink` >= 0 is
-    cut in two, its right part is the last.
+    cut in two, its right part is the last (and has the width 0 where the cut is at the end).
     """
 
     coefficients: Floats
     errors: Floats
     widths: Floats
     kink: int
+
+    def part(self, first: int, count: int) -> Quintics:
+        """Return `count` of the items, none of which has been cut in two."""
+        here = slice(first, first + count)
+        return Quintics(self.coefficients[:, here], self.errors[here], self.widths[here], -1)
 
     def per_item(self, values: Floats) -> Floats:
         """Return the larger of the two values of an item that was cut."""

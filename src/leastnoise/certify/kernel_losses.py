@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 SHAPES = frozenset({Shape.GAUSSIAN_KERNELS})
 
 _PER_SIGMA = 32  # points of the table
-_PARTS = 2  # an item from above is halved so often …
+_PARTS = 1  # an item from above is halved so often …
 _PARTS_BELOW = 3  # … and from below
 _LONGEST_SHIFT = 24  # in σ; beyond, losses aren't formed in floats
 _LONGEST_LOSS = 700.0
@@ -151,18 +151,44 @@ class _Shifts:
     longest: Fraction
 
     @cached_property
-    def _known(self) -> Table:
+    def _table(self) -> Table:
         return _table(self.law, self.longest)
 
     @cached_property
-    def _still(self) -> Row:
-        return self._known.row(Fraction(0))
+    def _long_row(self) -> Row:
+        """The row at shift 0 that goes on: as a part of it, the row at every multiple of w."""
+        return self._longer.row(Fraction(0))
 
     @cached_property
-    def _q(self) -> tuple[Pieces, Quintics]:
-        """f(y), the same at every shift but where a kink cuts an item."""
-        pieces = Pieces(table=self._known, still=self._still)
-        return pieces, pieces.of(Fraction(0), self._still, 0.0, 1.0)
+    def _longer(self) -> Table:
+        return _table(self.law, self.longest, beyond=math.ceil(self.longest))
+
+    @cached_property
+    def _long(self) -> Quintics:
+        """The density on the items of the longer table."""
+        pieces = Pieces(table=self._longer, still=self._long_row)
+        return pieces.of(Fraction(0), self._long_row, 0.0, 1.0)
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces(table=self._table, still=self._row(Fraction(0)))
+
+    def _row(self, shift: Fraction) -> Row:
+        places = shift * _PER_SIGMA
+        if places.denominator != 1:
+            return self._table.row(shift)
+        here = slice(int(places), int(places) + self._table.count)
+        return Row(**{name: part[here] for name, part in vars(self._long_row).items()})
+
+    def _sides(self, shift: Fraction, row: Row) -> tuple[Quintics, Quintics]:
+        """Return f(y + shift) and f(y), cut alike into items."""
+        places, count = shift * _PER_SIGMA, self._table.count - 1
+        if places.denominator == 1:  # then kinks are ends of items
+            return self._long.part(int(places), count), self._long.part(0, count)
+        moved = self._pieces.of(shift, row, 1.0, 0.0)
+        if self.law.folded:
+            return moved, self._pieces.of(shift, row, 0.0, 1.0)
+        return moved, self._long.part(0, count)
 
     @cached_property
     def _first(self) -> list[_Look]:
@@ -206,12 +232,10 @@ class _Shifts:
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
     def _looked(self, shift: Fraction) -> _Look:
-        row, (pieces, still) = self._known.row(shift), self._q
-        moved = pieces.of(shift, row, 1.0, 0.0)
-        if moved.kink >= 0:
-            still = pieces.of(shift, row, 0.0, 1.0)
+        row = self._row(shift)
+        moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
-        q = np.maximum(still.coefficients - (still.errors + _left_out(self._known)), 0.0)
+        q = np.maximum(still.coefficients - (still.errors + _left_out(self._table)), 0.0)
         p, q = _halved(p * _OUTWARD, q / _OUTWARD, _PARTS)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             quotients = np.where(p > 0, p / q, 0.0)
@@ -228,12 +252,12 @@ class _Shifts:
     def _cell(self, one: _Look, two: _Look, alphas: Floats) -> _Cell:
         """Bound H between two shifts, a step of the table apart at most."""
         width = float(two.shift - one.shift) * (1 + 1e-9)
-        fall = falls(self._known, self._still, (one.shift, one.row), (two.shift, two.row))
+        fall = falls(self._table, self._pieces.still, (one.shift, one.row), (two.shift, two.row))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             more = np.where(fall > 0, width**2 / 8 * fall / self._q_least, 0.0)
         losses = np.maximum(one.losses, two.losses) + more
         order = np.argsort(-losses)
-        sums = np.concatenate([[0.0], np.cumsum(fall[order])]) * self._known.step * (1 + 1e-9)
+        sums = np.concatenate([[0.0], np.cumsum(fall[order])]) * self._table.step * (1 + 1e-9)
         active = np.searchsorted(-losses[order], -alphas * (1 - 1e-12), side="right")
         left, right = one.above(alphas), two.above(alphas)
         rise, sag = np.abs(left - right), (sums[active] + LEFT_OUT) * (width**2 / 2)
@@ -246,9 +270,8 @@ class _Shifts:
     @cached_property
     def _q_least(self) -> Floats:
         """Return what f(y) is at least on each item."""
-        still = self._q[1]
-        lowest = still.coefficients.min(axis=0) - still.errors - _left_out(self._known)
-        lowest = -still.per_item(-lowest)
+        still = self._long.part(0, self._table.count - 1)
+        lowest = still.coefficients.min(axis=0) - still.errors - _left_out(self._table)
         return np.maximum(lowest, 0.0) / _OUTWARD
 
 
