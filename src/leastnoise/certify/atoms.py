@@ -63,15 +63,16 @@ def inscribed(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Flo
     half a step of each release. A part of an atom is one whatever the share, so nothing here need
     be exact.
     """
-    slack = (len(p) + 4 * size + 64) * _UNIT
     with np.errstate(over="ignore"):
         order = np.argsort(-(p / q))
-    p_low, q_high = _merged(p[order].tolist(), q[order].tolist(), step, size)
+    p_low, q_high, added = _merged(p[order].tolist(), q[order].tolist(), step, size)
+    slack = (added + 8) * _UNIT  # of so many sums, and of shares
     return p_low * (1 - slack), q_high * (1 + slack)
 
 
 def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:
-    sums = np.zeros((2, 2 * size + 1))
+    """Return the masses of P and of Q and the number of summands, by lattice point."""
+    sums = np.zeros((3, 2 * size + 1))
     n, rest = 0, 1.0
     while n < len(p):
         loss = math.log(p[n]) - math.log(q[n])
@@ -79,7 +80,7 @@ def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:
         ratio = math.exp(index * step)
         p_sum, q_sum = rest * p[n], rest * q[n]
         excess = p_sum - ratio * q_sum
-        n, rest = n + 1, 1.0
+        start, n, rest = n, n + 1, 1.0
         while n < len(p):
             gain = p[n] - ratio * q[n]
             if 0 <= excess < -gain:
@@ -88,5 +89,5 @@ def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:
                 break
             p_sum, q_sum, excess = p_sum + p[n], q_sum + q[n], excess + gain
             n += 1
-        sums[:, index + size] += p_sum, q_sum
+        sums[:, index + size] += p_sum, q_sum, n - start + 2
     return sums

@@ -12,17 +12,18 @@ of symmetric noise is: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.certify.atoms import inscribed
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Shape
 
@@ -31,12 +32,18 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.base import Noise
 
+    Floats = NDArray[np.float64]
+
 Profile = Callable[[Fraction], arb]
 """ε ↦ δ(ε), enclosed at the current precision."""
 
 BITS = 192
+# Of a lattice from below, downward, in steps: next to nothing, so that atoms at both ends stay what
+# they are, or enough for all cells to lie a little above their points; the better one is taken.
+_OFFSETS = (Fraction(1, 2**30), Fraction(1, 2**14))
+_ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
 _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
-NUDGE = 2**30  # slopes are told from chords of a step/2^30
+NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
 
 # Laws whose worst shift is the longest at every ε (theory/noise.md §1): unimodal or radially
 # falling densities. Others would need the supremum over shifts of each composed pair.
@@ -65,7 +72,7 @@ class LossLattice:
     step: Fraction
     origin: Fraction
     first: int
-    masses: NDArray[np.float64]
+    masses: Floats
     infinity: float
 
     def point(self, index: int) -> Fraction:
@@ -136,30 +143,32 @@ class LowerCells:
         Any origin is right. One that is x lower takes x from every loss, and one above an atom's
         own place takes a step from that atom: the cheapest for losses tilted by e^(tilt·z) is used.
         """
-        width = float(self.step)
-        indices = [i for i, (_, mass) in enumerate(self.atoms) if mass > 0]
-        losses = np.array([self.atoms[i][0] for i in indices])
-        logs = np.log([self.atoms[i][1] for i in indices]) + tilt * losses
+        width, points = float(self.step), self.first + np.arange(len(self.atoms))
+        found = np.array(self.atoms).reshape(-1, 2)
+        here = found[:, 1] > 0
+        losses, masses, points = found[here, 0], found[here, 1], points[here]
+        logs = np.log(masses) + tilt * losses
         weights = np.exp(logs - logs.max())
-        gaps = (losses - float(self.origin)) / width - (self.first + np.array(indices))
+        gaps = (losses - float(self.origin)) / width - points
+        # three roundings of numbers that are at most so large, and what a float lacks of the step
+        error = 2.0**-50 * (1 + (np.abs(losses).max() + abs(float(self.origin))) / width)
         order = np.argsort(gaps)
         moved = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]]) / weights.sum()
         near = gaps[order] < 0.5  # beyond, more than one step would be lost
+        near[0] = True
         best = float(gaps[order][near][np.argmin((moved - gaps[order])[near])])
-        origin = self.origin + self.step * (math.floor(best * 2**20) - 1) / 2**20
-        masses = np.zeros(len(self.atoms) + 2)  # one place more below
-        for i, gap in zip(indices, gaps.tolist(), strict=True):
-            loss, mass = self.atoms[i]
-            place = i
-            if gap < best:
-                place = math.floor((Fraction(loss) - origin) / self.step) - self.first
-            if place >= -1:
-                masses[place + 1] += math.nextafter(mass, 0.0)
+        shift = Fraction(math.floor((best - error) * 2.0**_ORIGIN_BITS), 2**_ORIGIN_BITS)
+        moves = np.where(gaps < best, np.floor(gaps - float(shift) - 2 * error), 0.0)
+        places = points - self.first + moves.astype(np.int64)
+        kept = places >= -1  # one place more below
+        sums = np.zeros(len(self.atoms) + 1)
+        np.add.at(sums, places[kept] + 1, masses[kept])
+        parts = np.bincount(places[kept] + 1, minlength=len(sums))
         return LossLattice(
             step=self.step,
-            origin=origin,
+            origin=self.origin + self.step * shift,
             first=self.first - 1,
-            masses=masses,
+            masses=np.where(parts > 1, sums * (1 - parts * 2.0**-52), sums),
             infinity=self.infinity,
         )
 
@@ -169,23 +178,54 @@ def lower_cells(profile: Profile, upper: LossLattice, *, infinite: arb | None = 
 
     The outputs with a loss between two boundaries are merged, which is post-processing: masses p of
     P and q of Q give an atom at log(p/q). With p too small and q too large it is lower still. The
-    boundaries are chosen, with the help of the upper lattice, so that atoms lie at its points. What
-    has a loss of ±∞, if it is known how much, is not merged with what has the largest finite one.
+    boundaries are chosen, with the help of the upper lattice, so that atoms lie near its points,
+    and that at the largest loss alone; then they are merged in parts. What has a loss of ±∞, if it
+    is known how much, is not merged with what has the largest finite one.
     """
     step, size = upper.step, -upper.first
     certain = arb(0) if infinite is None else infinite
     with precision(BITS):
-        nudge = step / NUDGE
-        tails = _mirrored_tails([tails_at(profile, nudge, at) for at in _boundaries(upper)])
+        boundaries = [*_boundaries(upper), step * size - step / 2**20]
+        tails = _mirrored_tails([tails_at(profile, step / NUDGE, at) for at in boundaries])
         ends = [(arb(1), 1 - certain), *tails, (certain, arb(0))]
-        cells = [
-            merged(p_below - p_above, q_below - q_above)
-            for (p_below, q_below), (p_above, q_above) in itertools.pairwise(ends)
-        ]
-    if cells[-1][0] == math.inf:
-        certain += arb(cells.pop()[1])
-    infinity = max(0.0, float_below(certain))
-    return LowerCells(step=step, first=-size, atoms=tuple(cells), infinity=infinity)
+        p = np.array([float_below(below - above) for (below, _), (above, _) in pairwise(ends)])
+        q = np.array([float_above(below - above) for (_, below), (_, above) in pairwise(ends)])
+        infinity = max(0.0, float_below(certain))
+    found = [
+        on_lattice(p, q, step=step, first=-size - 1, infinity=infinity, origin=-step * offset)
+        for offset in _OFFSETS
+    ]
+    return max(found, key=lambda cells: _mean(cells.lattice(0.0)))
+
+
+def _mean(lattice: LossLattice) -> float:
+    """Return about the mean of the finite losses under P, the divergence of what was merged."""
+    points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
+    return float(points @ lattice.masses)
+
+
+def on_lattice(
+    p: Floats, q: Floats, *, step: Fraction, first: int, origin: Fraction, infinity: float = 0.0
+) -> LowerCells:
+    """Return atoms at lattice points, merged of cells with at least p of P and at most q of Q.
+
+    Cells that Q can't reach are put at infinity. There are as many points as cells, or one more.
+    """
+    seen, here = q > 0, p > 0
+    size = len(p) // 2
+    with precision(BITS):
+        # losses are counted from the middle of the lattice
+        middle = ball(origin + (first + size) * step).exp()
+        scaled = np.nextafter(q[seen & here] * float_above(middle), math.inf)
+        p_low, q_high = inscribed(p[seen & here], scaled, float(step), size)
+        atoms = tuple(
+            merged(arb(below), arb(above) / middle)
+            for below, above in zip(p_low.tolist(), q_high.tolist(), strict=True)
+        )
+        certain = arb(infinity) + sum((arb(mass) for mass in p[here & ~seen].tolist()), arb(0))
+        return LowerCells(
+            step=step, first=first, atoms=atoms, infinity=float_below(certain), origin=origin
+        )
 
 
 def accurate(profile: Profile, epsilon: Fraction) -> arb:
