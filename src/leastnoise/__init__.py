@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from leastnoise.selection.search import (
         privacy_profile as privacy_profile,
     )
+    from leastnoise.selection.together import calibrate_together as calibrate_together
     from leastnoise.tables.release import Release as Release
     from leastnoise.tables.verify import verify_directory as verify_directory
 
@@ -124,6 +125,7 @@ _HOME = {
     "SphericalLaplace": "noise.spherical_laplace",
     "TruncatedStaircase": "noise.truncated_staircase",
     "calibrate": "selection.search",
+    "calibrate_together": "selection.together",
     "compare": "selection.search",
     "least_noise": "selection.search",
     "privacy_profile": "selection.search",

@@ -92,12 +92,12 @@ def test_a_scaled_certificate_states_what_the_noise_is_worth_alone(name: str) ->
         )
 
 
-def test_a_budget_that_no_lattice_resolves_leaves_the_scales() -> None:
+def test_a_budget_that_no_lattice_resolves_is_met_by_the_largest_losses() -> None:
     tiny = Budget(epsilon=1, delta=Fraction(1, 10**60))
     alone = [
         calibrate("l2", epsilon="0.5", delta=tiny.delta / 2, sensitivity=L2(1), dimension=2)
     ] * 2
-    assert joint_factor([one.certificate for one in alone], tiny) == 1.0
+    assert 1 <= joint_factor([one.certificate for one in alone], tiny) <= 1 + 1e-3
 
 
 def test_only_noise_that_is_a_scale_alone_is_scaled() -> None:

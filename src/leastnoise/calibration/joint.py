@@ -10,15 +10,19 @@ from functools import cache
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.balls.core import float_above
+from leastnoise.calibration import classic
 from leastnoise.calibration.composed import root_of
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.composed import Releases, composed_at_most
 from leastnoise.certify.losses import MONOTONE
+from leastnoise.certify.prove import worst_shift
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
+_BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
 _DIGITS = 6  # of the stated epsilon, rounded up
 
 
@@ -29,11 +33,18 @@ def scalable(certificate: Certificate) -> bool:
     return known and certificate.sampling_rate == 1
 
 
-def joint_factor(certificates: Sequence[Certificate], budget: Budget) -> float:
+def joint_factor(
+    certificates: Sequence[Certificate],
+    budget: Budget,
+    *,
+    fineness: int = _COARSE,
+    relative: float = _RELATIVE,
+) -> float:
     """Return about the least factor for all scales with which the draws together meet `budget`.
 
-    At most 1, which is what meeting a share of the budget each gives. No proof: see
-    `PlanCertificate.prove`. Raises NotApplicable unless every composition is proved.
+    The bounds of a coarse lattice meet it, δ > 0. No proof of the whole: see
+    `PlanCertificate.prove`. Raises NotApplicable unless every composition is proved, and where
+    none is however large the noise, as for a tiny δ.
     """
     parts = [one.releases for one in certificates]
     target = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
@@ -41,12 +52,24 @@ def joint_factor(certificates: Sequence[Certificate], budget: Budget) -> float:
     @cache
     def excess(factor: float) -> float:
         moved = [_scaled(part, factor) for part in parts]
-        delta = float_above(composed_at_most(moved, budget.epsilon, fineness=_COARSE))
+        delta = float_above(composed_at_most(moved, budget.epsilon, fineness=fineness))
         return math.log(delta) - target if delta > 0 else -math.inf
 
-    if excess(1.0) >= 0:  # for a tiny δ nothing is known so closely, however large the noise
-        return 1.0
-    return min(1.0, root_of(excess, 1 / math.sqrt(len(parts)), 1.0, relative=_RELATIVE))
+    near = _as_of_gaussians(parts, budget)
+    if excess(_BEYOND * near) > 0:
+        raise NotApplicable(
+            family=parts[0].noise.name, why="no proof is known for so small a delta of all together"
+        )
+    return root_of(excess, near, 1.1 * near, relative=relative)
+
+
+def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:
+    """Return the factor, were all draws Gaussian noise of the same variance."""
+    squares = (
+        part.count * float(worst_shift(part.noise, part.hidden.outer)) ** 2 / part.noise.variance
+        for part in parts
+    )
+    return float(classic.gaussian(1, budget)) * math.sqrt(math.fsum(squares))
 
 
 def rescaled(certificate: Certificate, factor: float) -> Certificate:

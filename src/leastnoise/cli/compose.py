@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leastnoise.cli import options, records
+
+if TYPE_CHECKING:
+    from leastnoise.release.mechanism import Mechanism
 
 
 def command(
@@ -26,28 +29,38 @@ def command(
         str | None,
         typer.Option("--sampling-rate", help="Of Poisson samples, in place of the certificates'."),
     ] = None,
+    fit: Annotated[
+        Path | None,
+        typer.Option(
+            "--fit",
+            metavar="FILE",
+            help="Scale all noise by one factor so that all of it meets --epsilon and --delta "
+            "together, and write the plan's certificate to this file.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Account for releases on the data of the same persons.
 
     Each certificate is verified first. Their noise must have been fixed in advance.
     """
-    from leastnoise.certify.certificate import Certificate
-    from leastnoise.errors import InvalidArgument, InvalidInput
-    from leastnoise.release.mechanism import Mechanism, compose
+    from leastnoise.errors import InvalidArgument
+    from leastnoise.release.mechanism import compose
 
     if not epsilon and not delta:
         raise InvalidArgument(name="--epsilon", value="nothing", expected="--epsilon or --delta")
-    releases: list[tuple[Mechanism, int]] = []
-    for text in certificates:
-        name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
-        if not count.isdecimal():
-            raise InvalidArgument(name="count", value=count, expected="FILE=COUNT, a whole COUNT")
-        try:
-            read = Path(name).read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InvalidInput(f"Expected a certificate, found none at {name}.") from None
-        releases.append((Mechanism(Certificate.from_json(read)), int(count)))
+    if fit is not None and (len(epsilon or []) != 1 or len(delta or []) > 1 or sampling_rate):
+        raise InvalidArgument(
+            name="--fit",
+            value=str(fit),
+            expected="one --epsilon and at most one --delta beside it, and no --sampling-rate",
+        )
+    releases = [_read(text) for text in certificates]
+    fitted: dict[str, Any] = {}
+    if fit is not None:
+        releases, fitted = _fitted(
+            releases, certificates, budget=((epsilon or [])[0], (delta or ["0"])[0]), file=fit
+        )
     together = compose(releases, sampling_rate=sampling_rate)
     points = [(text, together.delta(epsilon=text)) for text in epsilon or []]
     budgets = [(text, together.epsilon(delta=text)) for text in delta or []]
@@ -63,9 +76,66 @@ def command(
                     for text, found in budgets
                 ],
             }
+            | fitted
         )
         return
     rows = [(f"δ at ε = {text}", repr(at.lower), repr(at.upper)) for text, at in points]
     rows += [(f"ε at δ = {text}", repr(at.lower), repr(at.upper)) for text, at in budgets]
     count = sum(count for _, count in releases)
     records.print_table(f"{count:,} releases together", ("", "at least", "at most"), rows)
+    if fitted:
+        title = f"All scales times {fitted['factor']:.6g}; the certificate is {fit}"
+        names = ("certificate", "noise", "releases", "scale", "mse", "mae", "ε alone")
+        rows = [tuple(map(_text, block.values())) for block in fitted["blocks"]]
+        records.print_table(title, names, rows)
+
+
+def _read(text: str) -> tuple[Mechanism, int]:
+    """Return the mechanism that FILE=COUNT names, and how often it is used."""
+    from leastnoise.certify.certificate import Certificate
+    from leastnoise.errors import InvalidArgument, InvalidInput
+    from leastnoise.release.mechanism import Mechanism
+
+    name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
+    if not count.isdecimal():
+        raise InvalidArgument(name="count", value=count, expected="FILE=COUNT, a whole COUNT")
+    try:
+        read = Path(name).read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(f"Expected a certificate, found none at {name}.") from None
+    return Mechanism(Certificate.from_json(read)), int(count)
+
+
+def _fitted(
+    releases: list[tuple[Mechanism, int]],
+    certificates: list[str],
+    *,
+    budget: tuple[str, str],
+    file: Path,
+) -> tuple[list[tuple[Mechanism, int]], dict[str, Any]]:
+    """Scale the mechanisms to the budget (ε, δ) and write the plan; return them, and its record."""
+    from leastnoise.guarantees.exact import decimal_text
+    from leastnoise.release.output import write_file
+    from leastnoise.selection.together import calibrate_together
+
+    epsilon, delta = budget
+    found = calibrate_together(releases, epsilon=epsilon, delta=delta)
+    write_file(file, found.certificate.to_json() + "\n")
+    moved = [(one, count) for one, (_, count) in zip(found.mechanisms, releases, strict=True)]
+    blocks = [
+        {
+            "certificate": text.rpartition("=")[0] or text,
+            "noise": one.noise.name,
+            "compositions": count,
+            "scale": float(one.noise.scale),
+            "mse": one.mse,
+            "mae": one.mae,
+            "epsilon": decimal_text(one.certificate.budget.epsilon),
+        }
+        for text, (one, count) in zip(certificates, moved, strict=True)
+    ]
+    return moved, {"factor": found.factor, "blocks": blocks}
+
+
+def _text(value: str | float) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

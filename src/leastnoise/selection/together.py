@@ -1,0 +1,102 @@
+"""Noise of several kinds, scaled together so that the whole meets one budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import final
+
+from leastnoise.calibration.joint import joint_factor, rescaled, scalable
+from leastnoise.certify.certificate import Certificate
+from leastnoise.certify.composed import FINENESS
+from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certify.prove import worst_shift
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import Exact
+from leastnoise.release.mechanism import Mechanism
+
+_RELATIVE = 1e-7  # of the factor, as in calibration for several releases
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Together:
+    """`mechanisms` that meet the `certificate`'s budget together.
+
+    Each is for as many releases as its own certificate says (`compositions`), and that says what
+    they are worth alone. `factor` is what all scales were multiplied by.
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    certificate: PlanCertificate
+    factor: float
+
+
+def calibrate_together(
+    releases: Sequence[tuple[Mechanism, int]], *, epsilon: Exact, delta: Exact = 0
+) -> Together:
+    """Return the same mechanisms, scaled by one factor so that all releases meet one budget.
+
+    `releases` are pairs of a mechanism and how often it is used. The factor is the least, to about
+    1e-4; with δ = 0, exactly. Raises InvalidArgument without a release or for counts below 1,
+    NotApplicable for noise that isn't a scale alone (gaussian, laplace, l2) or for samples,
+    NotCertified if no proof was found.
+
+    >>> from leastnoise.guarantees.sensitivity import L1, L2
+    >>> from leastnoise.selection.search import calibrate
+    >>> weekly = calibrate("laplace", epsilon="0.1", sensitivity=L1(1))
+    >>> yearly = calibrate("gaussian", epsilon="0.5", delta="1e-6", sensitivity=L2(1), dimension=9)
+    >>> both = calibrate_together([(weekly, 52), (yearly, 1)], epsilon=1, delta="1e-6")
+    >>> round(both.factor, 3), both.certificate.verify().upper <= 1e-6
+    (2.994, True)
+    """
+    budget = Budget(epsilon=epsilon, delta=delta)
+    counts = [count for _, count in releases]
+    if not counts or any(type(count) is not int or count < 1 for count in counts):
+        raise InvalidArgument(
+            name="compositions", value=counts, expected="at least one release, and counts >= 1"
+        )
+    wanted = [
+        replace(mechanism.certificate, budget=budget, compositions=count, grid=None)
+        for mechanism, count in releases
+    ]
+    for one in wanted:
+        if not scalable(one):
+            raise NotApplicable(
+                family=one.noise.name,
+                why="only gaussian, laplace and l2 noise, for all of the data, is scaled together",
+            )
+    if budget.delta:
+        factor = joint_factor(wanted, budget, fineness=FINENESS, relative=_RELATIVE)
+        scaled = [rescaled(one, factor) for one in wanted]
+    else:
+        exactly = sum(map(_largest_loss, wanted), Fraction(0)) / budget.epsilon
+        factor, scaled = float(exactly), [_purely(one, exactly) for one in wanted]
+    mechanisms = tuple(Mechanism(one) for one in scaled)
+    blocks = tuple((str(i), one.certificate) for i, one in enumerate(mechanisms, start=1))
+    return Together(
+        mechanisms=mechanisms,
+        certificate=PlanCertificate.prove(budget=budget, blocks=blocks),
+        factor=factor,
+    )
+
+
+def _largest_loss(certificate: Certificate) -> Fraction:
+    """Return the largest loss of all draws; raises NotApplicable for noise that has none."""
+    part, noise = certificate.releases, certificate.noise
+    if why := type(noise).why_not(dimension=noise.dimension, delta=Fraction(0)):
+        raise NotApplicable(family=noise.name, why=why)
+    return part.count * worst_shift(noise, part.hidden.outer) / noise.scale
+
+
+def _purely(certificate: Certificate, factor: Fraction) -> Certificate:
+    moved = replace(certificate, noise=certificate.noise.scaled(factor))
+    return Certificate.prove(
+        budget=Budget(epsilon=_largest_loss(moved)),
+        noise=moved.noise,
+        sensitivity=moved.sensitivity,
+        geometry=moved.geometry,
+        compositions=moved.compositions,
+    )

@@ -1,0 +1,82 @@
+"""Noise of several kinds at one budget: against formulas, sums, and one per cent less."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.release.mechanism import Mechanism
+
+WEEKLY = ln.calibrate("laplace", epsilon="0.1", sensitivity=ln.L1(1))
+YEARLY = ln.calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=ln.L2(3), dimension=4)
+MONTHLY = ln.calibrate("l2", epsilon="0.2", delta="1e-7", sensitivity=ln.L2(2), dimension=5)
+
+
+def test_gaussians_get_the_scale_of_one_gaussian() -> None:
+    # Σ k(Δ/σ)² is that of the one Gaussian that the budget allows
+    found = ln.calibrate_together([(YEARLY, 3), (YEARLY, 4)], epsilon=1, delta="1e-6")
+    assert found.factor == pytest.approx(math.sqrt(7), rel=1e-6)
+    assert found.factor >= math.sqrt(7) * (1 - 1e-9)
+
+
+def test_the_whole_meets_the_budget_and_half_a_per_cent_less_does_not() -> None:
+    plan = [(WEEKLY, 20), (YEARLY, 2), (MONTHLY, 5)]
+    found = ln.calibrate_together(plan, epsilon=2, delta="1e-6")
+    assert found.certificate.rule == COMPOSED
+    assert found.certificate.verify().upper <= 1e-6
+    assert PlanCertificate.from_json(found.certificate.to_json()).verify().upper <= 1e-6
+    ratios = [
+        float(new.noise.scale / old.noise.scale)
+        for new, (old, _) in zip(found.mechanisms, plan, strict=True)
+    ]
+    assert ratios == pytest.approx([found.factor] * 3, rel=1e-12)
+    assert [one.certificate.compositions for one in found.mechanisms] == [20, 2, 5]
+    tighter = [
+        (_scaled(new, Fraction("0.995")), count)
+        for new, (_, count) in zip(found.mechanisms, plan, strict=True)
+    ]
+    assert ln.compose(tighter).delta(epsilon=2).lower > 1e-6
+
+
+def _scaled(mechanism: Mechanism, factor: Fraction) -> Mechanism:
+    certificate = mechanism.certificate
+    return Mechanism(
+        ln.Certificate.prove(
+            budget=ln.Budget(epsilon=50, delta="0.1"),
+            noise=certificate.noise.scaled(factor),
+            sensitivity=certificate.sensitivity,
+        )
+    )
+
+
+def test_each_part_is_worth_less_than_the_whole() -> None:
+    found = ln.calibrate_together([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
+    alone = [one.certificate for one in found.mechanisms]
+    assert all(0 < one.budget.epsilon < 1 and one.budget.delta == Fraction("1e-6") for one in alone)
+    assert sum(one.budget.epsilon for one in alone) > 1  # which basic composition would charge
+
+
+def test_pure_budgets_are_shared_out_exactly() -> None:
+    wide = ln.calibrate("laplace", epsilon="0.4", sensitivity=ln.L1(2))
+    ball = ln.calibrate("l2", epsilon="0.3", sensitivity=ln.L2(1), dimension=3)
+    found = ln.calibrate_together([(wide, 1), (WEEKLY, 3), (ball, 2)], epsilon="0.5")
+    assert found.certificate.rule == RULE
+    assert sum(one.certificate.budget.epsilon for one in found.mechanisms) == Fraction("0.5")
+    assert found.factor == pytest.approx(1.3 / 0.5, rel=1e-8)  # Σε of all draws over ε
+    assert found.certificate.verify().upper == 0
+
+
+def test_what_cannot_be_scaled_together_is_refused() -> None:
+    shaped = ln.calibrate("truncated-laplace", epsilon=1, delta="1e-5", sensitivity=ln.L2(1))
+    with pytest.raises(NotApplicable, match="truncated-laplace"):
+        ln.calibrate_together([(WEEKLY, 2), (shaped, 1)], epsilon=1, delta="1e-5")
+    with pytest.raises(NotApplicable, match="delta=0 is impossible"):
+        ln.calibrate_together([(YEARLY, 1), (WEEKLY, 1)], epsilon=1)
+    for counts in ([], [(WEEKLY, 0)], [(WEEKLY, True)]):
+        with pytest.raises(InvalidArgument, match="at least one"):
+            ln.calibrate_together(counts, epsilon=1, delta="1e-5")
