@@ -19,6 +19,8 @@ from leastnoise.certify.composed import (
     upper_parts,
 )
 from leastnoise.certify.composition import Convolution, Part, tilt_for
+from leastnoise.certify.moment_sum import MomentSum, serves
+from leastnoise.certify.moment_sum_laws import laws_of
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, exact
@@ -92,8 +94,21 @@ class Composition:
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
             return self._bisected(wanted)
+        if wanted and serves(self.parts) and (found := self._by_moments(wanted)):
+            return found
         ends = [self._solved(wanted, removed=removed) for removed in directions(self.parts)]
         return Interval(max(end.lower for end in ends), max(end.upper for end in ends))
+
+    def _by_moments(self, delta: Fraction) -> Interval | None:
+        """Return an interval that contains ε(delta); None if it would take too many nodes."""
+        exact = all(part.hidden.inner == part.hidden.outer for part in self.parts)
+        high = _solve_by_moments(self.parts, delta, inner=False)
+        low = high if exact else _solve_by_moments(self.parts, delta, inner=True)
+        if high is None or low is None:
+            return None
+        return Interval(
+            prove_epsilon(low, delta, above=False), prove_epsilon(high, delta, above=True)
+        )
 
     def _solved(self, delta: Fraction, *, removed: bool) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
@@ -166,7 +181,18 @@ def solve_epsilon(
     return convolution, epsilon
 
 
-def _root(convolution: Convolution, delta: float, *, near: float) -> float:
+def _solve_by_moments(
+    parts: Sequence[Releases], delta: Fraction, *, inner: bool
+) -> tuple[MomentSum, float] | None:
+    """Return nodes and about the ε at which δ is `delta`; no part of the proof."""
+    found = MomentSum.for_delta(laws_of(parts, inner=inner), float(delta))
+    if found is None:
+        return None
+    nodes, near = found
+    return nodes, _root(nodes, float(delta), near=near)
+
+
+def _root(convolution: Convolution | MomentSum, delta: float, *, near: float) -> float:
     """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller.
 
     Looked for from `near` outward, for which the tilt was made: far from it is only rounding.
@@ -185,7 +211,9 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
     return high
 
 
-def prove_epsilon(found: tuple[Convolution, float], delta: Fraction, *, above: bool) -> float:
+def prove_epsilon(
+    found: tuple[Convolution | MomentSum, float], delta: Fraction, *, above: bool
+) -> float:
     """Return a float near the root at which δ is certainly at most `delta`, or at least."""
     convolution, epsilon = found
     if not above and epsilon == 0.0:

@@ -9,19 +9,23 @@ from fractions import Fraction
 from functools import partial
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.calibration import classic
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.certify.composed import FINENESS, Releases, composed_at_most
+from leastnoise.certify.moment_sum import delta_by_moments
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
+from leastnoise.numerics.roots import IncreasingRoot
 
 # Families with parameters whose search for one release takes milliseconds.
 _SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
@@ -34,6 +38,9 @@ _STEPS = 8
 _ASTRAY = 0.1  # of the logarithm: a step so long says that the slope is wrong
 _ROUNDS = 60
 _BITS = 256
+_CLOSE = 1e-9  # of δ: some 6e-11 of the scale
+_LEAST = IncreasingRoot(tolerance=1e-11, first_step=0.05)  # of ln(1/σ − ε/k)
+_PURE = 5e-10  # 1/σ − ε/k against ε/k, below which σ = k/ε is as good
 
 
 def composed_law(
@@ -43,7 +50,8 @@ def composed_law(
 
     Where the family is a scale alone, Gaussians need √k times the scale of one release, and a pure
     budget k times; for others the proved upper bound on δ is solved for the scale, which is then
-    above the smallest by about 1e-5. Staircases for one number, and the truncated Laplace law, take
+    above the smallest by about 1e-5, for l2 by 1e-9 wherever its moment generating function serves.
+    Staircases for one number, and the truncated Laplace law, take
     the shape that is best for one release at some (ε', δ'). Raises NotApplicable for the others.
     Draws of Poisson samples of the `rate` < 1 are for families that are a scale alone, or pure
     budgets.
@@ -52,6 +60,8 @@ def composed_law(
         return _sampled_law(family, request, compositions, rate)
     if family.parameter_kinds:
         return _shaped_law(family, request, compositions)
+    if family is SphericalLaplace and (found := _l2_law(request, compositions)):
+        return found
     alone = unit_law(family, request)
     if family.shape is Shape.GAUSSIAN:
         return alone.scaled(_root_above(compositions))
@@ -59,6 +69,44 @@ def composed_law(
         return alone.scaled(compositions)
     root = math.sqrt(compositions)
     return alone.scaled(_factor(alone, request, compositions, Fraction(1), first=root))
+
+
+def _l2_law(request: Request, compositions: int) -> Noise | None:
+    """Return the l2 law at its least scale; None at δ = 0, and where that takes too many nodes.
+
+    The proved bound on δ is solved for ln(1/σ − ε/k): σ = k/ε is private at δ = 0.
+    """
+    budget, dimension, hidden = request.budget, request.dimension, Hidden.of(L2(1))
+    if not budget.delta:
+        return None
+    share, target = float(budget.epsilon) / compositions, _log(budget.delta)
+
+    def parts(log_excess: float) -> tuple[Releases]:
+        scale = Fraction(1 / (share + math.exp(log_excess)))
+        law = SphericalLaplace(scale=scale, dimension=dimension)
+        return (Releases(noise=law, hidden=hidden, count=compositions),)
+
+    def over(log_excess: float) -> float:
+        found = delta_by_moments(parts(log_excess), budget.epsilon, closest=_CLOSE)
+        enclosure = (
+            found.enclosure if found else composed_at_most(parts(log_excess), budget.epsilon)
+        )
+        delta = float_above(enclosure)
+        return math.log(delta) - target if delta > 0 else -math.inf
+
+    # Guess: the variance of the loss of the Gaussian that meets the budget
+    sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
+    guess = math.log(max(1 / sigma - share, 1e-3 * share))
+    if delta_by_moments(parts(guess), budget.epsilon, closest=_CLOSE) is None:
+        return None
+    found = _LEAST.find(over, guess=guess)
+    if math.exp(found) < _PURE * share:
+        return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
+    return parts(found)[0].noise
+
+
+def _log(number: Fraction) -> float:
+    return math.log(number.numerator) - math.log(number.denominator)
 
 
 def _factor(

@@ -1,9 +1,10 @@
 """Proof of δ(ε) for several releases together, each with noise of its own.
 
-Gaussians compose to a Gaussian exactly: μ² = Σ kᵢ(Δᵢ/σᵢ)². All else goes through loss lattices from
-both sides (`losses`), convolved with a proved allowance for rounding (`composition`). The laws are
-fixed in advance; what theory/accounting.md §1 A proves of them is not about scales that are chosen
-after outputs have been seen.
+Gaussians compose to a Gaussian exactly: μ² = Σ kᵢ(Δᵢ/σᵢ)². l2 mechanisms, and Gaussians beside
+them, go through their moment generating functions (`moment_sum`). All else goes through loss
+lattices from both sides (`losses`), convolved with a proved allowance for rounding (`composition`).
+The laws are fixed in advance; what theory/accounting.md §1 A proves of them is not about scales
+that are chosen after outputs have been seen.
 
 With Poisson subsampling the pair for a record that is removed and the pair for one that is added
 are not each other's mirror images: each is composed alone, and the larger δ counts.
@@ -36,6 +37,7 @@ from leastnoise.certify.losses import (
     lower_cells,
     upper_lattice,
 )
+from leastnoise.certify.moment_sum import delta_by_moments, serves
 from leastnoise.certify.prove import ProvedDelta, method_of, prove_hidden, worst_shift
 from leastnoise.certify.sampled import (
     loss_range,
@@ -93,6 +95,8 @@ def prove_composed(
         return _prove_one(parts[0], epsilon)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
+    if serves(parts) and (found := delta_by_moments(parts, epsilon)):
+        return found
     if _is_pure(parts, epsilon):
         return ProvedDelta(enclosure=arb(0))
     upper, lower = arb(0), arb(0)
@@ -109,12 +113,14 @@ def composed_at_most(
     parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
 ) -> arb:
     """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
-    if is_gaussian(parts):
-        return _gaussians(parts, epsilon).enclosure
-    if _is_pure(parts, epsilon):
-        return arb(0)
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon).enclosure
+    if is_gaussian(parts):
+        return _gaussians(parts, epsilon).enclosure
+    if serves(parts) and (summed := delta_by_moments(parts, epsilon)):
+        return summed.enclosure
+    if _is_pure(parts, epsilon):
+        return arb(0)
     found = [
         composed_upper(upper_parts(parts, fineness=fineness, removed=removed), epsilon)
         for removed in directions(parts)

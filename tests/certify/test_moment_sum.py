@@ -1,0 +1,347 @@
+"""Sums over moment generating functions: against exact answers, other proofs and integrals."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from flint import arb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import besselk, expm1, log, mp, mpf
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.certify import moment_sum, spherical_laplace
+from leastnoise.certify.composed import Releases, lower_parts, prove_composed, upper_parts
+from leastnoise.certify.composition import composed_lower, composed_upper
+from leastnoise.certify.gaussian import delta_of_ratio
+from leastnoise.certify.moment_sum import MomentSum, delta_by_moments, serves
+from leastnoise.certify.moment_sum_laws import (
+    GaussianMoments,
+    Moments,
+    SphericalMoments,
+    laws_of,
+)
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+
+ONE = Hidden.of(L2(1))
+
+
+def l2(dimension: int, scale: str, count: int) -> Releases:
+    noise = SphericalLaplace(scale=scale, dimension=dimension)
+    return Releases(noise=noise, hidden=ONE, count=count)
+
+
+def normal(scale: str, count: int) -> Releases:
+    return Releases(noise=Gaussian(scale=scale), hidden=ONE, count=count)
+
+
+def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
+    proved = delta_by_moments(parts, Fraction(epsilon))
+    assert proved is not None
+    return proved.interval
+
+
+def width(interval: Interval) -> float:
+    return (interval.upper - interval.lower) / interval.upper
+
+
+def spherical(dimension: int, ratio: str, count: int = 1) -> SphericalMoments:
+    return SphericalMoments(ratio=Fraction(ratio), dimension=dimension, count=count)
+
+
+def weights(law: SphericalMoments) -> tuple[Any, Any]:
+    """ν and β' = xρ_ν/(2ν+1), in mpmath's own Bessel functions."""
+    nu, x = mpf(law.dimension - 2) / 2, mpf(law.ratio.numerator) / law.ratio.denominator / 2
+    return nu, x * besselk(nu, x) / besselk(nu + 1, x) / (2 * nu + 1)
+
+
+def angle_integral(law: SphericalMoments, of: Any, start: Any = 0) -> Any:
+    """∫ of(a cos θ) over the density of the angle between noise and shift, θ from `start` to π.
+
+    theory/noise.md §6, but for its constant.
+    """
+    nu, r = weights(law)
+    a = mpf(law.ratio.numerator) / law.ratio.denominator
+
+    def weight(theta: Any) -> Any:
+        sine = mp.sin(theta)
+        return mp.exp(a / 2 * mp.cos(theta)) * sine ** (2 * nu) * (1 + r * sine**2)
+
+    return mp.quad(lambda t: weight(t) * of(a * mp.cos(t)), mp.linspace(start, mp.pi, 5))
+
+
+def two_releases(law: SphericalMoments, epsilon: Any) -> Any:
+    """δ of two releases, by a double integral over their angles."""
+    a = mpf(law.ratio.numerator) / law.ratio.denominator
+
+    def upper_part(rest: Any) -> Any:
+        """∫ (1 − e^(rest − z))₊ by the angle: where a cos θ > rest."""
+        nu, r = weights(law)
+        if rest >= a:
+            return mpf(0)
+        last = mp.pi if rest <= -a else mp.acos(rest / a)
+
+        def inside(t: Any) -> Any:
+            sine, z = mp.sin(t), a * mp.cos(t)
+            mass = mp.exp(z / 2) * sine ** (2 * nu) * (1 + r * sine**2)
+            return mass * -expm1(rest - z)
+
+        return mp.quad(inside, [0, last])
+
+    nu, r = weights(law)
+
+    def outside(t: Any) -> Any:
+        sine, z = mp.sin(t), a * mp.cos(t)
+        return mp.exp(z / 2) * sine ** (2 * nu) * (1 + r * sine**2) * upper_part(epsilon - z)
+
+    # where one loss alone reaches ε the inner integral has a kink
+    kinks: list[Any] = [mp.acos(z / a) for z in (epsilon - a, epsilon + a) if -a < z < a]
+    whole = angle_integral(law, lambda z: mpf(1))
+    return mp.quad(outside, sorted([0, *kinks, mp.pi])) / whole**2
+
+
+# scales and moment generating functions in other arithmetic; reference values "l2 composed"
+@pytest.mark.parametrize(("count", "scale"), [(2, "1.436738768125"), (8, "3.222549076032")])
+def test_reference_scales_have_the_reference_delta(count: int, scale: str) -> None:
+    delta = found((l2(10, scale, count),), 1)
+    # the scales have 13 digits, and ln δ falls by up to 40 for one unit of ln σ
+    assert delta.lower == pytest.approx(1e-5, rel=1e-10)
+    assert width(delta) < 1e-12
+
+
+# ε(1e-5) at scale 1, where the same integral in mpmath's Bessel functions, 30 digits, is 1e-5
+@pytest.mark.parametrize(
+    ("count", "epsilon"), [(10, "4.18332594"), (100, "17.68991817"), (1000, "91.460885")]
+)
+def test_reference_epsilons(count: int, epsilon: str) -> None:
+    half = Fraction(1, 2 * 10 ** len(epsilon.split(".")[1]))  # the digits that are given
+    part = l2(10, "1", count)
+    assert found((part,), Fraction(epsilon) + half).upper < 1e-5
+    assert found((part,), Fraction(epsilon) - half).lower > 1e-5
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 10, 51, 1000])
+@pytest.mark.parametrize(("ratio", "tilt", "height"), [("0.5", "3", "7"), ("4", "0.3", "11")])
+def test_moments_are_those_of_the_angle(dimension: int, ratio: str, tilt: str, height: str) -> None:
+    law = spherical(dimension, ratio)
+    with mp.workdps(40):
+        whole = angle_integral(law, lambda z: mpf(1))
+        real = angle_integral(law, lambda z: mp.exp(mpf(tilt) * z))
+        top = angle_integral(law, lambda z: mp.exp((mpf(tilt) + 1j * mpf(height)) * z))
+        expected = log(real / whole), abs(top) / real
+    with precision(128):
+        (log_moment,) = law.log_moments((Fraction(tilt),))
+        _, one = law.ratios(Fraction(tilt), Fraction(height), 1)
+        assert abs(log_moment - arb(mp.nstr(expected[0], 35))) < arb("1e-30")
+        assert abs(abs(one) - arb(mp.nstr(expected[1], 35))) < arb("1e-30")
+
+
+@pytest.mark.parametrize(
+    ("dimension", "scale", "epsilon"), [(3, "1", "0.3"), (5, "1", "1"), (9, "1.2", "1.1")]
+)
+def test_two_releases_by_a_double_integral(dimension: int, scale: str, epsilon: str) -> None:
+    part = l2(dimension, scale, 2)
+    (law,) = laws_of((part,), inner=False)
+    assert isinstance(law, SphericalMoments)
+    with mp.workdps(20):
+        exact = two_releases(law, mpf(epsilon))
+    interval = found((part,), epsilon)
+    assert width(interval) < 1e-7
+    assert interval.lower * (1 - 1e-13) <= exact <= interval.upper * (1 + 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "ratio", "epsilon"),
+    [(7, "1", "0.1"), (10, "2", "1"), (40, "2", "1"), (101, "1.7", "0.5"), (10**5, "100", "1")],
+)
+def test_one_release_agrees_with_the_proof_of_one_release(
+    dimension: int, ratio: str, epsilon: str
+) -> None:
+    law = spherical(dimension, ratio)
+    noise = SphericalLaplace(scale=1 / law.ratio, dimension=dimension)
+    made = MomentSum.near([law], Fraction(epsilon))
+    assert made is not None
+    lower, upper = made.delta(Fraction(epsilon))
+    with precision(256):
+        exact = spherical_laplace.delta_ball(noise, shift=Fraction(1), epsilon=Fraction(epsilon))
+        assert not lower > exact
+        assert not upper < exact
+        assert upper - lower < arb("1e-8") * exact
+
+
+def exact_gaussian(square: Fraction, epsilon: Fraction) -> arb:
+    with precision(512):
+        return delta_of_ratio(ball(square).sqrt(), epsilon=epsilon)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(log_mu=st.floats(-3, 1), deviations=st.floats(-3, 11))
+def test_gaussians_have_their_closed_form_inside(*, log_mu: float, deviations: float) -> None:
+    mu = Fraction(round(10**log_mu, 4))
+    epsilon = Fraction(round(max(0.0, float(mu) ** 2 / 2 + deviations * float(mu)), 6))
+    made = MomentSum.near([GaussianMoments(square=mu**2)], epsilon)
+    assert made is not None
+    lower, upper = made.delta(epsilon)
+    exact = exact_gaussian(mu**2, epsilon)
+    with precision(256):
+        assert not lower > exact
+        assert not upper < exact
+        assert upper - lower < arb("1e-9") * exact
+
+
+def truncated(laws: Sequence[Moments], epsilon: Fraction, *, wider: float, share: float) -> Any:
+    """Return a sum of `share` of the nodes, `wider` apart: its bounds have to cover that."""
+    best = MomentSum.near(laws, epsilon)
+    assert best is not None
+    spacing = best.spacing * Fraction(wider)
+    count = max(1, round(share / wider * (len(best.nodes) - 1)))
+    with precision(128):
+        dropped = arb(1)
+        for law in laws:
+            dropped *= law.envelope(best.tilt).beyond(spacing * count) ** law.count
+        return MomentSum(
+            tilt=best.tilt,
+            spacing=spacing,
+            log_moment=best.log_moment,
+            nodes=moment_sum._nodes(laws, best.tilt, spacing, count),
+            dropped=dropped / (arb.pi() * ball(spacing * count)),
+            far=best.far,
+            reach=best.reach,
+        )
+
+
+@pytest.mark.parametrize("wider", [1.0, 2.0, 4.0, 7.0])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize("epsilon", ["0.05", "1", "60"])
+def test_bounds_cover_aliases_and_what_is_dropped(wider: float, share: float, epsilon: str) -> None:
+    # μ = 1, k = 100, ε = 0.05 is where a lower bound without r is wrong (theory §2, Check i)
+    laws = [GaussianMoments(square=Fraction(100))]
+    lower, upper = truncated(laws, Fraction(epsilon), wider=wider, share=share).delta(
+        Fraction(epsilon)
+    )
+    exact = exact_gaussian(Fraction(100), Fraction(epsilon))
+    assert not lower > exact
+    assert not upper < exact
+
+
+@pytest.mark.parametrize("wider", [1.0, 2.0, 5.0])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize(("dimension", "count"), [(2, 6), (2, 30), (3, 4), (10, 2), (10, 30)])
+def test_bounds_cover_it_for_l2_too(dimension: int, count: int, wider: float, share: float) -> None:
+    laws = laws_of((l2(dimension, "1", count),), inner=False)
+    best = MomentSum.near(laws, Fraction(1))
+    assert best is not None
+    low, high = best.delta(Fraction(1))
+    lower, upper = truncated(laws, Fraction(1), wider=wider, share=share).delta(Fraction(1))
+    assert not lower > high
+    assert not upper < low
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 10, 101, 1000, 10**5])
+@pytest.mark.parametrize(
+    ("ratio", "tilt"), [("0.01", "20"), ("1", "0.01"), ("1", "20"), ("30", "1")]
+)
+def test_no_moment_is_above_its_envelope(dimension: int, ratio: str, tilt: str) -> None:
+    law, c = spherical(dimension, ratio), Fraction(tilt)
+    # from about a tenth of one over the spread of the loss on
+    kappa = (float(c) + 0.5) * float(law.ratio)
+    spacing = Fraction(round(10 * (math.sqrt(dimension) + kappa))) / 100 / law.ratio
+    with precision(128):
+        envelope, steps = law.envelope(c), [1, 2, 4, 9, 20, 50, 120, 300]
+        bounds = [envelope.beyond(spacing * n) for n in steps]
+        sizes = [abs(x) for x in law.ratios(c, spacing, 300)]
+        assert sizes[0].overlaps(arb(1))
+        for n, bound in zip(steps, bounds, strict=True):
+            assert all(size.lower() <= bound.upper() for size in sizes[n:] if size.is_finite())
+        assert all(not high < low for high, low in itertools.pairwise(bounds))
+        assert bounds[-1] < arb(0.6)
+
+
+CASES = [
+    ((l2(2, "2", 8),), "1"),
+    ((l2(2, "8", 40),), "0.4"),
+    ((l2(3, "1", 5),), "2"),
+    ((l2(10, "3", 20),), "2"),
+    ((l2(10, "0.2", 3),), "9"),
+    ((l2(5, "3", 4), l2(5, "2", 3)), "1"),
+    ((l2(5, "3", 4), normal("4", 3)), "1"),
+    ((l2(2, "3", 1), l2(30, "1", 2), normal("9", 1)), "0.5"),
+]
+
+
+@pytest.mark.parametrize(("parts", "epsilon"), CASES)
+def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], epsilon: str) -> None:
+    interval = found(parts, epsilon)
+    exact = Fraction(epsilon)
+    low = composed_lower(lower_parts(parts, fineness=32), exact)
+    high = composed_upper(upper_parts(parts, fineness=32), exact)
+    assert float(low.lower()) <= interval.lower <= interval.upper <= float(high.upper())
+    assert width(interval) < 1e-7 < float((high - low) / high)
+
+
+def test_composition_goes_by_the_sum() -> None:
+    part = l2(10, "3", 20)
+    assert prove_composed((part,), Fraction(2)).interval == found((part,), 2)
+    assert width(prove_composed((part,), Fraction(2)).interval) < 1e-12
+
+
+def test_what_is_not_served() -> None:
+    assert serves((l2(3, "1", 2), normal("1", 1)))
+    assert not serves((normal("1", 2),))
+    laplace = Releases(noise=Laplace(scale=1), hidden=ONE, count=2)
+    assert not serves((l2(3, "1", 2), laplace))
+    sampled = Releases(noise=l2(3, "1", 2).noise, hidden=ONE, count=2, rate=Fraction(1, 2))
+    assert not serves((sampled,))
+
+
+def test_two_releases_of_two_dimensions_stay_on_lattices() -> None:
+    part = l2(2, "1", 2)
+    assert delta_by_moments((part,), Fraction(1)) is None
+    interval = prove_composed((part,), Fraction(1)).interval
+    assert 0 < interval.lower <= interval.upper <= 1.1 * interval.lower
+
+
+def test_nothing_leaks_beyond_the_largest_loss() -> None:
+    part = l2(4, "3", 6)
+    assert found((part,), 2) == Interval(0.0, 0.0)
+    just_below = found((part,), 2 - Fraction(1, 1000))
+    assert 0 < just_below.lower <= just_below.upper < 1e-30
+    assert found((part, normal("100", 1)), 2).lower > 0
+
+
+def test_shifts_that_are_known_within_bounds() -> None:
+    hidden = Hidden(inner=L2(1), outer=L2("1.001"))
+    noise = SphericalLaplace(scale=3, dimension=10)
+    interval = found((Releases(noise=noise, hidden=hidden, count=20),), 2)
+    assert interval.lower == pytest.approx(found((l2(10, "3", 20),), 2).lower, rel=1e-9)
+    wider = SphericalLaplace(scale=3 / Fraction("1.001"), dimension=10)
+    outer = found((Releases(noise=wider, hidden=ONE, count=20),), 2)
+    assert interval.upper == pytest.approx(outer.upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("dimension", [2, 7, 1000, 10**6])
+@pytest.mark.parametrize("count", [32, 10**6])
+def test_many_releases_in_few_and_many_dimensions(dimension: int, count: int) -> None:
+    # about the scale at which the Gaussian limit has δ(1) = 1e-5
+    scale = str(round(3.73063 * math.sqrt(count / dimension), 6))
+    interval = found((l2(dimension, scale, count),), 1)
+    assert width(interval) < 1e-11
+    assert interval.upper == pytest.approx(1e-5, rel=0.5)
+
+
+def test_order_and_grouping_do_not_matter() -> None:
+    together = found((l2(5, "3", 7), normal("4", 3)), 1)
+    apart = found((normal("4", 1), l2(5, "3", 4), normal("4", 2), l2(5, "3", 3)), 1)
+    assert together == apart
+    more = found((l2(5, "3", 8), normal("4", 3)), 1)
+    assert more.lower > together.upper
