@@ -1,0 +1,171 @@
+"""Several releases with sums of Gaussian kernels: how fast weights fall, how many, and how wide.
+
+With a decay of ε/k the losses of k releases are about whole multiples of it, as with steps, and
+just add up; with a faster one kernels overlap more and it is the tails that count; and at last
+there is one Gaussian. Which is best is searched in floats. The proved bound on δ then gives σ:
+δ falls in σ, as a wider law is a narrower one plus an independent Gaussian (about so if folded).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from leastnoise.analysis.kernel_composition import log_composed_delta
+from leastnoise.analysis.kernel_crossings import Kernels
+from leastnoise.balls.core import float_above
+from leastnoise.calibration import classic
+from leastnoise.calibration.composed import root_of
+from leastnoise.calibration.gaussian_mixture import MOST_MODES
+from leastnoise.calibration.request import Request
+from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.quasi_gaussian import QuasiGaussian
+from leastnoise.numerics.roots import IncreasingRoot
+
+_FASTER = (Fraction(1), *(Fraction(hundredths, 100) for hundredths in (105, 115, 135, 180, 300)))
+"""How much faster than ε/k weights fall."""
+
+_ALONE = Fraction(100)  # a decay at which outer kernels are nothing
+_ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # of ln(1/σ)
+_LEAST_SCALE = 1 / 20  # proofs go to a shift of 24 σ
+_APART = 1e-2  # of ln σ: between the ends of a slope
+_RELATIVE = 5e-6  # of σ: what it may be above where the proved bound meets δ
+_STEPS = 8
+_FAR = 0.05  # of ln σ: how far a step may go
+_HELPS = 1e-4  # (relative) a further mode must lower the loss by this
+_HOPELESS = 1.3  # times the best loss: other numbers of modes aren't tried
+
+
+def composed_kernels(family: type[KernelNoise], request: Request, compositions: int) -> KernelNoise:
+    """Return the law for a worst shift of 1 that may be drawn `compositions` times, spacing 1.
+
+    Raises InvalidArgument for a fixed spacing.
+    """
+    if "spacing" in request.fixed:
+        raise InvalidArgument(
+            name="spacing",
+            value=str(request.fixed["spacing"])[:40],
+            expected="other fixed parameters; the spacing is the sensitivity",
+        )
+    problem = _Problem(family=family, request=request, count=compositions)
+    return problem.proved(min(problem.candidates(), key=request.loss.of))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Problem:
+    family: type[KernelNoise]
+    request: Request
+    count: int
+    found: dict[tuple[Fraction, int], KernelNoise] = field(default_factory=dict)
+
+    def candidates(self) -> Iterable[KernelNoise]:
+        """Return the laws that were looked at, each at about its least σ."""
+        for decay in self._decays():
+            for step in (-1, 1):
+                modes = self._enough(decay)
+                best = self._loss(decay, modes)
+                while self._may_be(modes + step) and best < _HOPELESS * self._best():
+                    modes += step
+                    if self._loss(decay, modes) > best * (1 - _HELPS):
+                        break
+                    best = self._loss(decay, modes)
+        return self.found.values()
+
+    def proved(self, law: KernelNoise) -> KernelNoise:
+        """Return `law` with its least σ by the proved bound on δ."""
+        hidden, epsilon, target = Hidden.of(L2(1)), self.request.budget.epsilon, self._log_target()
+
+        def excess(sigma: float) -> float:
+            part = Releases(
+                noise=self._law(law.decay, law.modes, sigma), hidden=hidden, count=self.count
+            )
+            return math.log(float_above(composed_at_most((part,), epsilon))) - target
+
+        about, near = self._over(law.decay, law.modes), float(law.scale)
+        at = -math.log(near)
+        slope = (about(at) - about(at + _APART)) / _APART  # by ln σ
+        return self._law(law.decay, law.modes, _closed_in(excess, near, slope))
+
+    def _decays(self) -> list[Fraction]:
+        """Return decays to look at, that of a single Gaussian first."""
+        fixed = self.request.fixed.get("decay")
+        if fixed is not None:
+            return [Fraction(fixed)]
+        share = self.request.budget.epsilon / self.count
+        faster = [share * factor for factor in _FASTER if factor <= self.count] if share else []
+        return [_ALONE, *faster]
+
+    def _enough(self, decay: Fraction) -> int:
+        """Return the least K with w_K <= δ/k: a shift by the spacing bares the last component."""
+        if self.family.folded:
+            return 1
+        if "modes" in self.request.fixed:
+            return int(self.request.fixed["modes"])
+        total, target = 1.0, float(self.request.budget.delta) / self.count
+        for modes in range(MOST_MODES):
+            weight = math.exp(-modes * float(decay))
+            total += 2 * weight if modes else 0.0
+            if weight / total <= target:
+                return modes
+        return MOST_MODES
+
+    def _may_be(self, modes: int) -> bool:
+        only_one = self.family.folded or "modes" in self.request.fixed
+        return not only_one and 0 <= modes <= MOST_MODES
+
+    def _best(self) -> float:
+        return min(self.request.loss.of(law) for law in self.found.values())
+
+    def _loss(self, decay: Fraction, modes: int) -> float:
+        if (decay, modes) not in self.found:
+            gaussian = float(classic.gaussian(1, self.request.budget)) * math.sqrt(self.count)
+            near = [float(law.scale) for (at, _), law in self.found.items() if at == decay]
+            log_ratio = _ROOT.find(
+                self._over(decay, modes), guess=-math.log(near[-1] if near else gaussian)
+            )
+            self.found[decay, modes] = self._law(decay, modes, math.exp(-log_ratio))
+        return self.request.loss.of(self.found[decay, modes])
+
+    def _over(self, decay: Fraction, modes: int) -> Callable[[float], float]:
+        """Return ln δ − its target, about, as a function of ln(1/σ)."""
+        epsilon, target = float(self.request.budget.epsilon), self._log_target()
+
+        def over(log_ratio: float) -> float:
+            ratio = min(math.exp(log_ratio), 1 / _LEAST_SCALE)
+            law = Kernels(modes=modes, spacing=ratio, decay=float(decay), folded=self.family.folded)
+            found = log_composed_delta(law, shift=ratio, epsilon=epsilon, count=self.count)
+            return found - target + max(0.0, log_ratio + math.log(_LEAST_SCALE)) * 1e3
+
+        return over
+
+    def _log_target(self) -> float:
+        delta = self.request.budget.delta
+        return math.log(delta.numerator) - math.log(delta.denominator)
+
+    def _law(self, decay: Fraction, modes: int, sigma: float) -> KernelNoise:
+        if self.family.folded:
+            return QuasiGaussian(scale=Fraction(sigma), spacing=1, decay=decay)
+        return GaussianMixture(scale=Fraction(sigma), modes=modes, spacing=1, decay=decay)
+
+
+def _closed_in(excess: Callable[[float], float], sigma: float, slope: float) -> float:
+    """Return a σ with excess <= 0 next to the root, near `sigma`: Newton's step, then secants."""
+    last: tuple[float, float] | None = None
+    for _ in range(_STEPS):
+        here = math.log(sigma), excess(sigma)
+        if last and (here[1] - last[1]) * (here[0] - last[0]) < 0:
+            slope = (here[1] - last[1]) / (here[0] - last[0])
+        move = -here[1] / slope
+        if -_RELATIVE <= move <= 0:
+            return sigma
+        last, sigma = here, sigma * math.exp(max(-_FAR, min(_FAR, move + _RELATIVE / 2)))
+    return root_of(excess, sigma, sigma * (1 + _APART))
