@@ -50,6 +50,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
 FINENESS = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
@@ -66,6 +67,8 @@ _OWN_LOSSES = MappingProxyType(
 
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
+_LARGEST_SAMPLED = 600  # largest finite loss of a release that is sampled; e^this is a float
+_FINER = 4.0  # steps of the lattice that subsampling starts from, in one of those after it
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
 
@@ -159,7 +162,10 @@ def _is_pure(parts: Sequence[Releases], epsilon: Fraction) -> bool:
 
 def is_gaussian(parts: Sequence[Releases]) -> bool:
     """Say whether the composition is a single Gaussian."""
-    return all(part.noise.shape is Shape.GAUSSIAN and part.rate == 1 for part in parts)
+    return all(
+        (part.noise.shape is Shape.GAUSSIAN or _is_named_otherwise(part.noise)) and part.rate == 1
+        for part in parts
+    )
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
@@ -167,8 +173,14 @@ def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
     total = Fraction(0)
     for part in parts:
         ball_of = part.hidden.inner if inner else part.hidden.outer
-        total += part.count * (worst_shift(part.noise, ball_of) / part.noise.scale) ** 2
+        square = (worst_shift(part.noise, ball_of) / part.noise.scale) ** 2
+        total += part.count * (2 * square if _is_named_otherwise(part.noise) else square)
     return total
+
+
+def _is_named_otherwise(noise: Noise) -> bool:
+    """Say whether it is the generalized gamma law e^(−(r/scale)²): a Gaussian, σ² = scale²/2."""
+    return isinstance(noise, GeneralizedGamma) and noise.is_classic and noise.p == 2
 
 
 def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
@@ -225,31 +237,58 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
 def _upper(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
 ) -> LossLattice:
-    size = math.ceil(_reach(noise, sensitivity) / step)
-    if rate == 1 and (own := _OWN_LOSSES.get(noise.shape)):
-        return own.upper(noise, worst_shift(noise, sensitivity), step, size)
-    profile = _profile(noise, sensitivity)
     if rate == 1:
-        return upper_lattice(profile, step, size)
+        return _whole_upper(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
+    base = _whole_upper(noise, sensitivity, *_base(noise, sensitivity, rate, step))
     ends = _loss_range(noise, sensitivity, rate)
-    return sampled_upper(profile, rate=rate, ends=ends, step=step, removed=removed)
+    return sampled_upper(base, rate=rate, ends=ends, step=step, removed=removed)
 
 
 @lru_cache(maxsize=64)
 def _lower(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
 ) -> LowerCells:
-    if rate == 1 and (own := _OWN_LOSSES.get(noise.shape)):
-        size = math.ceil(_reach(noise, sensitivity) / step)
-        return own.lower(noise, worst_shift(noise, sensitivity), step, size)
-    profile = _profile(noise, sensitivity)
-    upper = _upper(noise, sensitivity, rate, step, removed=True)
-    with precision(BITS):
-        shift = worst_shift(noise, sensitivity)
-        infinite = certain(noise, shift=shift, profile=profile)
     if rate == 1:
-        return lower_cells(profile, upper, infinite=infinite)
-    return sampled_lower(profile, rate=rate, upper=upper, removed=removed, infinite=infinite)
+        return _whole_lower(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
+    base = _whole_lower(noise, sensitivity, *_base(noise, sensitivity, rate, step))
+    ends = _loss_range(noise, sensitivity, rate)
+    return sampled_lower(base, rate=rate, ends=ends, step=step, removed=removed)
+
+
+@lru_cache(maxsize=64)
+def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
+    """Return an upper lattice of −size·step … size·step, without samples."""
+    if own := _OWN_LOSSES.get(noise.shape):
+        return own.upper(noise, worst_shift(noise, sensitivity), step, size)
+    return upper_lattice(_profile(noise, sensitivity), step, size)
+
+
+@lru_cache(maxsize=64)
+def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
+    """Return cells from below at −size·step … size·step, without samples."""
+    shift = worst_shift(noise, sensitivity)
+    if own := _OWN_LOSSES.get(noise.shape):
+        return own.lower(noise, shift, step, size)
+    profile = _profile(noise, sensitivity)
+    upper = _whole_upper(noise, sensitivity, step, size)
+    with precision(BITS):
+        infinite = certain(noise, shift=shift, profile=profile)
+    return lower_cells(profile, upper, infinite=infinite)
+
+
+def _base(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction
+) -> tuple[Fraction, int]:
+    """Return step and size of the lattice that subsampling starts from, finer than that of `step`.
+
+    Its error adds to that of the other, as the square of the step against the spread. The largest
+    loss is a lattice point.
+    """
+    whole = _spread(noise, sensitivity, Fraction(1))
+    wanted = float(step) * whole / _spread(noise, sensitivity, rate) / _FINER
+    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED))
+    size = min(_LARGEST, math.ceil(float(reach) / wanted))
+    return reach / size, size
 
 
 def _half_width(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:
@@ -264,9 +303,8 @@ def _half_width(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fract
 def _loss_range(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction
 ) -> tuple[Fraction, Fraction]:
-    reach, profile = _reach(noise, sensitivity), _profile(noise, sensitivity)
-    with precision(BITS):
-        leaks = bool(profile(reach) > arb(_NOTHING))
+    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED))
+    leaks = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE).infinity > _NOTHING
     return loss_range(rate, reach, leaks=leaks)
 
 
@@ -274,7 +312,7 @@ def _loss_range(
 def _spread(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> float:
     """Return about the standard deviation of the loss."""
     reach = _reach(noise, sensitivity)
-    coarse = _upper(noise, sensitivity, Fraction(1), reach / _COARSE, removed=True)
+    coarse = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE)
     if rate != 1:
         return sampled_spread(coarse, rate)
     z = (coarse.first + np.arange(len(coarse.masses))) * float(coarse.step)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, final
@@ -191,28 +191,37 @@ def lower_cells(profile: Profile, upper: LossLattice, *, infinite: arb | None = 
         p = np.array([float_below(below - above) for (below, _), (above, _) in pairwise(ends)])
         q = np.array([float_above(below - above) for (_, below), (_, above) in pairwise(ends)])
         infinity = max(0.0, float_below(certain))
+    return on_best_lattice(p, q, step=step, first=-size - 1, count=2 * size + 3, infinity=infinity)
+
+
+def on_best_lattice(
+    p: Floats,
+    q: Floats,
+    *,
+    step: Fraction,
+    first: int,
+    count: int,
+    infinity: float = 0.0,
+    origin: Fraction = Fraction(0),
+) -> LowerCells:
+    """Return atoms at `count` lattice points, merged of atoms with at least p of P, at most q of Q.
+
+    The lattice is at the origin, but for next to nothing, or a little below. Atoms that Q doesn't
+    have are put at infinity.
+    """
     found = [
-        on_lattice(p, q, step=step, first=-size - 1, infinity=infinity, origin=-step * offset)
+        _on_lattice(p, q, step=step, first=first, count=count, origin=origin - step * offset)
         for offset in _OFFSETS
     ]
-    return max(found, key=lambda cells: _mean(cells.lattice(0.0)))
+    best = max(found, key=lambda cells: _mean(cells.lattice(0.0)))
+    return replace(best, infinity=float_below(arb(infinity) + arb(best.infinity)))
 
 
-def _mean(lattice: LossLattice) -> float:
-    """Return about the mean of the finite losses under P, the divergence of what was merged."""
-    points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
-    return float(points @ lattice.masses)
-
-
-def on_lattice(
-    p: Floats, q: Floats, *, step: Fraction, first: int, origin: Fraction, infinity: float = 0.0
+def _on_lattice(
+    p: Floats, q: Floats, *, step: Fraction, first: int, count: int, origin: Fraction
 ) -> LowerCells:
-    """Return atoms at lattice points, merged of cells with at least p of P and at most q of Q.
-
-    Cells that Q can't reach are put at infinity. There are as many points as cells, or one more.
-    """
     seen, here = q > 0, p > 0
-    size = len(p) // 2
+    size = count // 2
     with precision(BITS):
         # losses are counted from the middle of the lattice
         middle = ball(origin + (first + size) * step).exp()
@@ -222,10 +231,14 @@ def on_lattice(
             merged(arb(below), arb(above) / middle)
             for below, above in zip(p_low.tolist(), q_high.tolist(), strict=True)
         )
-        certain = arb(infinity) + sum((arb(mass) for mass in p[here & ~seen].tolist()), arb(0))
-        return LowerCells(
-            step=step, first=first, atoms=atoms, infinity=float_below(certain), origin=origin
-        )
+    infinity = math.fsum(p[here & ~seen].tolist()) * (1 - 2.0**-52)
+    return LowerCells(step=step, first=first, atoms=atoms, infinity=infinity, origin=origin)
+
+
+def _mean(lattice: LossLattice) -> float:
+    """Return about the mean of the finite losses under P, the divergence of what was merged."""
+    points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
+    return float(points @ lattice.masses)
 
 
 def accurate(profile: Profile, epsilon: Fraction) -> arb:

@@ -14,7 +14,6 @@ pair of a person who is replaced by another one.
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -22,25 +21,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.certify.losses import (
-    BITS,
-    NUDGE,
-    LossLattice,
-    LowerCells,
-    Profile,
-    accurate,
-    chord_lattice,
-    merged,
-    tails_at,
-)
+from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.certify.fourier import UNIT
+from leastnoise.certify.losses import BITS, LossLattice, LowerCells, Profile, on_best_lattice
+from leastnoise.certify.tilted import geometric, joined, progression
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+    from leastnoise.certify.tilted import Exponents, Floats
 
 _FINE_BITS = 768  # of log a, so that δ is told down to about 2^-700
+_SMALLEST = 2.0**-960  # a mass that has all its digits, after a few products too
 _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / this
 
 
@@ -116,7 +106,7 @@ def sampled_spread(base: LossLattice, rate: Fraction) -> float:
 
 
 def sampled_upper(
-    profile: Profile,
+    base: LossLattice,
     *,
     rate: Fraction,
     ends: tuple[Fraction, Fraction],
@@ -125,75 +115,131 @@ def sampled_upper(
 ) -> LossLattice:
     """Return a law of losses whose δ is nowhere below that of the subsampled pair.
 
-    `ends` are those of `loss_range`; the largest loss is a lattice point.
+    `base` is an upper lattice of (P, Q), so that its δ is an upper bound for (Q, P) too. `ends` are
+    those of `loss_range`, and none of the losses of `base` but ∞ are outside; the largest loss is a
+    lattice point. Each atom (p, q) of the pair is put on the two lattice points around its loss
+    ("connect the dots"): b = (p − q e^z)/(1 − e^(−h)) on the upper one, the rest on z, the lower.
     """
-    low, high = ends if removed else (-ends[1], -ends[0])
-    size = math.ceil((high - low) / step)
-    origin = high - size * step
-
-    def sampled(epsilon: Fraction) -> arb:
-        return sampled_delta(profile, rate, epsilon, removed=removed)
-
+    origin, size = _points(ends, step, removed=removed)
     with precision(BITS):
-        deltas = [accurate(sampled, origin + step * i) for i in range(size + 1)]
-        return chord_lattice(deltas, step=step, origin=origin, first=0)
+        p, q, infinity = _upper_atoms(base, rate, removed=removed)
+        ratios = joined(*_exponentials(origin, step, size + 1))
+        share = float_below(-(-ball(step)).expm1())
+    beyond = p > q * ratios[-1] * (1 + 2.0**-40)
+    infinity += float(p[beyond].sum()) * (1 + 2.0**-20)
+    p, q = p[~beyond], q[~beyond]
+    # floats of ratios are within 5u and quotients within u, so that no atom comes below its cell
+    index = np.searchsorted(ratios, p / q * (1 + 2.0**-44), side="right") - 1
+    index = np.clip(index, 0, size - 1)
+    lower = ratios[index]
+    # less Q is more loss: what is just below its cell is lifted to the end of it, and q too small
+    # for a float is what it is at the largest loss
+    q = np.minimum(q, p / lower * (1 - 8 * UNIT))
+    raised = np.maximum((p - q * lower * (1 - 8 * UNIT)) / share * (1 + 8 * UNIT), 0.0)
+    raised = np.minimum(raised, p)
+    masses = np.bincount(index, p - raised, size + 1) + np.bincount(index + 1, raised, size + 1)
+    added = np.bincount(index, minlength=size + 1) + np.bincount(index + 1, minlength=size + 1)
+    return LossLattice(
+        step=step,
+        origin=origin,
+        first=0,
+        masses=masses * (1 + (added + 4) * UNIT),
+        infinity=infinity,
+    )
 
 
 def sampled_lower(
-    profile: Profile,
+    base: LowerCells,
     *,
     rate: Fraction,
-    upper: LossLattice,
+    ends: tuple[Fraction, Fraction],
+    step: Fraction,
     removed: bool,
-    infinite: arb | None = None,
 ) -> LowerCells:
     """Return atoms whose δ is nowhere above that of the subsampled pair.
 
-    `upper` is the lattice of the record removed. The outputs are merged alike for both pairs, those
-    of an `infinite` loss of (P, Q), if it is known how many, with no others.
+    `base` is a bound of (P, Q) from below, so that it is one of (Q, P) too. Its atoms are merged in
+    parts, so that they lie on the points that `sampled_upper` has.
     """
-    step, nudge, gamma = upper.step, upper.step / NUDGE, ball(rate)
-    certain = arb(0) if infinite is None else infinite
+    origin, size = _points(ends, step, removed=removed)
+    p, q, infinity = _lower_atoms(base, rate, removed=removed)
+    return on_best_lattice(
+        p, q, step=step, first=0, count=size + 1, infinity=infinity, origin=origin
+    )
+
+
+def _points(
+    ends: tuple[Fraction, Fraction], step: Fraction, *, removed: bool
+) -> tuple[Fraction, int]:
+    """Return the first lattice point and the number of steps up to the last, which is an end."""
+    low, high = ends if removed else (-ends[1], -ends[0])
+    size = math.ceil((high - low) / step)
+    return high - size * step, size
+
+
+def _upper_atoms(
+    base: LossLattice, rate: Fraction, *, removed: bool
+) -> tuple[Floats, Floats, float]:
+    """Return atoms (p, q) of the subsampled pair, p from above and q from below, and P(Z = ∞).
+
+    With w at z in `base` and q = we^(−z) = `other`. From H_α(R‖Q) = γH_a(P‖Q): γw + (1 − γ)q over
+    q. A part q₋ of Q that P hasn't keeps Q's total at 1, which is what counts where a <= 0; more
+    of it is right too. From H_α(Q‖R) = bH_a(Q‖P), at most b times the δ of `base`: w over
+    (1 − γ)w + γq; there is w = w_∞ with q = 0 too.
+    """
+    gamma, kept = float(rate), float(1 - rate)
+    w = base.masses
+    mantissas, exponents = _exponentials(-base.point(0), -base.step, len(w))
+    own, more = np.frexp(w)
+    other = joined(mantissas * own, exponents + more)
+    here = other > _SMALLEST
+    # what is too small for a float with all its digits is counted as infinite
+    lost = float(np.sum(w[~here])) * (1 + 2.0**-20) + base.infinity
+    w, other = w[here], other[here]
+    # `other` is within 6u, and sums of two products within 9u
+    if removed:
+        rest = max(0.0, 1 - math.fsum(other.tolist()) * (1 - 16 * UNIT) + 2 * UNIT)
+        p = np.append(gamma * w + kept * other, kept * rest) * (1 + 16 * UNIT)
+        q = np.append(other * (1 - 12 * UNIT), rest)
+        filled = q > 0
+        return p[filled], q[filled], gamma * lost * (1 + 4 * UNIT)
+    p = np.append(w, lost)
+    q = np.append(kept * w + gamma * other, kept * lost) * (1 - 16 * UNIT)
+    filled = p > 0
+    return p[filled], q[filled], 0.0
+
+
+def _lower_atoms(
+    base: LowerCells, rate: Fraction, *, removed: bool
+) -> tuple[Floats, Floats, float]:
+    """Return atoms (p, q) of the subsampled pair, p from below and q from above, and P(Z = ∞).
+
+    As in `_upper_atoms`, with these differences for a removed record: if rounding has made Q's
+    total S > 1, R has (1 − γ)q/S only, as for a <= 0 it mustn't have more than 1 − α; and q₋ is
+    rounded down. Where a is a little above 0 the atoms still have γ(p − aq) at most.
+    """
+    gamma, kept = float(rate), float(1 - rate)
+    atoms = [(loss, mass) for loss, mass in base.atoms if mass > 0]
+    p = np.array([mass for _, mass in atoms])
     with precision(BITS):
-        ends = [(arb(1), arb(1))]
-        ends += [_tails(profile, nudge, at) for at in _boundaries(upper, float(rate))]
-        ends.append((certain, arb(0)))
-        atoms: list[tuple[float, float]] = []
-        for (p_below, q_below), (p_above, q_above) in itertools.pairwise(ends):
-            without = q_below - q_above
-            sampled = (1 - gamma) * without + gamma * (p_below - p_above)
-            atoms.append(merged(sampled, without) if removed else merged(without, sampled))
-    last = upper.origin + step * (len(atoms) - 1)
+        q = np.array([float_above(arb(mass) * (-arb(loss)).exp()) for loss, mass in atoms])
     if not removed:
-        atoms.reverse()
-    infinity = max(0.0, float_below(gamma * certain)) if removed else 0.0
-    if atoms[-1][0] == math.inf:
-        infinity = float_below(arb(infinity) + arb(atoms.pop()[1]))
-    origin = upper.origin if removed else -last
-    return LowerCells(step=step, first=0, atoms=tuple(atoms), infinity=infinity, origin=origin)
+        p = np.append(p, base.infinity)
+        q = kept * p + gamma * np.append(q, 0.0)
+        return p, np.nextafter(q * (1 + 4 * UNIT), math.inf), 0.0
+    total = math.fsum(q.tolist()) * (1 + 2 * UNIT)
+    rest = max(0.0, (1 - total) * (1 - 2 * UNIT))
+    with_record = (gamma * p + kept * q / max(1.0, total)) * (1 - 8 * UNIT)
+    return (
+        np.append(with_record, kept * rest * (1 - 4 * UNIT)),
+        np.append(q, rest),
+        gamma * base.infinity * (1 - 4 * UNIT),
+    )
 
 
-def _boundaries(upper: LossLattice, rate: float) -> Sequence[float]:
-    """Return boundaries of Z between those of cells whose merged losses lie at lattice points.
-
-    Any are right that don't fall; see `losses.lower_cells` for the small shift of the centres.
-    """
-    width = float(upper.step)
-    logs = np.log(np.maximum(upper.masses, 1e-300))
-    slopes = np.clip(np.gradient(logs, width), -2 / width, 2 / width)
-    slopes[-2:] = slopes[-3] if len(slopes) > 2 else 0.5  # the last may be an atom
-    points = float(upper.origin) + np.arange(len(logs)) * width
-    centres = points - width**2 / 12 * (slopes - 0.5)
-    middles: NDArray[np.float64] = (centres[1:] + centres[:-1]) / 2
-    odds = np.maximum(np.expm1(np.minimum(middles, 700.0)) / rate, -1.0)
-    with np.errstate(divide="ignore"):
-        return np.maximum.accumulate(np.log1p(odds)).tolist()
-
-
-def _tails(profile: Profile, nudge: Fraction, boundary: float) -> tuple[arb, arb]:
-    """Enclose P(Z > b) and Q(Z > b), or with >=, at b = `boundary` of either sign, or near it."""
-    if boundary == -math.inf:
-        return arb(1), arb(1)
-    size = max(Fraction(abs(boundary)), 2 * nudge)
-    p, q = tails_at(profile, nudge, size)
-    return (1 - q, 1 - p) if boundary < 0 else (p, q)
+def _exponentials(first: Fraction, step: Fraction, count: int) -> tuple[Floats, Exponents]:
+    """Return e^(first + i·step) for i < count: mantissas, within a relative 5u, and exponents."""
+    with precision(BITS):
+        (start,), (exponent,) = progression(ball(first).exp(), arb(1), 1)
+        mantissas, exponents = geometric(ball(step), count)
+    return mantissas * start, exponents + exponent
