@@ -77,9 +77,26 @@ def test_compare_ranks_l2_before_the_gaussian() -> None:
     assert "laplace" in [one["name"] for one in found["skipped"]]
 
 
-def test_compare_with_nothing_that_serves_still_answers() -> None:
+def test_compare_says_what_cannot_serve() -> None:
     found = answer("compare", "--epsilon", "0", "--delta", "0.1", "--dimension", "1")
     assert "l2" in {one["name"] for one in found["skipped"]}
+
+
+def test_compare_with_nothing_that_serves_is_refused() -> None:
+    sample = ("--delta", "0.2", "--sampling-rate", "0.1")  # which hides all without noise
+    done = run("compare", "--epsilon", "1", *sample, "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No noise family can serve this query. cactus: With delta" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "again", [("--epsilon", "2"), ("--epsilon=1",), ("--norm", "l1"), ("--dimension", "3")]
+)
+def test_an_option_that_is_given_twice_exits_2(again: tuple[str, ...]) -> None:
+    twice = ("--epsilon", "1", "--norm", "l2", "--dimension", "2", *again)
+    done = run("calibrate", "--noise", "gaussian", "--delta", "1e-5", *twice)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{again[0].partition('=')[0]} to be given once" in done.stderr
 
 
 def test_one_dimension_of_l2_is_laplace() -> None:

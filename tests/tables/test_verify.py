@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -98,8 +99,12 @@ def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
         verify_directory(made / "csv")
 
 
-def test_noise_that_would_do_for_a_sample_is_rejected(folder: Path) -> None:
-    """All of the directory agrees with the certificate, which isn't about the whole table."""
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [({"sampling_rate": "0.1"}, "about samples"), ({"compositions": 2}, "several releases")],
+)
+def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], why: str) -> None:
+    """All of the directory agrees with the certificate, which isn't about one whole table."""
     query = [{"name": "all", "statistics": ["count"]}]
     made = release(folder, query=query, output={"path": "csv", "format": "csv"})
     made.run()
@@ -112,7 +117,7 @@ def test_noise_that_would_do_for_a_sample_is_rejected(folder: Path) -> None:
         delta=block.budget.delta,
         sensitivity=known.sensitivity,
         dimension=known.dimension,
-        sampling_rate="0.1",
+        **other,
     )
     forged = replace(plan, blocks=(replace(block, mechanism=less),))
     target = folder / "csv"
@@ -120,7 +125,7 @@ def test_noise_that_would_do_for_a_sample_is_rejected(folder: Path) -> None:
     (target / "certificate.json").write_text(forged.certificate.to_json())
     rows = pd.read_csv(target / "all.csv").assign(count_std=NoiseError.of(less.certificate).std)
     rows.to_csv(target / "all.csv", index=False)
-    with pytest.raises(CertificateRejected, match="about samples"):
+    with pytest.raises(CertificateRejected, match=why):
         verify_directory(target)
 
 

@@ -45,8 +45,10 @@ def command(
 ) -> None:
     """Rank every noise family for a query.
 
-    Each is calibrated and proved; those that can't serve are listed with the reason.
+    Each is calibrated and proved; those that can't serve are listed with the reason. Exit code 1 if
+    none can.
     """
+    from leastnoise.errors import Refused
     from leastnoise.selection.search import compare
 
     declaration = options.Declaration(
@@ -98,6 +100,8 @@ def command(
 
     with records.stages() if bound and not as_json else nullcontext() as stage:
         found = compared(dimension, bound=bound, progress=stage)
+    if not found.candidates:
+        raise Refused(found.why_none)
     figures = drawing.figures(found, compared) if drawing else []
     candidates = [
         records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
@@ -118,7 +122,7 @@ def command(
 
 def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) -> None:
     loss = found.loss.value
-    best = candidates[0][loss] if candidates else 0.0
+    best = candidates[0][loss]
     rows = [
         (
             candidate.label,

@@ -22,7 +22,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
 Dataset = Annotated[str | None, typer.Option("--dataset", help="Of this dataset only.")]
 
 
-@app.command()
+@app.command(cls=options.Command)
 def init(
     *,
     file: File,
@@ -56,7 +56,7 @@ def init(
         typer.echo(f"Opened the account of {dataset} in {file}.")
 
 
-@app.command()
+@app.command(cls=options.Command)
 def show(*, file: File, as_json: options.AsJson = False) -> None:
     """Show every account: its budget, and what is spent of it."""
     from leastnoise.ledger.ledger import Ledger
@@ -82,7 +82,7 @@ def show(*, file: File, as_json: options.AsJson = False) -> None:
     records.print_table(str(file), names, rows)
 
 
-@app.command()
+@app.command(cls=options.Command)
 def history(*, file: File, dataset: Dataset = None, as_json: options.AsJson = False) -> None:
     """List what was charged, oldest first."""
     from leastnoise.ledger.account import Books
@@ -101,7 +101,7 @@ def history(*, file: File, dataset: Dataset = None, as_json: options.AsJson = Fa
     records.print_table(str(file), names, map(_history_row, entries))
 
 
-@app.command()
+@app.command(cls=options.Command)
 def check(*, file: File, as_json: options.AsJson = False) -> None:
     """Prove the ledger again.
 
@@ -126,7 +126,7 @@ def check(*, file: File, as_json: options.AsJson = False) -> None:
         raise typer.Exit(code=1)
 
 
-@app.command()
+@app.command(cls=options.Command)
 def register(
     *,
     file: File,

@@ -11,7 +11,17 @@ from typing import Annotated, NoReturn
 import typer
 
 from leastnoise import __version__
-from leastnoise.cli import calibrate, compare, compose, demo, ledger, profile, release, verify
+from leastnoise.cli import (
+    calibrate,
+    compare,
+    compose,
+    demo,
+    ledger,
+    options,
+    profile,
+    release,
+    verify,
+)
 from leastnoise.errors import InvalidInput, LeastnoiseError
 
 REFUSED, MALFORMED, INTERNAL = 1, 2, 70
@@ -25,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (calibrate, compare, profile, compose, release, verify, demo):
-    app.command(_command.__name__.rpartition(".")[2])(_command.command)
+    app.command(_command.__name__.rpartition(".")[2], cls=options.Command)(_command.command)
 app.add_typer(ledger.app, name="ledger")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, cast, final
+from typing import TYPE_CHECKING, Annotated, Any, cast, final
 
 import typer
+from typer.core import TyperCommand
 
 from leastnoise import _validate
 
@@ -75,6 +77,28 @@ TimeLimit = Annotated[
     typer.Option("--time-limit", help="Seconds after which the best so far is taken."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+class Command(TyperCommand):
+    """A command whose options are given once, but for those that collect a list."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raise InvalidArgument where the parser would take the last of several values."""
+        from leastnoise.errors import InvalidArgument
+
+        own = args[: args.index("--")] if "--" in args else args
+        given = Counter(text.partition("=")[0] for text in own)
+        for one in self.params:
+            single = one.nargs == 1 and not getattr(one, "multiple", False)
+            if one.param_type_name == "option" and single and not getattr(one, "is_flag", False):
+                for name in one.opts:
+                    if given[name] > 1:
+                        raise InvalidArgument(
+                            name=name,
+                            value=f"{given[name]} times",
+                            expected=f"{name} to be given once",
+                        )
+        return super().parse_args(ctx, args)
 
 
 def parameters_from(texts: list[str] | None, **own: str | int | None) -> dict[str, str | int]:

@@ -75,6 +75,12 @@ class Comparison:
         return tuple(candidate.mechanism for candidate in self.candidates)
 
     @property
+    def why_none(self) -> str:
+        """Why no family can serve, one by one."""
+        reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in self.skipped)
+        return f"No noise family can serve this query. {reasons}."
+
+    @property
     def gap(self) -> float | None:
         """How far, at most, the best candidate's loss is above the best possible; relative.
 

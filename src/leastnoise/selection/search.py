@@ -257,8 +257,7 @@ def least_noise(
         sampling_rate=sampling_rate,
     )
     if not found.mechanisms:
-        reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
-        raise Refused(f"No noise family can serve this query. {reasons}.")
+        raise Refused(found.why_none)
     return found.mechanisms[0]
 
 

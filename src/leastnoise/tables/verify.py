@@ -114,6 +114,8 @@ def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
         raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
     if block.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
         raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
+    if block.compositions != 1:  # more noise than is needed does no harm, but isn't the plan's
+        raise CertificateRejected(f"{where}: it is about several releases, there was one.")
     if block.grid is None:
         raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
 
