@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import final
 
@@ -24,7 +24,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify import generalized_gamma_losses, kernel_losses, lattice_losses
+from leastnoise.certify import gaussian, generalized_gamma_losses, kernel_losses, lattice_losses
 from leastnoise.certify.at_infinity import certain
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
@@ -51,6 +51,7 @@ from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.kernels import KernelNoise
 
 FINENESS = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
@@ -221,7 +222,7 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 
 
 def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
-    """Return the common step: of one law, a whole fraction of its largest loss.
+    """Return the common step: of one law, a whole fraction of its largest or a frequent loss.
 
     A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness².
     """
@@ -230,7 +231,10 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
     wanted = math.sqrt(sum(k * _spread(*law) ** 2 for law, k in laws) / count) / fineness
     widths = [_half_width(*law) for law, _ in laws]
     wanted = max(wanted, float(max(widths)) / _LARGEST)
-    return widths[0] / max(1, math.ceil(float(widths[0]) / wanted))
+    whole, noise = widths[0], parts[0].noise
+    if isinstance(noise, KernelNoise) and noise.decay > wanted and parts[0].rate == 1:
+        whole = noise.decay  # the loss of wide stretches of outputs, where spacing is the shift
+    return whole / max(1, math.ceil(float(whole) / wanted))
 
 
 @lru_cache(maxsize=64)
@@ -273,7 +277,9 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
     upper = _whole_upper(noise, sensitivity, step, size)
     with precision(BITS):
         infinite = certain(noise, shift=shift, profile=profile)
-    return lower_cells(profile, upper, infinite=infinite)
+    closed = noise.shape is Shape.GAUSSIAN  # next to it, slopes of δ take three times as long
+    tails = partial(gaussian.tails, noise, shift) if closed else None
+    return lower_cells(profile, upper, infinite=infinite, tails=tails)
 
 
 def _base(
