@@ -24,3 +24,10 @@ def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
     t = e / mu - mu / 2
     root_half = arb(0.5).sqrt()
     return ((t * root_half).erfc() - e.exp() * ((t + mu) * root_half).erfc()) / 2
+
+
+def tails(noise: Noise, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
+    """Enclose P(Z > loss) and Q(Z > loss) of the loss Z ~ N(±μ²/2, μ²), μ = shift/scale."""
+    mu, root_half = ball(shift / noise.scale), arb(0.5).sqrt()
+    t = ball(loss) / mu - mu / 2
+    return (t * root_half).erfc() / 2, ((t + mu) * root_half).erfc() / 2

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
@@ -24,6 +25,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify.atoms import inscribed
+from leastnoise.certify.tilted import exponentials, joined
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Shape
 
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 
 Profile = Callable[[Fraction], arb]
 """ε ↦ δ(ε), enclosed at the current precision."""
+
+Tails = Callable[[Fraction], tuple[arb, arb]]
+"""b ↦ P(Z > b) and Q(Z > b), enclosed, of a law without atoms."""
 
 BITS = 192
 # Of a lattice from below, downward, in steps: next to nothing, so that atoms at both ends stay what
@@ -105,7 +110,8 @@ def chord_lattice(
     deltas: Sequence[arb], *, step: Fraction, origin: Fraction, first: int
 ) -> LossLattice:
     """Return the law on the lattice whose profile is made of chords between the given δ."""
-    alphas = [ball(origin + step * (first + i)).exp() for i in range(len(deltas))]
+    start, width = ball(origin + step * first), ball(step)
+    alphas = [(start + width * i).exp() for i in range(len(deltas))]
     slopes = [(deltas[0] - 1) / alphas[0]]  # from (0, 1)
     slopes += [
         (deltas[i + 1] - deltas[i]) / (alphas[i + 1] - alphas[i]) for i in range(len(deltas) - 1)
@@ -173,8 +179,14 @@ class LowerCells:
         )
 
 
-def lower_cells(profile: Profile, upper: LossLattice, *, infinite: arb | None = None) -> LowerCells:
-    """Return atoms whose δ is nowhere above the profile.
+def lower_cells(
+    profile: Profile,
+    upper: LossLattice,
+    *,
+    infinite: arb | None = None,
+    tails: Tails | None = None,
+) -> LowerCells:
+    """Return atoms whose δ is nowhere above the profile, of which the `tails` are slopes.
 
     The outputs with a loss between two boundaries are merged, which is post-processing: masses p of
     P and q of Q give an atom at log(p/q). With p too small and q too large it is lower still. The
@@ -186,8 +198,9 @@ def lower_cells(profile: Profile, upper: LossLattice, *, infinite: arb | None = 
     certain = arb(0) if infinite is None else infinite
     with precision(BITS):
         boundaries = [*_boundaries(upper), step * size - step / 2**20]
-        tails = _mirrored_tails([tails_at(profile, step / NUDGE, at) for at in boundaries])
-        ends = [(arb(1), 1 - certain), *tails, (certain, arb(0))]
+        slopes = tails or partial(tails_at, profile, step / NUDGE)
+        found = _mirrored_tails([slopes(at) for at in boundaries])
+        ends = [(arb(1), 1 - certain), *found, (certain, arb(0))]
         p = np.array([float_below(below - above) for (below, _), (above, _) in pairwise(ends)])
         q = np.array([float_above(below - above) for (_, below), (_, above) in pairwise(ends)])
         infinity = max(0.0, float_below(certain))
@@ -209,30 +222,41 @@ def on_best_lattice(
     The lattice is at the origin, but for next to nothing, or a little below. Atoms that Q doesn't
     have are put at infinity.
     """
-    found = [
-        _on_lattice(p, q, step=step, first=first, count=count, origin=origin - step * offset)
-        for offset in _OFFSETS
-    ]
-    best = max(found, key=lambda cells: _mean(cells.lattice(0.0)))
-    return replace(best, infinity=float_below(arb(infinity) + arb(best.infinity)))
+    seen, here = q > 0, p > 0
+    certain = math.fsum([infinity, *p[here & ~seen].tolist()]) * (1 - 2.0**-52)
+    p, q = p[seen & here], q[seen & here]
+    found: list[tuple[float, LowerCells]] = []
+    for offset in _OFFSETS:
+        start = origin + step * (first - offset)
+        p_low, losses = _on_lattice(p, q, step=step, start=start, size=count // 2)
+        cells = LowerCells(
+            step=step,
+            first=first,
+            atoms=tuple(zip(losses.tolist(), p_low.tolist(), strict=True)),
+            infinity=certain,
+            origin=origin - step * offset,
+        )
+        found.append((_mean(cells.lattice(0.0)), cells))
+    return max(found, key=lambda one: one[0])[1]
 
 
 def _on_lattice(
-    p: Floats, q: Floats, *, step: Fraction, first: int, count: int, origin: Fraction
-) -> LowerCells:
-    seen, here = q > 0, p > 0
-    size = count // 2
+    p: Floats, q: Floats, *, step: Fraction, start: Fraction, size: int
+) -> tuple[Floats, Floats]:
+    """Return masses of P and losses, both from below, at the 2·size + 1 points from `start` on."""
     with precision(BITS):
         # losses are counted from the middle of the lattice
-        middle = ball(origin + (first + size) * step).exp()
-        scaled = np.nextafter(q[seen & here] * float_above(middle), math.inf)
-        p_low, q_high = inscribed(p[seen & here], scaled, float(step), size)
-        atoms = tuple(
-            merged(arb(below), arb(above) / middle)
-            for below, above in zip(p_low.tolist(), q_high.tolist(), strict=True)
-        )
-    infinity = math.fsum(p[here & ~seen].tolist()) * (1 - 2.0**-52)
-    return LowerCells(step=step, first=first, atoms=atoms, infinity=infinity, origin=origin)
+        middle = ball(start + size * step).exp()
+        scaled = np.nextafter(q * float_above(middle), math.inf)
+        p_low, q_high = inscribed(p, scaled, float(step), size)
+        ratios = joined(*exponentials(ball(-size * step), ball(step), len(p_low)))
+        points = float(start) + np.arange(len(p_low)) * float(step)
+        # log(1 − 2^-46) > −2^-45; the rest is for what floats lack, of the points too
+        losses = points - 2.0**-45 - 2.0**-50 * (np.abs(points) + abs(float(start)))
+        near = p_low >= q_high * ratios * (1 - 2.0**-46 + 2.0**-49)
+        for i in np.flatnonzero((p_low > 0) & ~near):
+            losses[i] = merged(arb(p_low[i]), arb(q_high[i]) / middle)[0]
+    return p_low, losses
 
 
 def _mean(lattice: LossLattice) -> float:
@@ -251,7 +275,8 @@ def accurate(profile: Profile, epsilon: Fraction) -> arb:
 
 def mirrored(deltas: list[arb], step: Fraction) -> list[arb]:
     """Return δ at −n·step … n·step from δ at 0 … n·step."""
-    falls = [ball(-step * i).exp() for i in range(len(deltas))]
+    width = ball(step)
+    falls = [(-width * i).exp() for i in range(len(deltas))]
     negative = [1 - fall + fall * delta for fall, delta in zip(falls, deltas, strict=True)]
     return negative[:0:-1] + deltas
 

@@ -24,10 +24,10 @@ from flint import arb
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify.fourier import UNIT
 from leastnoise.certify.losses import BITS, LossLattice, LowerCells, Profile, on_best_lattice
-from leastnoise.certify.tilted import geometric, joined, progression
+from leastnoise.certify.tilted import exponentials, joined
 
 if TYPE_CHECKING:
-    from leastnoise.certify.tilted import Exponents, Floats
+    from leastnoise.certify.tilted import Floats
 
 _FINE_BITS = 768  # of log a, so that δ is told down to about 2^-700
 _SMALLEST = 2.0**-960  # a mass that has all its digits, after a few products too
@@ -123,7 +123,7 @@ def sampled_upper(
     origin, size = _points(ends, step, removed=removed)
     with precision(BITS):
         p, q, infinity = _upper_atoms(base, rate, removed=removed)
-        ratios = joined(*_exponentials(origin, step, size + 1))
+        ratios = joined(*exponentials(ball(origin), ball(step), size + 1))
         share = float_below(-(-ball(step)).expm1())
     beyond = p > q * ratios[-1] * (1 + 2.0**-40)
     infinity += float(p[beyond].sum()) * (1 + 2.0**-20)
@@ -189,7 +189,7 @@ def _upper_atoms(
     """
     gamma, kept = float(rate), float(1 - rate)
     w = base.masses
-    mantissas, exponents = _exponentials(-base.point(0), -base.step, len(w))
+    mantissas, exponents = exponentials(-ball(base.point(0)), -ball(base.step), len(w))
     own, more = np.frexp(w)
     other = joined(mantissas * own, exponents + more)
     here = other > _SMALLEST
@@ -235,11 +235,3 @@ def _lower_atoms(
         np.append(q, rest),
         gamma * base.infinity * (1 - 4 * UNIT),
     )
-
-
-def _exponentials(first: Fraction, step: Fraction, count: int) -> tuple[Floats, Exponents]:
-    """Return e^(first + i·step) for i < count: mantissas, within a relative 5u, and exponents."""
-    with precision(BITS):
-        (start,), (exponent,) = progression(ball(first).exp(), arb(1), 1)
-        mantissas, exponents = geometric(ball(step), count)
-    return mantissas * start, exponents + exponent

@@ -67,6 +67,13 @@ def geometric(log_ratio: arb, count: int) -> tuple[Floats, Exponents]:
     return mantissas, (far_exponents[:, None] + near_exponents).ravel()[:count]
 
 
+def exponentials(first: arb, step: arb, count: int) -> tuple[Floats, Exponents]:
+    """Return e^(first + i·step) for i < count as mantissas, within a relative 5u, and exponents."""
+    (start,), (exponent,) = progression(first.exp(), arb(1), 1)
+    mantissas, exponents = geometric(step, count)
+    return mantissas * start, exponents + exponent
+
+
 def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
     """Return first·ratio^i for i < count, each rounded to the nearest float."""
     terms: list[tuple[float, int]] = []
