@@ -10,6 +10,7 @@ from functools import partial
 from typing import final
 
 from leastnoise.calibration.composed import amplified, composed_law
+from leastnoise.calibration.composed_kernels import composed_kernels
 from leastnoise.calibration.composed_steps import FAMILIES, composed_steps
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import SEARCHES, Search, limit_of, unit_law
@@ -21,6 +22,7 @@ from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
+from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.loss import Loss
 
 # Beyond this, 1 − δ has too few digits in floats.
@@ -110,6 +112,8 @@ def _law(
 ) -> Noise:
     if draws > 1 and rate == 1 and family in FAMILIES:
         return composed_steps(family, request, draws, search or SEARCHES[family])
+    if draws > 1 and rate == 1 and issubclass(family, KernelNoise):
+        return composed_kernels(family, request, draws)
     if draws > 1:
         return composed_law(family, request, draws, rate)
     if rate != 1:
