@@ -30,6 +30,7 @@ _ROUNDS = 6  # of new tilts; the third hardly changes anything
 _SETTLED = 1e-10  # relative change of ε at which they end
 _MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # relative, tried in turn until ε is proved
 _EXACT_WIDTH = 1e-12
+_SMALLEST = Fraction(1, 10**300)  # δ that floats hold
 
 
 @final
@@ -94,17 +95,19 @@ class Composition:
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
             return self._bisected(wanted)
-        if wanted and serves(self.parts) and (found := self._by_moments(wanted)):
+        if serves(self.parts) and (found := self._by_moments(wanted)):
             return found
         ends = [self._solved(wanted, removed=removed) for removed in directions(self.parts)]
         return Interval(max(end.lower for end in ends), max(end.upper for end in ends))
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
         """Return an interval that contains ε(delta); None if it would take too many nodes."""
-        exact = all(part.hidden.inner == part.hidden.outer for part in self.parts)
-        high = _solve_by_moments(self.parts, delta, inner=False)
-        low = high if exact else _solve_by_moments(self.parts, delta, inner=True)
-        if high is None or low is None:
+        if delta < _SMALLEST:
+            return None
+        inner, outer = (laws_of(self.parts, inner=side) for side in (True, False))
+        high = MomentSum.for_delta(outer, float(delta))
+        low = high if inner == outer else MomentSum.for_delta(inner, float(delta))
+        if low is None or high is None:
             return None
         return Interval(
             prove_epsilon(low, delta, above=False), prove_epsilon(high, delta, above=True)
@@ -181,18 +184,7 @@ def solve_epsilon(
     return convolution, epsilon
 
 
-def _solve_by_moments(
-    parts: Sequence[Releases], delta: Fraction, *, inner: bool
-) -> tuple[MomentSum, float] | None:
-    """Return nodes and about the ε at which δ is `delta`; no part of the proof."""
-    found = MomentSum.for_delta(laws_of(parts, inner=inner), float(delta))
-    if found is None:
-        return None
-    nodes, near = found
-    return nodes, _root(nodes, float(delta), near=near)
-
-
-def _root(convolution: Convolution | MomentSum, delta: float, *, near: float) -> float:
+def _root(convolution: Convolution, delta: float, *, near: float) -> float:
     """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller.
 
     Looked for from `near` outward, for which the tilt was made: far from it is only rounding.

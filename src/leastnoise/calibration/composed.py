@@ -38,8 +38,9 @@ _STEPS = 8
 _ASTRAY = 0.1  # of the logarithm: a step so long says that the slope is wrong
 _ROUNDS = 60
 _BITS = 256
-_CLOSE = 1e-9  # of δ: some 6e-11 of the scale
-_LEAST = IncreasingRoot(tolerance=1e-11, first_step=0.05)  # of ln(1/σ − ε/k)
+_FAR, _CLOSE = 1e-7, 1e-9  # of δ: some 6e-11 of the scale
+_CLOSEST = 2e-10  # of 1/σ − ε/k
+_NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarithm
 _PURE = 5e-10  # 1/σ − ε/k against ε/k, below which σ = k/ε is as good
 
 
@@ -86,8 +87,8 @@ def _l2_law(request: Request, compositions: int) -> Noise | None:
         law = SphericalLaplace(scale=scale, dimension=dimension)
         return (Releases(noise=law, hidden=hidden, count=compositions),)
 
-    def over(log_excess: float) -> float:
-        found = delta_by_moments(parts(log_excess), budget.epsilon, closest=_CLOSE)
+    def over(log_excess: float, closest: float) -> float:
+        found = delta_by_moments(parts(log_excess), budget.epsilon, closest=closest)
         enclosure = (
             found.enclosure if found else composed_at_most(parts(log_excess), budget.epsilon)
         )
@@ -97,12 +98,18 @@ def _l2_law(request: Request, compositions: int) -> Noise | None:
     # Guess: the variance of the loss of the Gaussian that meets the budget
     sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
     guess = math.log(max(1 / sigma - share, 1e-3 * share))
-    if delta_by_moments(parts(guess), budget.epsilon, closest=_CLOSE) is None:
+    if delta_by_moments(parts(guess), budget.epsilon, closest=_FAR) is None:
         return None
-    found = _LEAST.find(over, guess=guess)
-    if math.exp(found) < _PURE * share:
+    near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
+    if math.exp(near) < _PURE * share:
         return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
-    return parts(found)[0].noise
+    factor = polished(
+        lambda factor: over(-math.log(factor), _CLOSE),
+        lambda factor: over(-math.log(factor), _FAR),
+        math.exp(-near),
+        relative=_CLOSEST,
+    )
+    return parts(-math.log(factor))[0].noise
 
 
 def _log(number: Fraction) -> float:
@@ -128,7 +135,11 @@ def _factor(
 
 
 def polished(
-    excess: Callable[[float], float], coarse: Callable[[float], float], near: float
+    excess: Callable[[float], float],
+    coarse: Callable[[float], float],
+    near: float,
+    *,
+    relative: float = _RELATIVE,
 ) -> float:
     """Return a factor with excess <= 0 near the root, which is close to that of `coarse`.
 
@@ -140,12 +151,12 @@ def polished(
     factor = near
     for _ in range(_STEPS if math.isfinite(slope) and slope < 0 else 0):
         move = -excess(factor) / slope  # of log factor, > 0 if too much leaks
-        if -_RELATIVE <= move <= 0:
+        if -relative <= move <= 0:
             return factor
         if not abs(move) < _ASTRAY:
             break
-        factor *= math.exp(move + _RELATIVE / 2)
-    return root_of(excess, near, near * (1 + apart))
+        factor *= math.exp(move + relative / 2)
+    return root_of(excess, near, near * (1 + apart), relative=relative)
 
 
 def amplified(budget: Budget, rate: Fraction) -> Budget:

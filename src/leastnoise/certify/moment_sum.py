@@ -36,14 +36,16 @@ if TYPE_CHECKING:
 
 _BITS = 128
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
-_TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-8, 3000))
+_TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000))
 _USEFUL = 1e-6  # relative width of δ; lattices are as good if it is more
 _CHORD = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
 _NEWTON = 60
 _SETTLED = 1e-3  # of ln c
+_EXACT = 1e-15  # of ε
 _LEAST, _MOST = 1e-9, 1e12  # tilts
 _LONGER = 1.25
 _LENGTHENINGS = 12
+_LARGEST = 700.0
 
 
 def serves(parts: Sequence[Releases]) -> bool:
@@ -60,12 +62,10 @@ def delta_by_moments(
 
     No closer than to about `closest` of it, which takes fewer nodes.
     """
-    upper = _ends(laws_of(parts, inner=False), epsilon, closest)
-    if upper is None:
-        return None
-    exact = all(part.hidden.inner == part.hidden.outer for part in parts)
-    lower = upper if exact else _ends(laws_of(parts, inner=True), epsilon, closest)
-    if lower is None:
+    inner, outer = (laws_of(parts, inner=side) for side in (True, False))
+    upper = _ends(outer, epsilon, closest)
+    lower = upper if inner == outer else _ends(inner, epsilon, closest)
+    if lower is None or upper is None:
         return None
     with precision(_BITS):
         return ProvedDelta(enclosure=lower[0].union(upper[1]))
@@ -79,8 +79,12 @@ def _ends(laws: Sequence[Moments], epsilon: Fraction, closest: float) -> tuple[a
     if made is None:
         return None
     lower, upper = made.delta(epsilon)
+    return (lower, upper) if _useful(lower, upper) else None
+
+
+def _useful(lower: arb, upper: arb) -> bool:
     with precision(_BITS):
-        return (lower, upper) if bool(upper - lower <= arb(_USEFUL) * upper) else None
+        return bool(upper - lower <= arb(_USEFUL) * upper)
 
 
 @final
@@ -107,12 +111,16 @@ class MomentSum:
 
     @classmethod
     def for_delta(cls, laws: Sequence[Moments], delta: float) -> tuple[Self, float] | None:
-        """Return the nodes for δ near `delta`, and about its ε; None like `near`."""
+        """Return the nodes for δ near `delta`, and about its ε >= 0; None like `near`."""
         with precision(_BITS):
             point = _saddle_of(laws, math.log(delta))
-            epsilon = max(0.0, point.epsilon) if point else 0.0
+        epsilon = max(0.0, point.epsilon) if point else 0.0
         made = cls.near(laws, Fraction(epsilon)) if point else None
-        return (made, epsilon) if made else None
+        if made is None:
+            return None
+        epsilon = made.solved(delta, epsilon)
+        lower, upper = made.delta(Fraction(epsilon))
+        return (made, epsilon) if _useful(lower, upper) else None
 
     @classmethod
     def _at(
@@ -150,12 +158,26 @@ class MomentSum:
             dropped = scale * self.dropped
             return total - dropped - self._aliases(epsilon), total + dropped
 
-    def approximate(self, epsilon: float) -> float:
-        """Return about δ(epsilon), in floats: to look for an ε with."""
+    def solved(self, delta: float, near: float) -> float:
+        """Return about the ε >= 0 at which δ is `delta`, in floats: no part of the proof.
+
+        Where the line is the best one for ε, ln δ falls by c for one unit of ε.
+        """
+        epsilon = near
+        for _ in range(_NEWTON):
+            over = self._approximate(epsilon) / delta
+            move = math.log(over) / float(self.tilt) if over > 0 else 0.0
+            epsilon = max(0.0, epsilon + move)
+            if abs(move) <= _EXACT * epsilon:
+                break
+        return epsilon
+
+    def _approximate(self, epsilon: float) -> float:
         weights, c, spacing = self._weights, float(self.tilt), float(self.spacing)
         turns = np.exp(-1j * spacing * epsilon * np.arange(len(weights)))
         total = float((weights @ turns).real) * spacing / (2 * math.pi)
-        return total * math.exp(float(self.log_moment) - c * epsilon)
+        exponent = float(self.log_moment) - c * epsilon
+        return total * math.exp(min(exponent, _LARGEST))  # so much only far from the right ε
 
     @cached_property
     def _weights(self) -> NDArray[np.complex128]:

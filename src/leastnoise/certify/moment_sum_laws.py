@@ -30,7 +30,6 @@ _SERIES = 128.0  # bits that may cancel in the power series
 _LONG_SERIES = 1024.0  # the same for orders at which Bessel functions aren't enclosed well
 _HIGH = 300.0
 _SHIFTS = 16
-_ROUGH = 64  # bits, enough for a bound
 
 
 class Moments(Protocol):
@@ -303,14 +302,14 @@ class SphericalEnvelope:
         nu = arb(self.law.order)
         size = (self._kappa * self._kappa + v * v).sqrt()
 
-        def shrinks(order: arb) -> arb:
-            if float(size) < self.law.order:
+        def shrinks(steps: int) -> arb:
+            if float(size) < self.law.order or steps > _HIGH:
                 return arb(1)
-            with precision(_ROUGH):
-                return _least(arb(1), size.bessel_k(order, scaled=True) / arb.pi())
+            return _least(arb(1), _scaled_k(steps, size) / arb.pi())
 
-        first = 1 / (2 * arb.pi() * v).sqrt() if self.law.dimension == 2 else shrinks(nu)
-        second = self.law.weight * (nu + 1) * 2 / size * shrinks(nu + 1)
+        half = (self.law.dimension - 2) // 2  # ν <= half + ½
+        first = 1 / (2 * arb.pi() * v).sqrt() if self.law.dimension == 2 else shrinks(half)
+        second = self.law.weight * (nu + 1) * 2 / size * shrinks(half + 1)
         scale = ((nu + 1).lgamma() - nu * (size / 2).log()).exp()
         return 2 * self._kappa.cosh() * scale * (first + second) / self._g
 
@@ -329,6 +328,15 @@ def _highest(kappa: arb, power: arb) -> arb:
         return kappa.exp()
     below = power + (power * power + kappa * kappa).sqrt()
     return (kappa * kappa / below + power * (2 * power / below).log()).exp()
+
+
+def _scaled_k(n: int, r: arb) -> arb:
+    """Return e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j); orders below it have less."""
+    term, total = arb(1), arb(1)
+    for j in range(1, n + 1):
+        term *= (n + j) * (n - j + 1) / (2 * j * r)
+        total += term
+    return (arb.pi() / (2 * r)).sqrt() * total
 
 
 def _least(first: arb, second: arb) -> arb:
