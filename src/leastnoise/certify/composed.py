@@ -25,7 +25,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify import gaussian, generalized_gamma_losses, kernel_losses, lattice_losses
-from leastnoise.certify.at_infinity import certain
+from leastnoise.certify.at_infinity import certain, largest_loss
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
 from leastnoise.certify.losses import (
@@ -70,6 +70,7 @@ _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
 _LARGEST_SAMPLED = 600  # largest finite loss of a release that is sampled; e^this is a float
 _FINER = 4.0  # steps of the lattice that subsampling starts from, in one of those after it
+_ROUGHLY, _HALVINGS = 6, 48  # of an interval in which the largest loss is: a tail's, an edge's
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
 
@@ -153,12 +154,21 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
 
 
 def _is_pure(parts: Sequence[Releases], epsilon: Fraction) -> bool:
-    """Say whether each release alone is (ε/n, 0)-private, n the number of all: losses add up."""
+    """Say whether each release alone is private at its share of ε with δ = 0: losses add up.
+
+    Shares are as the largest losses are; any would be right.
+    """
     if any(part.noise.shape in kernel_losses.SHAPES for part in parts):
         return False  # Gaussian tails; and a proof would take time
-    share = epsilon / sum(part.count for part in parts)
-    found = (_prove_one(part, share).enclosure for part in parts)
-    return all(bool(delta.is_zero()) for delta in found)
+    laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
+    if not all(_prove_one(part, epsilon).enclosure.is_zero() for part in parts):
+        return False
+    largest = [_largest_loss(*law) for law, _ in laws]
+    whole = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
+    return all(
+        bool(_prove_one(part, epsilon * loss / whole).enclosure.is_zero())
+        for part, loss in zip(parts, largest, strict=True)
+    )
 
 
 def is_gaussian(parts: Sequence[Releases]) -> bool:
@@ -326,25 +336,31 @@ def _spread(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> float:
     return math.sqrt(float(weights @ (z - weights @ z) ** 2))
 
 
+def _largest_loss(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:
+    """Return the largest finite loss or more, of the pair for a record removed."""
+    return _reach(noise, sensitivity) if rate == 1 else _loss_range(noise, sensitivity, rate)[1]
+
+
 @lru_cache(maxsize=64)
 def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     """Return a loss beyond which there is nothing but what is at infinity; any is right.
 
     For a bounded loss it is the largest one, to be met by a lattice point.
     """
-    if noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}:
-        return worst_shift(noise, sensitivity) / noise.scale
+    if known := largest_loss(noise, worst_shift(noise, sensitivity)):
+        return known
     if own := _OWN_LOSSES.get(noise.shape):
         return own.reach(noise, worst_shift(noise, sensitivity))
     profile = _profile(noise, sensitivity)
     with precision(BITS):
-        high = Fraction(1, 8)
+        low, high = Fraction(0), Fraction(1, 8)
         while not _settled(profile, high):
-            high *= 2
+            low, high = high, 2 * high
             if high > 2**17:
                 raise NotApplicable(family=noise.name, why="its losses are too large to compose")
-        low = high / 2
-        for _ in range(_halvings(profile, high)):
+        for i in range(_HALVINGS):
+            if i >= _ROUGHLY and profile(low) < arb(_NOTHING) * 2**20:
+                break  # a tail, no edge
             middle = (low + high) / 2
             low, high = (low, middle) if _settled(profile, middle) else (middle, high)
     return high
@@ -354,9 +370,3 @@ def _settled(profile: Profile, epsilon: Fraction) -> bool:
     """Say whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
     here = profile(epsilon)
     return bool(here.is_zero() or here < arb(_NOTHING) or here.overlaps(profile(2 * epsilon)))
-
-
-def _halvings(profile: Profile, epsilon: Fraction) -> int:
-    """Return how closely the point is looked for: an edge exactly, a tail roughly."""
-    found = profile(epsilon)
-    return 48 if found.is_zero() or found > arb(_NOTHING) else 6

@@ -43,9 +43,8 @@ Tails = Callable[[Fraction], tuple[arb, arb]]
 """b ↦ P(Z > b) and Q(Z > b), enclosed, of a law without atoms."""
 
 BITS = 192
-# Of a lattice from below, downward, in steps: next to nothing, so that atoms at both ends stay what
-# they are, or enough for all cells to lie a little above their points; the better one is taken.
-_OFFSETS = (Fraction(1, 2**30), Fraction(1, 2**14))
+_SPARE = 2.0**-60  # taken off what is at infinity, where that is everything
+_TINY = Fraction(1, 2**30)  # of a step
 _ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
 _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
 NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
@@ -219,16 +218,17 @@ def on_best_lattice(
 ) -> LowerCells:
     """Return atoms at `count` lattice points, merged of atoms with at least p of P, at most q of Q.
 
-    The lattice is at the origin, but for next to nothing, or a little below. Atoms that Q doesn't
-    have are put at infinity.
+    The lattice has its origin there, or a little off. Atoms that Q doesn't have go to infinity.
     """
     seen, here = q > 0, p > 0
     certain = math.fsum([infinity, *p[here & ~seen].tolist()]) * (1 - 2.0**-52)
     p, q = p[seen & here], q[seen & here]
     found: list[tuple[float, LowerCells]] = []
-    for offset in _OFFSETS:
+    for offset in _offsets(p, q, step, origin):
         start = origin + step * (first - offset)
         p_low, losses = _on_lattice(p, q, step=step, start=start, size=count // 2)
+        if not p_low.any():  # no law at all has no tilt
+            p_low[0], certain = _SPARE, certain - 2 * _SPARE
         cells = LowerCells(
             step=step,
             first=first,
@@ -238,6 +238,19 @@ def on_best_lattice(
         )
         found.append((_mean(cells.lattice(0.0)), cells))
     return max(found, key=lambda one: one[0])[1]
+
+
+def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
+    """Return by how many steps a lattice from below may be moved down; the best one is taken.
+
+    Next to nothing, enough for all cells to lie a little above their points, or so much that one of
+    the heaviest atoms is on a point: it would be mixed with others otherwise.
+    """
+    found = {_TINY, Fraction(1, 2**14)}
+    for i in np.argsort(p)[-2:]:
+        place = (math.log(p[i] / q[i]) - float(origin)) / float(step)
+        found.add(Fraction(round(place) - place).limit_denominator(2**40) + _TINY)
+    return found
 
 
 def _on_lattice(
