@@ -1,0 +1,56 @@
+"""The largest losses: sums of them are pure budgets, of different sizes too."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from leastnoise.certify.at_infinity import certain, largest_loss
+from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.prove import method_of
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.noise.base import Noise
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
+from tests.laws import LAWS, label
+
+PURE: tuple[tuple[Noise, int], ...] = (
+    (Laplace(scale=2), 2),
+    (Laplace(scale="0.3"), 1),
+    (SphericalLaplace(scale=3, dimension=3), 4),
+    (Staircase(scale="0.7", gamma="0.4", decay="0.2"), 3),
+)
+
+
+def test_different_pure_budgets_add_up_exactly() -> None:
+    parts = tuple(
+        Releases(noise=noise, hidden=Hidden.of(L1(1) if noise.norm == "l1" else L2(1)), count=count)
+        for noise, count in PURE
+    )
+    whole = 2 * Fraction(1, 2) + Fraction(10, 3) + Fraction(4, 3) + 3 * Fraction("0.4")
+    assert prove_composed(parts, whole).interval.upper == 0.0
+    assert prove_composed(parts, whole * Fraction("0.99")).interval.lower > 0
+
+
+KNOWN = [law for law in LAWS if largest_loss(law, Fraction(1)) is not None]
+
+
+@pytest.mark.parametrize("law", KNOWN, ids=label)
+@pytest.mark.parametrize("shift", ["0.4", "0.7", "1.9"])
+def test_no_finite_loss_is_larger(law: Noise, shift: str) -> None:
+    """From there on δ is a constant: what has an infinite loss."""
+    found = largest_loss(law, Fraction(shift))
+    assert found is not None
+    method = method_of(law)
+    here, beyond = (method(law, shift=Fraction(shift), epsilon=at) for at in (found, found + 3))
+    assert here.overlaps(beyond)
+    told = certain(
+        law,
+        shift=Fraction(shift),
+        profile=lambda at: method(law, shift=Fraction(shift), epsilon=at),
+    )
+    assert told is not None
+    assert told.overlaps(beyond)
