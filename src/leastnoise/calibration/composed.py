@@ -32,6 +32,8 @@ _SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
 _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 
 _RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
+_ROUGHLY = 1e-3  # of ε', to tell which share is the best
+_SPARE = 0.01  # by which it is too small there, or less
 _NEARLY = 1e-4  # of the scale, on a lattice so coarse that it is off by more
 _COARSE = 12  # its steps in a standard deviation of the loss
 _STEPS = 8
@@ -198,6 +200,7 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noi
     """Return the best of the laws for one release at δ' = share·δ/k and the largest private ε'.
 
     ε/k is private by basic composition. What is lost to the search over shapes is accuracy alone.
+    The share is chosen on a coarse lattice.
     """
     if family not in _SHAPED:
         raise NotApplicable(
@@ -212,16 +215,26 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noi
         budget = Budget(epsilon=epsilon / Fraction(factor), delta=share * delta / compositions)
         return unit_law(family, replace(request, budget=budget))
 
-    def excess(factor: float, share: Fraction) -> float:
+    def excess(factor: float, share: Fraction, fineness: int) -> float:
         part = Releases(noise=law_at(factor, share), hidden=hidden, count=compositions)
-        found = float_above(composed_at_most((part,), epsilon))
+        found = float_above(composed_at_most((part,), epsilon, fineness=fineness))
         return math.log(found) - target if found > 0 else -math.inf
 
-    found = (
-        law_at(root_of(partial(excess, share=share), math.sqrt(compositions), compositions), share)
+    def loss_near(share: Fraction) -> float:
+        return request.loss.of(law_at(near[share], share))
+
+    near = {
+        share: root_of(
+            partial(excess, share=share, fineness=_COARSE),
+            math.sqrt(compositions),
+            compositions,
+            relative=_ROUGHLY,
+        )
         for share in _SHARES
-    )
-    return min(found, key=request.loss.of)
+    }
+    best = min(_SHARES, key=loss_near)
+    close = partial(excess, share=best, fineness=FINENESS)
+    return law_at(root_of(close, near[best] * (1 - _SPARE), near[best]), best)
 
 
 def _root_above(count: int) -> Fraction:
