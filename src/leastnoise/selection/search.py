@@ -58,8 +58,8 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
 
     A family with more parameters than its scale takes those that minimise `loss`, except for the
     `parameters` that you set. The scale is at least the exact minimum and at most 1e-9 (relative)
-    above it. With `compositions` = k the budget is that of k releases together; where a
-    family is a scale alone it is at most about 1e-4 above the minimum. In one dimension "l2"
+    above it. With `compositions` = k the budget is that of k releases together; where a family is
+    a scale alone it is at most about 1e-4 above the minimum (l2: 1e-9). In one dimension "l2"
     gives `laplace`, the same law; in several, "optimal" gives `optimal-radial`. With
     `sampling_rate` < 1 every release is of a Poisson sample, which each record is in with that
     probability, and neighbours differ by one record that is there or not. Noise that a linear
