@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -23,7 +23,7 @@ from leastnoise.certify.moment_sum import MomentSum, serves
 from leastnoise.certify.moment_sum_laws import laws_of
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import Exact, exact, float_at_least
 from leastnoise.guarantees.interval import Interval
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
@@ -95,6 +95,8 @@ class Composition:
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
             return self._bisected(wanted)
+        if not wanted:
+            return self._largest()
         if serves(self.parts) and (found := self._by_moments(wanted)):
             return found
         ends = [self._solved(wanted, removed=removed) for removed in directions(self.parts)]
@@ -124,6 +126,15 @@ class Composition:
         return Interval(
             prove_epsilon(low, delta, above=False), prove_epsilon(high, delta, above=True)
         )
+
+    def _largest(self) -> Interval:
+        """Return an interval that contains ε(0): the largest losses of all releases add up."""
+        low = high = Fraction(0)
+        for part in self.parts:
+            found = Composition(parts=(replace(part, count=1),)).epsilon(delta=0)
+            low += part.count * Fraction(found.lower)
+            high += part.count * Fraction(found.upper)
+        return Interval(-float_at_least(-low), float_at_least(high))
 
     def _bisected(self, delta: Fraction) -> Interval:
         """Bisect where δ(ε) is known as closely as one likes; every decision is a proof."""
