@@ -183,14 +183,17 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
 
 def test_elliptical_l2_noise_for_several_releases() -> None:
     """Whitened, it is the same problem: the same scale, as closely."""
+    budget = {"epsilon": "1", "delta": "1e-5", "dimension": 5, "compositions": 8}
     queries = ln.CountingQueries(dimension=5, max_nonzero=2)
-    found = ln.compare(epsilon="1", delta="1e-5", sensitivity=queries, dimension=5, compositions=8)
-    by_label = {one.label: one.mechanism for one in found.candidates}
-    elliptical = next(one for name, one in by_label.items() if name.startswith("l2 ("))
-    delta = elliptical.certificate.delta
-    assert 1e-5 * (1 - 1e-7) < delta.lower <= delta.upper <= 1e-5
-    assert delta.upper - delta.lower < 1e-11 * delta.upper
-    assert elliptical.mse < by_label["l2"].mse
+    found = ln.calibrate("l2", sensitivity=queries, **budget)
+    certificate = found.certificate
+    assert certificate.geometry is not None
+    assert 1e-5 * (1 - 1e-7) < certificate.delta.lower <= certificate.delta.upper <= 1e-5
+    assert certificate.delta.upper - certificate.delta.lower < 1e-11 * 1e-5
+    assert found.mse < ln.calibrate("l2", sensitivity=ln.L2("1.41421357"), **budget).mse
+    spent = found.compose(8).epsilon(delta="1e-5")
+    assert spent.upper <= 1 + 1e-9
+    assert spent.upper - spent.lower < 1e-9
 
 
 def test_a_pure_budget_for_l2_noise_is_shared_out() -> None:
