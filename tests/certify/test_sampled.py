@@ -22,8 +22,9 @@ from leastnoise.certify.composed import (
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.losses import LossLattice
 from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -201,3 +202,87 @@ def test_deep_tails_of_a_single_release_are_told() -> None:
         )
     assert found.lower <= true <= found.upper
     assert found.upper < 1e-50
+
+
+def exactly_sampled(epsilon: Any, mu: mpmath.mpf, gamma: mpmath.mpf, *, removed: bool) -> Any:
+    """δ of one sampled Gaussian release at any real ε: Balle & Wang (2018), and theory §4."""
+    alpha = mpmath.exp(epsilon)
+
+    def whole(at: Any) -> Any:
+        t = at / mu
+        return mpmath.ncdf(mu / 2 - t) - mpmath.exp(at) * mpmath.ncdf(-mu / 2 - t)
+
+    if removed:
+        base = (alpha - 1 + gamma) / gamma
+        return gamma * whole(mpmath.log(base)) if base > 0 else 1 - alpha
+    factor = 1 - alpha * (1 - gamma)
+    return factor * whole(mpmath.log(alpha * gamma / factor)) if factor > 0 else mpmath.mpf(0)
+
+
+@pytest.mark.parametrize("removed", [True, False])
+@pytest.mark.parametrize("epsilon", ["0.02", "0.5"])
+def test_two_sampled_gaussians_by_an_integral(epsilon: str, removed: bool) -> None:
+    part = sampled(Gaussian(scale=1), "0.3", 2)
+    above = composed_upper(upper_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
+    below = composed_lower(lower_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
+    with mpmath.workdps(15):
+        gamma, mu = mpmath.mpf("0.3"), mpmath.mpf(1)
+
+        def inner(x: Any) -> Any:
+            ratio = 1 - gamma + gamma * mpmath.exp(x - mpmath.mpf(1) / 2)
+            loss = mpmath.log(ratio) if removed else -mpmath.log(ratio)
+            density = mpmath.npdf(x) * (ratio if removed else 1)
+            return density * exactly_sampled(mpmath.mpf(epsilon) - loss, mu, gamma, removed=removed)
+
+        kinks = [mpmath.mpf(x) for x in (-9, -4, -2, -1, 0, 1, 2, 3, 5, 10)]
+        true = float(mpmath.quad(inner, kinks))
+    assert float(below.lower()) <= true * (1 + 1e-9)
+    assert true * (1 - 1e-9) <= float(above.upper())
+    assert float(above.upper()) - float(below.lower()) < 2e-3 * true
+
+
+@pytest.mark.parametrize("removed", [True, False])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.45, 0.9])
+def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
+    # masses 1 3 5 9 5 3 1 in 27ths, shifted by 2: all outcomes of two releases
+    noise = DiscreteStaircase(scale=2, cells=2, masses=(9, 5, 3, 1))
+    masses = np.array([1, 3, 5, 9, 5, 3, 1]) / 27
+    p, q = np.append(masses, [0.0, 0.0]), np.append([0.0, 0.0], masses)
+    mixed = 0.4 * p + 0.6 * q
+    one, other = (mixed, q) if removed else (q, mixed)
+    told = float(
+        np.maximum(np.outer(one, one) - math.exp(epsilon) * np.outer(other, other), 0).sum()
+    )
+    part = Releases(noise=noise, hidden=Hidden.of(Integer(2)), count=2, rate=Fraction("0.4"))
+    above = composed_upper(upper_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
+    below = composed_lower(lower_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
+    assert float(below.lower()) <= told * (1 + 1e-13)
+    assert told <= float(above.upper()) * (1 + 1e-13)
+    assert float(above.upper()) <= told * 1.05 + 1e-4
+    assert float(below.lower()) >= told * 0.95 - 1e-4
+
+
+# δ of the pairs together at the issue's ε before samples started from the lattice of the whole
+# (24c792b): what is enclosed now must overlap
+@pytest.mark.parametrize(
+    ("part", "epsilon", "lower", "upper"),
+    [
+        (sampled(LAPLACE, "0.1", 1000), "16.21372", 9.935551581976268e-06, 1.0001867361344157e-05),
+        (sampled(NORMAL, "0.05", 1000), "3.69974", 9.997888795051875e-06, 1.0003691156761039e-05),
+        (sampled(L2_TEN, "0.05", 1000), "4.927415", 9.990987436094383e-06, 1.0003825909788262e-05),
+    ],
+    ids=["laplace", "gaussian", "l2"],
+)
+def test_enclosures_overlap_what_they_were(
+    part: Releases, epsilon: str, lower: float, upper: float
+) -> None:
+    found = prove_composed((part,), Fraction(epsilon)).interval
+    assert max(found.lower, lower) <= min(found.upper, upper)
+    assert found.upper - found.lower <= 1.2 * (upper - lower)
+
+
+def test_cells_that_are_too_few_for_the_largest_losses_are_put_at_infinity() -> None:
+    part = sampled(Laplace(scale="0.001"), "0.01", 2)  # losses of up to 1000
+    found = prove_composed((part,), Fraction(20)).interval
+    assert found.lower <= 1 - 0.99**2 <= found.upper * (1 + 1e-9)
+    assert found.upper - found.lower < 1e-3

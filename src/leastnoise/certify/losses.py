@@ -101,8 +101,28 @@ def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
     if the profile isn't known well enough.
     """
     with precision(BITS):
-        deltas = mirrored([accurate(profile, step * i) for i in range(size + 1)], step)
-        return chord_lattice(deltas, step=step, origin=Fraction(0), first=-size)
+        return symmetric_lattice([accurate(profile, step * i) for i in range(size + 1)], step)
+
+
+def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
+    """Return the law at −n·step … n·step whose profile is made of chords, from δ at 0 … n·step.
+
+    As δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε), the same holds of the chords, and the law is its own mirror
+    image: P has e^(−z) times as much at −z as at z. From chords there it couldn't be told as well.
+    """
+    width = ball(step)
+    below = 1 - (-width).exp() * (1 - deltas[1])
+    half = chord_lattice([below, *deltas], step=step, origin=Fraction(0), first=-1)
+    mirror = [
+        float_above(arb(mass) * (-width * (i + 1)).exp())
+        for i, mass in enumerate(half.masses[2:].tolist())
+    ]
+    masses = np.concatenate([mirror[::-1], half.masses[1:]])
+    if not masses.any():
+        masses[0] = _SPARE  # more is allowed, and none has no law
+    return LossLattice(
+        step=step, origin=Fraction(0), first=-len(mirror), masses=masses, infinity=half.infinity
+    )
 
 
 def chord_lattice(
