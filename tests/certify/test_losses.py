@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf, ncdf
@@ -84,11 +85,11 @@ def test_atoms_at_both_ends_stay_whole() -> None:
     # losses ±1 with ½ and ½/e of P's mass, and between them a density
     noise, step = Laplace(scale=1), Fraction(1, 32)
 
-    def profile(epsilon: Fraction) -> object:
+    def profile(epsilon: Fraction) -> arb:
         return laplace.delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
 
-    upper = losses.upper_lattice(profile, step, 32)  # type: ignore[arg-type]
-    cells = losses.lower_cells(profile, upper)  # type: ignore[arg-type]
+    upper = losses.upper_lattice(profile, step, 32)
+    cells = losses.lower_cells(profile, upper)
     lattice = cells.lattice(2.0)
     points = [float(lattice.point(i)) for i in range(len(lattice.masses))]
     for loss, mass in ((1.0, 0.5), (-1.0, math.exp(-1) / 2)):

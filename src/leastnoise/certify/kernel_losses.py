@@ -31,7 +31,7 @@ from leastnoise.certify.hull import chords
 from leastnoise.certify.kernel_divergence import Pieces, Quintics, falls, split
 from leastnoise.certify.kernel_law import KernelLaw
 from leastnoise.certify.kernel_table import LEFT_OUT, Row, Table
-from leastnoise.certify.losses import BITS, LossLattice, LowerCells, chord_lattice, merged, mirrored
+from leastnoise.certify.losses import BITS, LossLattice, LowerCells, merged, symmetric_lattice
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise, Shape
 
@@ -68,7 +68,7 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
         found = _shifts(noise, shift).supremum(alphas)
         points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
         deltas = chords(points, epsilons)
-        return chord_lattice(mirrored(deltas, step), step=step, origin=Fraction(0), first=-size)
+        return symmetric_lattice(deltas, step)
 
 
 def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:

@@ -24,7 +24,7 @@ from flint import arb
 from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.certify.atoms import Falling, inscribed
 from leastnoise.certify.hull import chords
-from leastnoise.certify.losses import BITS, LossLattice, LowerCells, chord_lattice, merged, mirrored
+from leastnoise.certify.losses import BITS, LossLattice, LowerCells, merged, symmetric_lattice
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
@@ -58,9 +58,7 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
     with precision(BITS):
         points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
         deltas = chords(points, epsilons)
-        lattice = chord_lattice(mirrored(deltas, step), step=step, origin=Fraction(0), first=-size)
-    lattice.masses[0] = max(lattice.masses[0], _TRIFLE)  # more is allowed, and none has no law
-    return lattice
+        return symmetric_lattice(deltas, step)
 
 
 def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:

@@ -43,7 +43,7 @@ Tails = Callable[[Fraction], tuple[arb, arb]]
 """b ↦ P(Z > b) and Q(Z > b), enclosed, of a law without atoms."""
 
 BITS = 192
-_SPARE = 2.0**-60  # taken off what is at infinity, where that is everything
+_SPARE = 2.0**-60  # of mass, where all of it is at infinity
 _TINY = Fraction(1, 2**30)  # of a step
 _ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
 _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
@@ -119,7 +119,7 @@ def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
     ]
     masses = np.concatenate([mirror[::-1], half.masses[1:]])
     if not masses.any():
-        masses[0] = _SPARE  # more is allowed, and none has no law
+        masses[len(mirror)] = _SPARE  # more is allowed, and none has no law
     return LossLattice(
         step=step, origin=Fraction(0), first=-len(mirror), masses=masses, infinity=half.infinity
     )
