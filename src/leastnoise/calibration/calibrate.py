@@ -10,6 +10,7 @@ from functools import partial
 from typing import final
 
 from leastnoise.calibration.composed import amplified, composed_law
+from leastnoise.calibration.composed_gamma import composed_gamma
 from leastnoise.calibration.composed_kernels import composed_kernels
 from leastnoise.calibration.composed_steps import FAMILIES, composed_steps
 from leastnoise.calibration.request import Request
@@ -22,6 +23,7 @@ from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.loss import Loss
 
@@ -112,6 +114,8 @@ def _law(
 ) -> Noise:
     if draws > 1 and rate == 1 and family in FAMILIES:
         return composed_steps(family, request, draws, search or SEARCHES[family])
+    if draws > 1 and rate == 1 and family is GeneralizedGamma:
+        return composed_gamma(request, draws)
     if draws > 1 and rate == 1 and issubclass(family, KernelNoise):
         return composed_kernels(family, request, draws)
     if draws > 1:

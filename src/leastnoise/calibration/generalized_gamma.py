@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -43,11 +44,20 @@ def search(request: Request) -> GeneralizedGamma:
     `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and if δ is so close to 1
     that the proof's width would cost more than 1e-5 of the scale.
     """
-    if request.budget.epsilon > _LARGEST_EPSILON:
+    check_epsilon(request.budget)
+    return _least(request.dimension, request.budget, request.loss, fixed_of(request))
+
+
+def check_epsilon(budget: Budget) -> None:
+    """Raise NotApplicable for ε > 100."""
+    if budget.epsilon > _LARGEST_EPSILON:
         why = f"for epsilon > {_LARGEST_EPSILON} its proof is too long, and others need far less"
         raise NotApplicable(family=GeneralizedGamma.name, why=why)
-    fixed = tuple(sorted((name, Fraction(value)) for name, value in request.fixed.items()))
-    return _least(request.dimension, request.budget, request.loss, fixed)
+
+
+def fixed_of(request: Request) -> tuple[tuple[str, Fraction], ...]:
+    """Return the parameters that are set, in a form that a cache can hold."""
+    return tuple(sorted((name, Fraction(value)) for name, value in request.fixed.items()))
 
 
 @lru_cache(maxsize=64)  # one comparison asks the same for several geometries
@@ -58,7 +68,7 @@ def _least(
     if len(given) == 2:
         shape = Shape(alpha=given["alpha"], p=given["p"])
     else:
-        shape = _best_shape(problem, given)
+        shape = best_shape(dimension, problem.log_loss, given)
     return problem.calibrated(shape)
 
 
@@ -157,15 +167,23 @@ class _Problem:
         return law.scaled(Fraction(math.exp(-log_shift) * (1 + margin + 4e-12)))
 
 
-def _best_shape(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
+def best_shape(
+    dimension: int,
+    log_loss: Callable[[Shape], float],
+    fixed: Mapping[str, Fraction],
+    *,
+    flat: float = 1e-9,
+    no_gain: float = _NO_GAIN,
+) -> Shape:
     """Return the free parameters of least loss: a first look along α = d−1, then simplexes.
 
     notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
-    are tried as they are.
+    are tried as they are. The simplexes stop where `log_loss` differs by `flat`; a gain of less
+    than `no_gain` on the first look is none.
     """
-    d = problem.dimension
+    d = dimension
     if d > MAX_SHAPED_DIMENSION:
-        return _best_classic(problem, fixed)
+        return _best_classic(d, log_loss, fixed)
     losses: dict[Shape, float] = {}
 
     def at(tau: float, log_p: float) -> Shape:
@@ -177,23 +195,26 @@ def _best_shape(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
     def loss(tau: float, log_p: float) -> float:
         shape = at(tau, log_p)
         if shape not in losses:
-            losses[shape] = problem.log_loss(shape)
+            losses[shape] = log_loss(shape)
         return losses[shape]
 
     firsts = [math.log(p) for p in _FIRST_POWERS]
     start = min(firsts, key=lambda log_p: loss(1.0, log_p))
-    simplex(loss, [(1.0, start), (0.9, start), (1.0, start + 0.15)])
+    simplex(loss, [(1.0, start), (0.9, start), (1.0, start + 0.15)], flat=flat)
     tau, log_p = _coordinates(min(losses, key=losses.__getitem__), d)
-    simplex(loss, [(tau, log_p), (tau - 0.03, log_p + 0.02), (tau + 0.01, log_p - 0.06)])
+    corners = [(tau, log_p), (tau - 0.03, log_p + 0.02), (tau + 0.01, log_p - 0.06)]
+    simplex(loss, corners, flat=flat)
     first, best = at(1.0, start), min(losses, key=losses.__getitem__)
-    return first if losses[first] <= losses[best] + _NO_GAIN else best
+    return first if losses[first] <= losses[best] + no_gain else best
 
 
-def _best_classic(problem: _Problem, fixed: dict[str, Fraction]) -> Shape:
+def _best_classic(
+    dimension: int, log_loss: Callable[[Shape], float], fixed: Mapping[str, Fraction]
+) -> Shape:
     """Return the better of the Gaussian and the l2 member."""
-    alpha = fixed.get("alpha", Fraction(problem.dimension - 1))
+    alpha = fixed.get("alpha", Fraction(dimension - 1))
     powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
-    return min((Shape(alpha=alpha, p=p) for p in powers), key=problem.log_loss)
+    return min((Shape(alpha=alpha, p=p) for p in powers), key=log_loss)
 
 
 def _coordinates(shape: Shape, dimension: int) -> tuple[float, float]:

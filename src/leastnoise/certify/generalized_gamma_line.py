@@ -98,8 +98,7 @@ class _Line:
     def inner(self) -> Tails:
         """Enclose half of the first bracket above."""
         if not (self._has_pole or self._excess > 0):
-            doubt = arb(0).union(_positive_part(self._excess))  # since 1 − e^(ε−L) <= L − ε
-            return Tails.of(arb(0), arb(0)) if doubt.is_zero() else Tails.unknown(doubt / 2)
+            return _with_doubt(arb(0), arb(0), self._excess)  # since 1 − e^(ε−L) <= L − ε
         ends = _crossing(self._g, low=-_FARTHEST, high=(self._s / 2).log())
         gone = self._beyond(ends, lambda r: self._s - r) - self._complement(self._s)
         return Tails.of((1 - self._beyond(ends)) / 2, self._epsilon.exp() * gone / 2)
@@ -107,31 +106,27 @@ class _Line:
     def outer(self) -> Tails:
         """Enclose half of the second bracket above."""
         all_of_it = self._epsilon.exp() * self._complement(self._s)
-        whole = Tails.of(arb(1) / 2, all_of_it / 2)
+        half = arb(1) / 2
         if self._power >= 1 and self._excess >= 0:
-            return whole
+            return Tails.of(half, all_of_it / 2)
         if self._power <= 1:
             a, b = _crossing(self._h, low=-_FARTHEST, high=_FARTHEST), _NEVER
         elif not self._has_pole:
             if not self._excess < 0:
-                return Tails.unknown(whole.delta + self._doubtful(self._excess) / 2)
+                return _with_doubt(half, all_of_it / 2, (-self._excess).expm1())
             a, b = _NONE, _crossing(self._under, low=-_FARTHEST, high=_FARTHEST)
         else:
             low, high = _crossing(self._fall, low=-_FARTHEST, high=_FARTHEST)
             place = ((low + high) / 2).mid().log()
             if not self._h(place) < 0:
                 steepest = abs(self._fall_at(low.union(high))) * (high - low)
-                least = self._h(place) - steepest
-                return Tails.unknown(whole.delta + self._doubtful(least) / 2)
+                deepest = steepest - self._h(place)
+                return _with_doubt(half, all_of_it / 2, deepest.expm1())
             a = _crossing(self._h, low=-_FARTHEST, high=place)
             b = _crossing(self._under, low=place, high=_FARTHEST)
         after = self._beyond(a, self._moved) - self._beyond(b, self._moved)
         p = 1 - (self._beyond(a) - self._beyond(b))
         return Tails.of(p / 2, (all_of_it - self._epsilon.exp() * after) / 2)
-
-    def _doubtful(self, least: arb) -> arb:
-        """Enclose what a gap adds in which h − ε is at least `least`, if there is one."""
-        return arb(0).union(_positive_part(-least).expm1())
 
     def _h(self, y: arb) -> arb:
         """h(e^y) − ε."""
@@ -171,8 +166,14 @@ class _Line:
         return arb(0) if r == arb("inf") else (r**self._p).gamma_upper(self._k, 1)
 
 
-def _positive_part(x: arb) -> arb:
-    return arb(max(arb(0), x.upper()))
+def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
+    """Return the tails, but for outputs that may be there and add half of 0 … most to δ.
+
+    For a gap that isn't certain, with h >= ε − η in it, that is e^η − 1.
+    """
+    if most <= 0:
+        return Tails.of(p, weighted)
+    return Tails.unknown(p - weighted + arb(0).union(arb(max(arb(0), most.upper()))) / 2)
 
 
 def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> Ends:

@@ -10,6 +10,7 @@ step of the lattice costs next to nothing, and the interval is as wide as the pl
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,15 +24,14 @@ from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify.atoms import inscribed
 from leastnoise.certify.generalized_gamma import delta_ball, largest_loss, tails
 from leastnoise.certify.generalized_gamma_sketch import MOST_PLACES, places, sketch
-from leastnoise.certify.hull import chords
+from leastnoise.certify.hull import Point, chords
 from leastnoise.certify.losses import (
     BITS,
     LossLattice,
     LowerCells,
-    chord_lattice,
     lower_cells,
     merged,
-    mirrored,
+    symmetric_lattice,
     upper_lattice,
 )
 from leastnoise.noise.base import Noise, Shape
@@ -41,6 +41,7 @@ SHAPES = frozenset({Shape.GENERALIZED_GAMMA})
 
 _PLACES = 18  # for a lattice of up to …
 _STEPS = 16  # … so many steps in a standard deviation; twice as many for twice as many steps
+_MORE_ON_A_LINE = 4
 _BITS, _BITS_MORE = 80, 32  # and as many as δ has zeros
 _PART = 2.0**-5  # of P(Z > ε): not much more than δ(ε) anywhere, and a goal too fine is cheap
 _SMALLEST = math.log(1e-300)
@@ -51,11 +52,18 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
     law, scales = _in_scales(noise, shift)
     if law.is_classic:
         return upper_lattice(lambda epsilon: _delta(law, scales, epsilon), step, size)
-    known = _known(law, scales, step)
+    points = [(one.epsilon, _at_most_one(one.delta)) for one in _known(law, scales, step)]
+    return between(points, step, size)
+
+
+def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
+    """Return a law of losses at −size·step … size·step, of chords between bounds on δ(ε), ε >= 0.
+
+    It holds for a pair that is its own mirror image.
+    """
     with precision(BITS):
-        points = [(one.epsilon, _at_most_one(one.delta)) for one in known]
         found = chords(points, [step * i for i in range(size + 1)])
-        return chord_lattice(mirrored(found, step), step=step, origin=Fraction(0), first=-size)
+        return symmetric_lattice(found, step)
 
 
 def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
@@ -115,14 +123,23 @@ def _delta(law: GeneralizedGamma, scales: Fraction, epsilon: Fraction) -> arb:
 
 
 def _known(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[_Known]:
-    """Return what is known at so many places as a lattice of that step deserves, ε rising."""
+    """Return what is known at each of the places, ε rising."""
+    return [_known_at(law, scales, *place) for place in chosen(law, scales, step)]
+
+
+def chosen(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[tuple[Fraction, float]]:
+    """Return so many places as a lattice of that step deserves, with about ln P(Z > ε) each.
+
+    They rise from 0 to what `reach` returns for a law of scale 1.
+    """
     wanted = _spread(law, scales) / (_STEPS * float(step))
+    if law.dimension == 1:  # closed forms take milliseconds
+        wanted *= _MORE_ON_A_LINE
     count = _PLACES
-    while count < MOST_PLACES and wanted > 1.5 * count / _PLACES:
+    while count < MOST_PLACES and wanted > 1.25 * count / _PLACES:
         count *= 2
-    *chosen, last = places(law, float(scales))[:: MOST_PLACES // count]
-    found = [_known_at(law, scales, Fraction(z), log_tail) for z, log_tail in chosen]
-    return [*found, _known_at(law, scales, reach(law, scales), last[1])]
+    *inner, last = places(law, float(scales))[:: MOST_PLACES // count]
+    return [*((Fraction(z), log_tail) for z, log_tail in inner), (reach(law, scales), last[1])]
 
 
 def _at_most_one(delta: arb) -> arb:

@@ -1,0 +1,292 @@
+"""Several releases with spherical generalized gamma noise: which shape, and how much of it.
+
+The shape and about the scale are found in floats, from the law of the privacy loss on a grid, put
+on a lattice and convolved; the scale then from the lattice that the proof will use, its δ in
+floats. A proof at the end decides.
+
+notation: Z the loss of one release, K(c) = ln E_P e^(cZ), k the number of releases, S the sum of k
+losses of law e^(cz−K) P. Then δ(ε) = e^(kK−cε) E e^(−cY)(1 − e^(−Y))₊, Y = S − ε, for any tilt c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.analysis.generalized_gamma import log_delta
+from leastnoise.balls.core import float_above
+from leastnoise.calibration import classic
+from leastnoise.calibration.composed import composed_law
+from leastnoise.calibration.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
+from leastnoise.calibration.request import Request
+from leastnoise.certify.composed import FINENESS, Releases, composed_at_most
+from leastnoise.certify.composition import composed_upper
+from leastnoise.certify.generalized_gamma_losses import between, chosen, reach
+from leastnoise.certify.generalized_gamma_sketch import LossSketch, sketch
+from leastnoise.errors import NotCertified, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.noise.base import Noise
+
+_RADII, _COSINES = 120, 64  # of the grid while shapes are compared
+_BINS = 24  # in a standard deviation of the loss
+_MOST_BINS = 4000
+_WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
+_HALVINGS = 20
+_FLAT = 1e-6  # of the log of the loss, between shapes
+_NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic ones do without
+_POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
+_NEARLY_L2 = 0.9  # p from here to 1 isn't tried: a proof takes a minute
+_ROUGH, _FINE = 1e-6, 1e-7  # of the log of the scale
+_SECANTS = 20
+_NOTHING = -1e4  # stands for ln 0
+_LONGEST_STEP = 0.5
+_FARTHEST = 20.0  # from the Gaussian's scale, of the log
+_MARGINS = (2e-5, 1e-4, 1e-3)  # of the scale: what floats and the lattice's step may be off
+
+
+def composed_gamma(request: Request, compositions: int) -> Noise:
+    """Return the law for a worst shift of 1 that may be drawn `compositions` times; δ > 0.
+
+    `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100 and NotCertified if no
+    proof was found.
+    """
+    check_epsilon(request.budget)
+    task = _Task(
+        dimension=request.dimension,
+        budget=request.budget,
+        loss=request.loss,
+        count=compositions,
+        fixed=fixed_of(request),
+    )
+    return _least(task)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    dimension: int
+    budget: Budget
+    loss: Loss
+    count: int
+    fixed: tuple[tuple[str, Fraction], ...]
+
+
+@lru_cache(maxsize=64)  # one comparison asks the same for several geometries
+def _least(task: _Task) -> GeneralizedGamma:
+    problem, given = _Several(task), dict(task.fixed)
+    if len(given) == 2:
+        return problem.calibrated(Shape(alpha=given["alpha"], p=given["p"]))
+    searched = best_shape(task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN)
+    # The classic ones are proved more closely, and may be ahead by that.
+    classics = (Shape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2))
+    shapes = dict.fromkeys((searched, *(one for one in classics if _has(one, given))))
+    found: list[GeneralizedGamma] = []
+    for shape in shapes:
+        with suppress(Refused):
+            found.append(problem.calibrated(shape))
+    if not found:
+        raise Refused("No generalized-gamma noise was found for so many releases.")
+    return min(found, key=task.loss.of)
+
+
+def _has(shape: Shape, given: Mapping[str, Fraction]) -> bool:
+    return all(getattr(shape, name) == value for name, value in given.items())
+
+
+@final
+class _Several:
+    """A request for several releases; each root starts from the mean square of the last one."""
+
+    def __init__(self, task: _Task) -> None:
+        self._task, self._budget = task, task.budget
+        self._log_target = math.log(task.budget.delta)
+        self._sigma = classic.gaussian(task.dimension, task.budget) * _root_above(task.count)
+        self._last_log_mse = 2 * math.log(self._sigma) + math.log(task.dimension)
+        self._slope = -10.0
+
+    def log_loss(self, shape: Shape) -> float:
+        """Return ln of the loss at about the least scale; +∞ if there is none in reach."""
+        law = self._law(shape)
+        if _NEARLY_L2 < law.p < 1:
+            return math.inf
+        try:
+            log_scale = self._log_scale(law)
+        except Refused:
+            return math.inf
+        power = 2 if self._task.loss is Loss.MSE else 1
+        return math.log(self._task.loss.of(law)) + power * log_scale + _POLE * (law.kappa > 0)
+
+    def calibrated(self, shape: Shape) -> GeneralizedGamma:
+        """Return the law at a scale at which it is proved."""
+        law = self._law(shape)
+        if law.is_classic:
+            return law.scaled(self._classic_scale(law))
+        log_scale = self._proofs_root(law, self._log_scale(law))
+        for margin in _MARGINS:
+            found = law.scaled(Fraction(math.exp(log_scale + margin)))
+            if self._is_proved(found):
+                return found
+        why = f"no proof was found for {self._task.count} releases; a family without shapes may do"
+        raise NotCertified(interval=None, why=why)
+
+    def _law(self, shape: Shape) -> GeneralizedGamma:
+        return GeneralizedGamma(
+            scale=1, alpha=shape.alpha, p=shape.p, dimension=self._task.dimension
+        )
+
+    def _classic_scale(self, law: GeneralizedGamma) -> Fraction:
+        """Return the scale of the Gaussian, σ = scale/√2, or of the l2 mechanism."""
+        if law.p == 2:
+            return self._sigma * _root_above(2)
+        family = Laplace if self._task.dimension == 1 else SphericalLaplace
+        request = Request(budget=self._budget, dimension=self._task.dimension, loss=self._task.loss)
+        return composed_law(family, request, self._task.count).scale
+
+    def _log_scale(self, law: GeneralizedGamma) -> float:
+        """Return about ln of the least scale; raises Refused if there is none in reach."""
+
+        def excess(log_scale: float) -> float:
+            found = sketch(law, math.exp(-log_scale), radii=_RADII, cosines=_COSINES)
+            logs = _log_delta(found, self._task.count, float(self._budget.epsilon))
+            return max(logs, _NOTHING) - self._log_target
+
+        guess = (self._last_log_mse - math.log(law.mse)) / 2
+        found, self._slope = _root(excess, guess, self._slope, within=_ROUGH)
+        self._last_log_mse = math.log(law.mse) + 2 * found
+        return found
+
+    def _proofs_root(self, law: GeneralizedGamma, near: float) -> float:
+        """Return about ln of the least scale at which the upper lattice meets δ."""
+
+        def excess(log_scale: float) -> float:
+            scales = Fraction(math.exp(-log_scale))
+            last = reach(law, scales)
+            spread = sketch(law, float(scales)).spread
+            size = math.ceil(float(last) * FINENESS / spread)
+            step = last / size
+            points = [
+                (epsilon, arb(self._delta(law, float(scales), float(epsilon))))
+                for epsilon, _ in chosen(law, scales, step)
+            ]
+            lattice = between(points, step, size)
+            found = float_above(composed_upper([(lattice, self._task.count)], self._budget.epsilon))
+            return math.log(found) - self._log_target
+
+        return _root(excess, near, self._slope, within=_FINE)[0]
+
+    def _delta(self, law: GeneralizedGamma, scales: float, epsilon: float) -> float:
+        return math.exp(
+            log_delta(
+                dimension=self._task.dimension,
+                alpha=float(law.alpha),
+                kappa=float(law.kappa),
+                p=float(law.p),
+                shift=scales,
+                epsilon=epsilon,
+            )
+        )
+
+    def _is_proved(self, law: GeneralizedGamma) -> bool:
+        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=self._task.count)
+        found = composed_at_most((part,), self._budget.epsilon)
+        return float_above(found) <= self._budget.delta
+
+
+def _root_above(count: int) -> Fraction:
+    """Return √count, rounded up."""
+    return Fraction(math.isqrt(count << 128) + 1, 1 << 64)
+
+
+def _root(
+    excess: Callable[[float], float], guess: float, slope: float, *, within: float
+) -> tuple[float, float]:
+    """Return about where `excess`, which falls, is 0, and its slope there; `slope` is a guess.
+
+    By secants. Raises Refused if there is none nearby.
+    """
+    x, value = guess, excess(guess)
+    for _ in range(_SECANTS):
+        move = min(max(-value / slope, -_LONGEST_STEP), _LONGEST_STEP)
+        if abs(move) < within:
+            return x + move, slope
+        found = excess(x + move)
+        if (found - value) / move < 0:
+            slope = (found - value) / move
+        x, value = x + move, found
+        if abs(x - guess) > _FARTHEST:
+            break
+    raise Refused("No scale was found for this budget.")
+
+
+def _log_delta(law: LossSketch, count: int, epsilon: float) -> float:
+    """Return about ln δ(epsilon) of `count` releases."""
+    low, width, masses = _binned(law, count)
+    z = low + width * np.arange(len(masses), dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        log_masses = np.log(masses)
+    c = _tilt(z, log_masses, count, epsilon)
+    logs = log_masses + c * z
+    top = logs.max()
+    tilted = np.exp(logs - top)
+    total = tilted.sum()
+    tilted /= total
+    index = np.arange(len(tilted))
+    mean = float(tilted @ index)
+    spread = math.sqrt(float(tilted @ (index - mean) ** 2) * count)
+    size = 1 << math.ceil(math.log2(_WINDOW * spread + len(tilted)))
+    sums = np.fft.irfft(np.fft.rfft(tilted, size) ** count, size)
+    first = round(count * mean) - size // 2
+    y = count * low + width * (first + np.arange(size)) - epsilon
+    above = y > 0
+    value = np.roll(sums, -(first % size))[above] @ (-np.exp(-c * y[above]) * np.expm1(-y[above]))
+    log_scale = count * (top + math.log(total)) - c * epsilon
+    return log_scale + math.log(value) if value > 0 else -math.inf
+
+
+def _binned(law: LossSketch, count: int) -> tuple[float, float, NDArray[np.float64]]:
+    """Return the first point, the step and masses of a lattice, each between two points split."""
+    low, high = float(law.losses.min()), float(law.losses.max())
+    per_spread = min(_BINS, _LONGEST_SUM / (_WINDOW * math.sqrt(count)))
+    width = max(law.spread / per_spread, (high - low) / _MOST_BINS)
+    place = (law.losses - low) / width
+    index = place.astype(int)
+    share = place - index
+    size = int(index.max()) + 2
+    masses = np.zeros(size)
+    masses += np.bincount(index, law.masses * (1 - share), size)
+    masses += np.bincount(index + 1, law.masses * share, size)
+    return low, width, masses
+
+
+def _tilt(
+    z: NDArray[np.float64], log_masses: NDArray[np.float64], count: int, epsilon: float
+) -> float:
+    """Return the c at which that factor is about least: kK′(c) = ε + 1/c + 1/(c+1)."""
+    low, high = -12.0, 8.0  # ln c
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        c = math.exp(middle)
+        logs = log_masses + c * z
+        weights = np.exp(logs - logs.max())
+        mean = float(weights @ z / weights.sum())
+        below = count * mean < epsilon + 1 / c + 1 / (c + 1)
+        low, high = (middle, high) if below else (low, middle)
+    return math.exp(high)
