@@ -29,6 +29,7 @@ SHAPES = frozenset({Shape.GAUSSIAN, Shape.SPHERICAL_LAPLACE})
 _SERIES = 128.0  # bits that may cancel in the power series
 _LONG_SERIES = 1024.0  # the same for orders at which Bessel functions aren't enclosed well
 _HIGH = 300.0
+_LOST = 16  # bits
 _SHIFTS = 16
 
 
@@ -316,10 +317,15 @@ class SphericalEnvelope:
 
 @lru_cache(maxsize=256)
 def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
-    """Return β at the current precision of `bits`."""
-    del bits
-    x = ball(ratio / 2)
-    return x * bessel_k_ratio(dimension - 2, x) / dimension
+    """Return β at a precision of `bits`, or about: K_0 and K_1 may cancel at first."""
+    found = arb.nan()
+    for more in (1, 2, 4, 8):
+        with precision(more * bits):
+            x = ball(ratio / 2)
+            found = x * bessel_k_ratio(dimension - 2, x) / dimension
+        if found.rel_accuracy_bits() >= bits - _LOST:
+            break
+    return found
 
 
 def _highest(kappa: arb, power: arb) -> arb:
