@@ -63,3 +63,24 @@ def test_more_releases_take_more_noise() -> None:
 def test_the_optimal_law_is_for_one_release() -> None:
     with pytest.raises(NotApplicable, match="one release only"):
         ln.calibrate("optimal", sensitivity=ln.L2(1), compositions=2, epsilon="1", delta="1e-5")
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "count"), [("1", "1e-6", 2), ("0.1", "1e-9", 4)])
+def test_whole_numbers_do_no_worse_than_basic_composition(
+    epsilon: str, delta: str, count: int
+) -> None:
+    """For a tiny δ the law of one release at (ε/k, δ/k) is the best of those that are tried."""
+    split = ln.calibrate(
+        "discrete-staircase",
+        epsilon=Fraction(epsilon) / count,
+        delta=Fraction(delta) / count,
+        sensitivity=Integer(1),
+    )
+    together = ln.calibrate(
+        "discrete-staircase",
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=Integer(1),
+        compositions=count,
+    )
+    assert together.mse <= split.mse * (1 + 1e-7)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -18,8 +18,10 @@ from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.loss import Loss
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -30,6 +32,7 @@ from leastnoise.numerics.roots import IncreasingRoot
 # Families with parameters whose search for one release takes milliseconds.
 _SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
 _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
+_ALL = 1 - Fraction(1, 10**7)  # a ball of 30 bits around δ may end above it
 
 _RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
 _ROUGHLY = 1e-3  # of ε', to tell which share is the best
@@ -105,11 +108,13 @@ def _l2_law(request: Request, compositions: int) -> Noise | None:
     near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
     if math.exp(near) < _PURE * share:
         return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
+    proved = delta_by_moments(parts(near), budget.epsilon, closest=_CLOSE)
+    known = proved.interval if proved else Interval(0.0, 1.0)
     factor = polished(
         lambda factor: over(-math.log(factor), _CLOSE),
         lambda factor: over(-math.log(factor), _FAR),
         math.exp(-near),
-        relative=_CLOSEST,
+        relative=max(_CLOSEST, (1 - known.lower / known.upper) / 4),
     )
     return parts(-math.log(factor))[0].noise
 
@@ -123,13 +128,11 @@ def _factor(
 ) -> Fraction:
     """Return by how much `alone` must be wider; looked for between `first` and first·√k."""
     hidden = Hidden.of((L1 if alone.norm == "l1" else L2)(1))
-    target = math.log(float(request.budget.delta))
 
     def excess(factor: float, fineness: int) -> float:
         law = alone.scaled(Fraction(factor))
         part = Releases(noise=law, hidden=hidden, count=compositions, rate=rate)
-        delta = float_above(composed_at_most((part,), request.budget.epsilon, fineness=fineness))
-        return math.log(delta) - target if delta > 0 else -math.inf
+        return excess_of(part, request.budget, fineness=fineness)
 
     coarse = partial(excess, fineness=_COARSE)
     near = root_of(coarse, first, first * math.sqrt(compositions), relative=_NEARLY)
@@ -200,7 +203,6 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noi
     """Return the best of the laws for one release at δ' = share·δ/k and the largest private ε'.
 
     ε/k is private by basic composition. What is lost to the search over shapes is accuracy alone.
-    The share is chosen on a coarse lattice.
     """
     if family not in _SHAPED:
         raise NotApplicable(
@@ -209,32 +211,65 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noi
     epsilon, delta = request.budget.epsilon, request.budget.delta
     if not delta:
         return unit_law(family, replace(request, budget=Budget(epsilon=epsilon / compositions)))
-    target, hidden = math.log(float(delta)), Hidden.of(L2(1))
 
     def law_at(factor: float, share: Fraction) -> Noise:
         budget = Budget(epsilon=epsilon / Fraction(factor), delta=share * delta / compositions)
         return unit_law(family, replace(request, budget=budget))
 
-    def excess(factor: float, share: Fraction, fineness: int) -> float:
-        part = Releases(noise=law_at(factor, share), hidden=hidden, count=compositions)
-        found = float_above(composed_at_most((part,), epsilon, fineness=fineness))
-        return math.log(found) - target if found > 0 else -math.inf
+    def excess(law: Noise, fineness: int) -> float:
+        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=compositions)
+        return excess_of(part, request.budget, fineness=fineness)
+
+    return law_of_best_share(
+        law_at, excess, shares=_SHARES, compositions=compositions, loss=request.loss
+    )
+
+
+def law_of_best_share(
+    law_at: Callable[[float, Fraction], Noise],
+    excess: Callable[[Noise, int], float],
+    *,
+    shares: Sequence[Fraction],
+    compositions: int,
+    loss: Loss,
+    relative: float = _RELATIVE,
+) -> Noise:
+    """Return `law_at`(factor, share) for the best of `shares` and the least private factor.
+
+    The law is that for one release at ε' = ε/factor and δ' = share·δ/k, and `excess` of it, on a
+    lattice of that fineness, <= 0 if k are private. Which share is best is told on a coarse one. By
+    basic composition ε/k and δ/k are private, which is the best for a tiny δ.
+    """
 
     def loss_near(share: Fraction) -> float:
-        return request.loss.of(law_at(near[share], share))
+        return loss.of(law_at(near[share], share))
 
+    root = math.sqrt(compositions)
     near = {
         share: root_of(
-            partial(excess, share=share, fineness=_COARSE),
-            math.sqrt(compositions),
+            lambda factor, share=share: excess(law_at(factor, share), _COARSE),
+            root,
             compositions,
             relative=_ROUGHLY,
         )
-        for share in _SHARES
+        for share in shares
     }
-    best = min(_SHARES, key=loss_near)
-    close = partial(excess, share=best, fineness=FINENESS)
-    return law_at(root_of(close, near[best] * (1 - _SPARE), near[best]), best)
+    best = min(shares, key=loss_near)
+    least = root_of(
+        lambda factor: excess(law_at(factor, best), FINENESS),
+        near[best] * (1 - _SPARE),
+        near[best],
+        relative=relative,
+    )
+    found, split = law_at(least, best), law_at(compositions, _ALL)
+    better = loss.of(split) < loss.of(found) and excess(split, FINENESS) <= 0
+    return split if better else found
+
+
+def excess_of(part: Releases, budget: Budget, *, fineness: int = FINENESS) -> float:
+    """Return the logarithm of the proved bound on δ, over that of the budget."""
+    delta = float_above(composed_at_most((part,), budget.epsilon, fineness=fineness))
+    return math.log(delta / float(budget.delta)) if delta > 0 else -math.inf
 
 
 def _root_above(count: int) -> Fraction:

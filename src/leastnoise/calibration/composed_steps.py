@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
-from leastnoise.balls.core import float_above
 from leastnoise.calibration import classic
-from leastnoise.calibration.composed import root_of
+from leastnoise.calibration.composed import excess_of, law_of_best_share, root_of
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import Search
-from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.certify.composed import Releases
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer
@@ -46,8 +45,7 @@ def composed_steps(
         leaked = _SHARES[0] * request.budget.delta / compositions
         budget = Budget(epsilon=_matched(request.budget, compositions, leaked), delta=leaked)
         return _spread_out(search(replace(request, budget=budget)), request.budget, compositions)
-    found = [_on_whole_numbers(request, compositions, search, share=share) for share in _SHARES]
-    return min(found, key=request.loss.of)
+    return _on_whole_numbers(request, compositions, search)
 
 
 def _matched(budget: Budget, compositions: int, leaked: Fraction) -> Fraction:
@@ -66,31 +64,31 @@ def _spread_out(alone: Noise, budget: Budget, compositions: int) -> Noise:
 
     def excess(factor: float) -> float:
         law = alone.scaled(Fraction(factor))
-        return _excess(law, Hidden.of(L2(1)), budget, compositions)
+        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=compositions)
+        return excess_of(part, budget)
 
     return alone.scaled(Fraction(root_of(excess, 1.0, 1.1)))
 
 
-def _on_whole_numbers(
-    request: Request, compositions: int, search: Search, *, share: Fraction
-) -> Noise:
-    """Return the law for one release at the largest ε' that is proved, with δ' = share·δ/k."""
+def _on_whole_numbers(request: Request, compositions: int, search: Search) -> Noise:
+    """Return the law for one release at the largest ε' that is proved."""
     budget, hidden = request.budget, Hidden.of(Integer(request.shift))
-    leaked = share * budget.delta / compositions
 
-    @lru_cache
-    def law_at(factor: float) -> Noise:
+    @cache
+    def law_at(factor: float, share: Fraction) -> Noise:
+        leaked = share * budget.delta / compositions
         one = Budget(epsilon=budget.epsilon / Fraction(factor), delta=leaked)
         return search(replace(request, budget=one))
 
-    def excess(factor: float) -> float:
-        return _excess(law_at(factor).scaled(request.shift), hidden, budget, compositions)
+    def excess(law: Noise, fineness: int) -> float:
+        part = Releases(noise=law.scaled(request.shift), hidden=hidden, count=compositions)
+        return excess_of(part, budget, fineness=fineness)
 
-    return law_at(root_of(excess, math.sqrt(compositions), compositions, relative=_RELATIVE))
-
-
-def _excess(law: Noise, hidden: Hidden, budget: Budget, compositions: int) -> float:
-    """Return the log of the proved δ over that of the budget."""
-    part = Releases(noise=law, hidden=hidden, count=compositions)
-    delta = float_above(composed_at_most((part,), budget.epsilon))
-    return math.log(delta / float(budget.delta)) if delta > 0 else -math.inf
+    return law_of_best_share(
+        law_at,
+        excess,
+        shares=_SHARES,
+        compositions=compositions,
+        loss=request.loss,
+        relative=_RELATIVE,
+    )
