@@ -14,9 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import besseli, besselk, expm1, log, mp, mpf
 
+from leastnoise.accounting.composition import Composition
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify import moment_sum, spherical_laplace
-from leastnoise.certify.composed import Releases, lower_parts, prove_composed, upper_parts
+from leastnoise.certify.composed import (
+    Releases,
+    composed_at_most,
+    lower_parts,
+    prove_composed,
+    upper_parts,
+)
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
 from leastnoise.certify.moment_sum import MomentSum, delta_by_moments, serves
@@ -355,11 +362,29 @@ def test_what_is_not_served() -> None:
     assert not serves((sampled,))
 
 
-def test_two_releases_of_two_dimensions_stay_on_lattices() -> None:
+def test_two_releases_of_two_dimensions_have_the_fewest_digits() -> None:
     part = l2(2, "1", 2)
-    assert delta_by_moments((part,), Fraction(1)) is None
-    interval = prove_composed((part,), Fraction(1)).interval
-    assert 0 < interval.lower <= interval.upper <= 1.1 * interval.lower
+    interval = found((part,), 1)
+    assert 1e-6 < width(interval) < 3e-5
+    with mp.workdps(20):
+        (law,) = laws_of((part,), inner=False)
+        assert isinstance(law, SphericalMoments)
+        assert interval.lower <= two_releases(law, mpf(1)) <= interval.upper
+
+
+def test_too_many_nodes_are_left_to_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
+    part, epsilon = l2(3, "1", 4), Fraction(1)
+    inside = found((part,), epsilon)
+    monkeypatch.setattr(moment_sum, "_TOLERANCES", ((1e-13, 8),))
+    assert delta_by_moments((part,), epsilon) is None
+    assert MomentSum.for_delta(laws_of((part,), inner=False), 1e-5) is None
+    interval = prove_composed((part,), epsilon).interval
+    assert interval.lower <= inside.lower <= inside.upper <= interval.upper
+    assert width(interval) < 0.01
+    least = composed_at_most((part,), epsilon)
+    assert float(least.upper()) >= inside.upper
+    spent = Composition(parts=(part,)).epsilon(delta="1e-5")
+    assert 0 < spent.lower < spent.upper < 1.01 * spent.lower
 
 
 def test_nothing_leaks_beyond_the_largest_loss() -> None:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _BITS = 128
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
-_TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000))
-_USEFUL = 1e-6  # relative width of δ; lattices are as good if it is more
+_TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
+_USEFUL = 1e-4  # relative width of δ; lattices are as good if it is more
 _CHORD = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
 _NEWTON = 60
 _SETTLED = 1e-3  # of ln c
