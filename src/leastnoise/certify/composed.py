@@ -70,6 +70,9 @@ _LENGTHY = kernel_losses.SHAPES | generalized_gamma_losses.SHAPES  # to prove of
 
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
+_CHEAP = frozenset({Shape.GAUSSIAN, Shape.LAPLACE_PRODUCT, Shape.TRUNCATED_LAPLACE})
+_MANY_POINTS = 500  # of a lattice, above 0
+_MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
 _LARGEST_SAMPLED = 600  # largest finite loss of a release that is sampled; e^this is a float
 # Steps of the lattice that subsampling starts from, in one of those after it; fewer where each
 # point takes long.
@@ -239,19 +242,29 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 
 
 def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
-    """Return the common step: of one law, a whole fraction of its largest or a frequent loss.
+    """Return the common step: of one law, a whole fraction of its largest loss.
 
-    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness².
+    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness². Laws
+    whose δ takes microseconds get a smaller one, as long as there are not too many points of it in
+    the largest loss and in the width of the sum.
     """
     laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
     count = sum(count for _, count in laws)
-    wanted = math.sqrt(sum(k * _spread(*law) ** 2 for law, k in laws) / count) / fineness
+    variance = sum(k * _spread(*law) ** 2 for law, k in laws)
+    wanted = math.sqrt(variance / count) / fineness
     widths = [_half_width(*law) for law, _ in laws]
+    if fineness >= FINENESS and all(_is_cheap(part) for part in parts):
+        enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
+        wanted = min(wanted, enough)
     wanted = max(wanted, float(max(widths)) / _LARGEST)
     whole, noise = widths[0], parts[0].noise
     if isinstance(noise, KernelNoise) and noise.decay > wanted and parts[0].rate == 1:
         whole = noise.decay  # the loss of wide stretches of outputs, where spacing is the shift
     return whole / max(1, math.ceil(float(whole) / wanted))
+
+
+def _is_cheap(part: Releases) -> bool:
+    return part.rate == 1 and part.noise.shape in _CHEAP
 
 
 @lru_cache(maxsize=64)
