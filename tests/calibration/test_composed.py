@@ -181,6 +181,19 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
     assert prove_composed((part,), Fraction(epsilon)).certainly_above(Fraction(delta))
 
 
+@pytest.mark.parametrize(
+    ("dimension", "scale", "excess"),
+    [(2, "1.98686743", "1e-7"), (3, "1.93324597", "2e-8")],  # too small by less than 1e-8
+)
+def test_l2_noise_for_two_releases_of_few_numbers(dimension: int, scale: str, excess: str) -> None:
+    """Where the fewest digits are known; the scales from a double integral in mpmath."""
+    found = ln.calibrate(
+        "l2", epsilon="1", delta="1e-5", sensitivity=ln.L2(1), dimension=dimension, compositions=2
+    )
+    assert Fraction(scale) < found.noise.scale < Fraction(scale) * (1 + Fraction(excess))
+    assert found.certificate.delta.certainly_at_most(Fraction("1e-5"))
+
+
 def test_elliptical_l2_noise_for_several_releases() -> None:
     """Whitened, it is the same problem: the same scale, as closely."""
     budget = {"epsilon": "1", "delta": "1e-5", "dimension": 5, "compositions": 8}
