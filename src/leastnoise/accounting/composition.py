@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,6 +28,8 @@ from leastnoise.guarantees.exact import Exact, exact, float_at_least
 from leastnoise.guarantees.interval import Interval
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
+_ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
+_NOTHING_LEFT = 700.0  # logarithm of a δ that floats can't tell from 0
 _SETTLED = 1e-10  # relative change of ε at which they end
 _MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # relative, tried in turn until ε is proved
 _EXACT_WIDTH = 1e-12
@@ -200,17 +203,43 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
 
     Looked for from `near` outward, for which the tilt was made: far from it is only rounding.
     """
+
+    def excess(epsilon: float) -> float:
+        found = convolution.approximate(epsilon)
+        return math.log(found / delta) if found > 0 else -_NOTHING_LEFT
+
     gap = 0.01 * near + 1e-6
     low = high = near
-    while convolution.approximate(high) > delta:
-        low, high, gap = high, high + gap, 2 * gap
-    while low == high or convolution.approximate(low) <= delta:
+    above = below = excess(near)
+    while below > 0:
+        low, above = high, below
+        high, gap = high + gap, 2 * gap
+        below = excess(high)
+    while above <= 0:
         if low == 0.0:
             return 0.0
-        low, high, gap = max(0.0, low - gap), low, 2 * gap
+        high, below = low, above
+        low, gap = max(0.0, low - gap), 2 * gap
+        above = excess(low)
+    return _false_position(excess, (low, above), (high, below))
+
+
+def _false_position(
+    excess: Callable[[float], float], left: tuple[float, float], right: tuple[float, float]
+) -> float:
+    """Return about the root between two points; the "Illinois" rule keeps both ends moving."""
+    (low, above), (high, below) = left, right
     for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if convolution.approximate(middle) > delta else (low, middle)
+        middle = low + (high - low) * above / (above - below)
+        if not low < middle < high or high - low <= _ROOT_WIDTH * high:
+            break
+        found = excess(middle)
+        if abs(found) <= _ROOT_WIDTH:
+            return middle
+        if found > 0:
+            low, above, below = middle, found, below / 2
+        else:
+            high, below, above = middle, found, above / 2
     return high
 
 
