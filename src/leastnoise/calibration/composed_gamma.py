@@ -55,11 +55,12 @@ _NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic
 _POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
 _NEARLY_L2 = 0.9  # p from here to 1 isn't tried: a proof takes a minute
 _ROUGH, _FINE = 1e-6, 1e-7  # of the log of the scale
-_SECANTS = 20
+_SECANTS = 30
 _NOTHING = -1e4  # stands for ln 0
-_LONGEST_STEP = 0.5
+_LONGEST_STEP = 2.0
 _FARTHEST = 20.0  # from the Gaussian's scale, of the log
-_MARGINS = (2e-5, 1e-4, 1e-3)  # of the scale: what floats and the lattice's step may be off
+_MARGIN = 2e-5  # of the scale: what floats and the lattice's step may be off
+_PROOFS = 4
 
 
 def composed_gamma(request: Request, compositions: int) -> Noise:
@@ -137,13 +138,19 @@ class _Several:
     def calibrated(self, shape: Shape) -> GeneralizedGamma:
         """Return the law at a scale at which it is proved."""
         law = self._law(shape)
+        if law.is_classic and law.p == 2:
+            return law.scaled(self._sigma * _root_above(2))  # σ = scale/√2, exactly
         if law.is_classic:
-            return law.scaled(self._classic_scale(law))
-        log_scale = self._proofs_root(law, self._log_scale(law))
-        for margin in _MARGINS:
-            found = law.scaled(Fraction(math.exp(log_scale + margin)))
-            if self._is_proved(found):
+            log_scale = math.log(self._l2_scale())
+        else:
+            log_scale = self._proofs_root(law, self._log_scale(law))
+        for _ in range(_PROOFS):
+            log_scale += _MARGIN
+            found = law.scaled(Fraction(math.exp(log_scale)))
+            over = self._proved_excess(found)
+            if over <= 0:
                 return found
+            log_scale -= over / self._slope
         why = f"no proof was found for {self._task.count} releases; a family without shapes may do"
         raise NotCertified(interval=None, why=why)
 
@@ -152,13 +159,13 @@ class _Several:
             scale=1, alpha=shape.alpha, p=shape.p, dimension=self._task.dimension
         )
 
-    def _classic_scale(self, law: GeneralizedGamma) -> Fraction:
-        """Return the scale of the Gaussian, σ = scale/√2, or of the l2 mechanism."""
-        if law.p == 2:
-            return self._sigma * _root_above(2)
-        family = Laplace if self._task.dimension == 1 else SphericalLaplace
-        request = Request(budget=self._budget, dimension=self._task.dimension, loss=self._task.loss)
-        return composed_law(family, request, self._task.count).scale
+    def _l2_scale(self) -> Fraction:
+        """Return the scale of the l2 mechanism, whose own proof is a little closer."""
+        d = self._task.dimension
+        request = Request(budget=self._budget, dimension=d, loss=self._task.loss)
+        return composed_law(
+            Laplace if d == 1 else SphericalLaplace, request, self._task.count
+        ).scale
 
     def _log_scale(self, law: GeneralizedGamma) -> float:
         """Return about ln of the least scale; raises Refused if there is none in reach."""
@@ -190,7 +197,8 @@ class _Several:
             found = float_above(composed_upper([(lattice, self._task.count)], self._budget.epsilon))
             return math.log(found) - self._log_target
 
-        return _root(excess, near, self._slope, within=_FINE)[0]
+        found, self._slope = _root(excess, near, self._slope, within=_FINE)
+        return found
 
     def _delta(self, law: GeneralizedGamma, scales: float, epsilon: float) -> float:
         return math.exp(
@@ -204,10 +212,13 @@ class _Several:
             )
         )
 
-    def _is_proved(self, law: GeneralizedGamma) -> bool:
+    def _proved_excess(self, law: GeneralizedGamma) -> float:
+        """Return by how much the proved ln δ is above that of the budget; 0 or less if it isn't."""
         part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=self._task.count)
-        found = composed_at_most((part,), self._budget.epsilon)
-        return float_above(found) <= self._budget.delta
+        found = float_above(composed_at_most((part,), self._budget.epsilon))
+        if found <= self._budget.delta:
+            return 0.0
+        return math.log(found) - self._log_target
 
 
 def _root_above(count: int) -> Fraction:

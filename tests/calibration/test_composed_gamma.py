@@ -1,0 +1,124 @@
+"""Generalized gamma noise for several releases: proved, near the least scale, the best shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from leastnoise.analysis import gaussian
+from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.calibration.composed import composed_law
+from leastnoise.calibration.composed_gamma import _log_delta, composed_gamma
+from leastnoise.calibration.request import Request
+from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.generalized_gamma_sketch import sketch
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.spherical_laplace import SphericalLaplace
+
+ONE = Hidden.of(L2(1))
+BUDGET = Budget(epsilon=1, delta="1e-5")
+ON_A_LINE = Request(budget=BUDGET)
+
+
+def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
+    """δ over that of the budget, from both sides."""
+    found = prove_composed((Releases(noise=law, hidden=ONE, count=count),), budget.epsilon).interval
+    return found.lower / float(budget.delta), found.upper / float(budget.delta)
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_on_a_line_the_law_is_proved_and_hardly_any_scale_is_lost(count: int) -> None:
+    law = composed_gamma(ON_A_LINE, count)
+    assert excess(law, count, BUDGET)[1] <= 1
+    assert excess(law.scaled(1 - Fraction(1, 1000)), count, BUDGET)[0] > 1
+
+
+@pytest.mark.slow
+def test_no_shape_of_a_grid_is_better() -> None:
+    best = composed_gamma(ON_A_LINE, 8)
+    others = [
+        composed_gamma(replace(ON_A_LINE, fixed={"p": Fraction(p), "alpha": Fraction(alpha)}), 8)
+        for alpha, p in (("0", "1.45"), ("0", "1.55"), ("0", "2"), ("-0.02", "1.55"))
+    ]
+    assert min(other.mse for other in others) > best.mse * 0.9995
+    assert best.mse < 0.95 * min(
+        composed_law(family, ON_A_LINE, 8).mse for family in (Laplace, Gaussian)
+    )
+
+
+def test_parameters_that_are_set_are_kept() -> None:
+    law = composed_gamma(replace(ON_A_LINE, fixed={"alpha": Fraction(-1, 50)}), 8)
+    assert isinstance(law, GeneralizedGamma)
+    assert law.alpha == Fraction(-1, 50)
+    law = composed_gamma(replace(ON_A_LINE, fixed={"p": Fraction(3)}), 4)
+    assert isinstance(law, GeneralizedGamma)
+    assert law.p == 3
+
+
+def test_for_many_releases_it_is_the_gaussian() -> None:
+    request = Request(budget=BUDGET, dimension=3)
+    law = composed_gamma(request, 1000)
+    assert isinstance(law, GeneralizedGamma)
+    assert (law.alpha, law.p) == (2, 2)
+    normal = composed_law(Gaussian, request, 1000)
+    assert law.mse == pytest.approx(normal.mse, rel=1e-12)
+    assert excess(law, 1000, BUDGET)[1] <= 1
+
+
+@pytest.mark.slow
+def test_for_two_releases_and_a_tiny_delta_it_is_the_l2_mechanism() -> None:
+    request = Request(budget=Budget(epsilon=1, delta="1e-12"), dimension=2)
+    law = composed_gamma(replace(request, fixed={"p": Fraction(1), "alpha": Fraction(1)}), 2)
+    same = composed_law(SphericalLaplace, request, 2)
+    assert law.mse == pytest.approx(same.mse, rel=1e-3)
+
+
+def test_in_three_dimensions_it_beats_both_of_its_classic_members() -> None:
+    """Proved as a certificate, for a sensitivity other than 1."""
+    budget = Budget(epsilon=5, delta="0.001")
+    common = {"budget": budget, "sensitivity": L2("2.5"), "dimension": 3, "compositions": 20}
+    found = calibrate_family(GeneralizedGamma, **common).certificate
+    assert found.delta.certainly_at_most(budget.delta)
+    others = [
+        calibrate_family(family, **common).certificate for family in (SphericalLaplace, Gaussian)
+    ]
+    assert found.noise.mse < 0.992 * min(other.noise.mse for other in others)
+
+
+@pytest.mark.slow
+def test_in_ten_dimensions_for_six_releases() -> None:
+    request = Request(budget=BUDGET, dimension=10)
+    law = composed_gamma(request, 6)
+    assert law.mse == pytest.approx(797.9, rel=1e-3)  # Gaussian 835.1, l2 836.3
+    assert excess(law, 6, BUDGET)[1] <= 1
+    assert excess(law.scaled(1 - Fraction(2, 1000)), 6, BUDGET)[0] > 1
+
+
+def test_the_mean_absolute_error_has_its_own_shape() -> None:
+    least = composed_gamma(replace(ON_A_LINE, loss=Loss.MAE), 8)
+    assert least.mean_abs <= composed_gamma(ON_A_LINE, 8).mean_abs * 1.0005
+
+
+@pytest.mark.parametrize("count", [2, 50, 5000])
+def test_the_float_search_agrees_with_the_gaussian(count: int) -> None:
+    law = GeneralizedGamma(scale=1, alpha=2, p=2, dimension=3)
+    shift = 0.8 / math.sqrt(count)
+    found = _log_delta(sketch(law, shift), count, 1.0)
+    truth = gaussian.log_delta(shift_ratio=math.sqrt(2 * count) * shift, epsilon=1)
+    assert found == pytest.approx(truth, abs=2e-3)
+
+
+def test_beyond_epsilon_100_it_is_refused() -> None:
+    with pytest.raises(NotApplicable, match="epsilon > 100"):
+        composed_gamma(Request(budget=Budget(epsilon=101, delta="1e-5")), 2)
