@@ -74,10 +74,13 @@ _CHEAP = frozenset({Shape.GAUSSIAN, Shape.LAPLACE_PRODUCT, Shape.TRUNCATED_LAPLA
 _MANY_POINTS = 500  # of a lattice, above 0
 _MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
 _LARGEST_SAMPLED = 600  # largest finite loss of a release that is sampled; e^this is a float
-# Steps of the lattice that subsampling starts from, in one of those after it; fewer where each
-# point takes long.
-_FINER = 4.0
-_LESS_FINE = MappingProxyType({Shape.FLIPPED_HUBER: 2.0, Shape.GENERALIZED_GAMMA: 1.0})
+# Samples: the lattice after subsampling is finer, as its points cost little; and the steps of the
+# one that it starts from, in one of its own, fewer where each point takes long.
+_FINER_SAMPLED = 1.5
+_FINER = 2.5
+_LESS_FINE = MappingProxyType(
+    {Shape.FLIPPED_HUBER: 1.25, Shape.GENERALIZED_GAMMA: 0.75, Shape.SPHERICAL_LAPLACE: 1.25}
+)
 _ROUGHLY, _HALVINGS = 6, 48  # of an interval in which the largest loss is: a tail's, an edge's
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
@@ -256,6 +259,8 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
     if fineness >= FINENESS and all(_is_cheap(part) for part in parts):
         enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
         wanted = min(wanted, enough)
+    if any(part.rate != 1 for part in parts):
+        wanted /= _FINER_SAMPLED
     wanted = max(wanted, float(max(widths)) / _LARGEST)
     whole, noise = widths[0], parts[0].noise
     if isinstance(noise, KernelNoise) and noise.decay > wanted and parts[0].rate == 1:
