@@ -65,7 +65,7 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
     epsilons = [step * i for i in range(size + 1)]
     with precision(BITS):
         alphas = np.array([max(1.0, float_below(ball(e).exp())) for e in epsilons])
-        found = _shifts(noise, shift).supremum(alphas)
+        found = shifts_of(noise, shift).supremum(alphas)
         points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
         deltas = chords(points, epsilons)
         return symmetric_lattice(deltas, step)
@@ -77,7 +77,7 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
     Of the shifts that `upper` looks at first it is the one with the largest area under δ(ε), but
     any is right; so is any way to merge.
     """
-    shifts = _shifts(noise, shift)
+    shifts = shifts_of(noise, shift)
     with precision(BITS):
         worst = shifts.largest_area(np.exp(np.arange(size + 1) * float(step)))
         p_low, q_high = inscribed(*_masses(shifts.law, worst), float(step), size)
@@ -88,14 +88,15 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
 def reach(noise: Noise, shift: Fraction) -> Fraction:
     """Return a loss beyond which there is next to nothing but what is at infinity; any is right."""
     with precision(BITS):
-        found = _shifts(noise, shift).reach()
+        found = shifts_of(noise, shift).reach()
     if found is None:
         raise NotApplicable(family=noise.name, why="its losses are too large to compose")
     return found
 
 
 @lru_cache(maxsize=4)
-def _shifts(noise: Noise, shift: Fraction) -> _Shifts:
+def shifts_of(noise: Noise, shift: Fraction) -> Shifts:
+    """Return what is known of `noise` at shifts up to `shift`."""
     with precision(BITS):
         law = KernelLaw.of(cast("KernelNoise", noise))
     longest = shift / noise.scale
@@ -103,7 +104,7 @@ def _shifts(noise: Noise, shift: Fraction) -> _Shifts:
         raise NotApplicable(
             family=noise.name, why="its kernels or shifts are too far apart to compose"
         )
-    return _Shifts(law=law, longest=longest)
+    return Shifts(law=law, longest=longest)
 
 
 def _table(law: KernelLaw, longest: Fraction, *, beyond: int = 0) -> Table:
@@ -119,7 +120,7 @@ def _left_out(table: Table) -> float:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Look:
+class Look:
     """What is known of one shift: H at every ε, and by items the largest e^loss."""
 
     shift: Fraction
@@ -137,14 +138,14 @@ class _Look:
 class _Cell:
     """The shifts between two that were looked at, where H is at most `bound`."""
 
-    one: _Look
-    two: _Look
+    one: Look
+    two: Look
     bound: Floats
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Shifts:
+class Shifts:
     """The shifts up to `longest`, in σ."""
 
     law: KernelLaw
@@ -191,11 +192,11 @@ class _Shifts:
         return moved, self._long.part(0, count)
 
     @cached_property
-    def _first(self) -> list[_Look]:
+    def _first(self) -> list[Look]:
         """What is known at multiples of the table's step, and of the longest shift."""
         count = math.ceil(self.longest * _PER_SIGMA)
         places = [Fraction(i, _PER_SIGMA) for i in range(count)] + [self.longest]
-        return [self._looked(place) for place in places]
+        return [self.looked(place) for place in places]
 
     def supremum(self, alphas: Floats) -> Floats:
         """Return numbers that sup H over the shifts isn't above, at each ε >= 0."""
@@ -210,7 +211,7 @@ class _Shifts:
             following: list[_Cell] = []
             for cell, doubt in zip(open_, doubtful, strict=True):
                 if doubt:
-                    middle = self._looked((cell.one.shift + cell.two.shift) / 2)
+                    middle = self.looked((cell.one.shift + cell.two.shift) / 2)
                     reached = np.maximum(reached, middle.above(alphas))
                     following.append(self._cell(cell.one, middle, alphas))
                     following.append(self._cell(middle, cell.two, alphas))
@@ -231,7 +232,8 @@ class _Shifts:
         index = int(np.argmax(found <= _NOTHING))
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
 
-    def _looked(self, shift: Fraction) -> _Look:
+    def looked(self, shift: Fraction) -> Look:
+        """Look at one shift."""
         row = self._row(shift)
         moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
@@ -242,15 +244,26 @@ class _Shifts:
         most = quotients.reshape(6 * 2**_PARTS, -1).max(axis=0)
         here = (quotients >= 1 - 2.0**-40) & (moved.widths > 0)  # losses below 0 are of no use
         p, q = ((part * moved.widths / (6 * 2**_PARTS))[here] for part in (p, q))
-        return _Look(
+        return Look(
             shift=shift,
             atoms=Falling.of(p, q),
             losses=moved.per_item(most),
             row=row,
         )
 
-    def _cell(self, one: _Look, two: _Look, alphas: Floats) -> _Cell:
+    def _cell(self, one: Look, two: Look, alphas: Floats) -> _Cell:
         """Bound H between two shifts, a step of the table apart at most."""
+        width = float(two.shift - one.shift) * (1 + 1e-9)
+        left, right = one.above(alphas), two.above(alphas)
+        rise, sag = np.abs(left - right), self.bend(one, two, alphas) * (width**2 / 2)
+        bound = np.maximum(left, right)
+        inside = rise < sag  # the chord with the parabola has its maximum inside
+        mean, r, s = (left[inside] + right[inside]) / 2, rise[inside], sag[inside]
+        bound[inside] = (mean + s / 4 + r**2 / (4 * s)) * (1 + 1e-12)
+        return _Cell(one=one, two=two, bound=bound)
+
+    def bend(self, one: Look, two: Look, alphas: Floats) -> Floats:
+        """Return M: more than ∫ max(0, −f″(y + φ)) where f(y + φ′) > αf(y), φ and φ′ between."""
         width = float(two.shift - one.shift) * (1 + 1e-9)
         fall = falls(self._table, self._pieces.still, (one.shift, one.row), (two.shift, two.row))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -259,13 +272,7 @@ class _Shifts:
         order = np.argsort(-losses)
         sums = np.concatenate([[0.0], np.cumsum(fall[order])]) * self._table.step * (1 + 1e-9)
         active = np.searchsorted(-losses[order], -alphas * (1 - 1e-12), side="right")
-        left, right = one.above(alphas), two.above(alphas)
-        rise, sag = np.abs(left - right), (sums[active] + LEFT_OUT) * (width**2 / 2)
-        bound = np.maximum(left, right)
-        inside = rise < sag  # the chord with the parabola has its maximum inside
-        mean, r, s = (left[inside] + right[inside]) / 2, rise[inside], sag[inside]
-        bound[inside] = (mean + s / 4 + r**2 / (4 * s)) * (1 + 1e-12)
-        return _Cell(one=one, two=two, bound=bound)
+        return sums[active] + LEFT_OUT
 
     @cached_property
     def _q_least(self) -> Floats:

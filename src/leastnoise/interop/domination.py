@@ -35,14 +35,16 @@ from leastnoise.certify.prove import prove_delta
 from leastnoise.certify.sampled import sampled_delta
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Shape
+from leastnoise.noise.kernels import KernelNoise
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
 """ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
 
-# A proof of δ takes up to a second for these laws, and microseconds to milliseconds for the others.
+# A proof of δ at one ε takes up to a second for these laws; their lattices serve every ε.
 _SLOW = frozenset({Shape.GENERALIZED_GAMMA, Shape.GAUSSIAN_KERNELS})
-_POINTS, _SLOW_POINTS = 480, 64
-_TAIL, _SLOW_TAIL = 2.0**-100, 2.0**-50  # what is left of δ at the last dot goes to infinity
+_POINTS = 480
+_TAIL = 2.0**-100  # what is left of δ at the last dot goes to infinity
+_MOST_FREQUENT = 32
 _AT_ONCE = 8  # dots for which one tilt is near enough
 _LARGEST_LOSS = 2**17
 _MOST_PLACES = 2**23
@@ -66,19 +68,18 @@ def dominating_laws(
     is too small for losses of that size.
     """
     parts = composition.parts
-    slow = any(part.noise.shape in _SLOW for part in parts)
-    count = points or (_SLOW_POINTS if slow else _POINTS)
-    tail = _SLOW_TAIL if slow else _TAIL
+    count = points or _POINTS
     with precision(BITS):
-        removed = _Half.of(_profile(parts, removed=True), interval, count, tail)
+        removed = _half(parts, interval, count, removed=True)
         if all(part.rate == 1 for part in parts):
             return _law(removed, removed, interval), None
-        added = _Half.of(_profile(parts, removed=False), interval, count, tail)
+        added = _half(parts, interval, count, removed=False)
         return _law(added, removed, interval), _law(removed, added, interval)
 
 
 def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
-    if len(parts) == 1 and parts[0].count == 1:
+    slow = any(part.noise.shape in _SLOW for part in parts)
+    if len(parts) == 1 and parts[0].count == 1 and not slow:
         return lambda epsilons: [_one(parts[0], epsilon, removed=removed) for epsilon in epsilons]
     if is_gaussian(parts):
         return lambda epsilons: [composed_at_most(parts, epsilon) for epsilon in epsilons]
@@ -119,20 +120,28 @@ class _Half:
     indices: list[int]
     deltas: list[arb]
 
-    @classmethod
-    def of(cls, profile: Profile, interval: Fraction, points: int, tail: float) -> _Half:
-        last = -(-_reach(profile, interval, tail) // interval)  # rounded up
-        if last > _MOST_PLACES:
-            raise InvalidArgument(
-                name="interval",
-                value=float(interval),
-                expected=f"interval >= {float(last * interval / _MOST_PLACES):.2g}",
-                hint=f"Losses reach {float(last * interval):.3g}.",
-            )
-        stride = max(1, -(-last // points))
-        indices = [*range(0, last, stride), last]
-        deltas = profile([index * interval for index in indices])
-        return cls(indices=indices, deltas=[_at_most_one(delta) for delta in deltas])
+
+def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed: bool) -> _Half:
+    profile = _profile(parts, removed=removed)
+    last = -(-_reach(profile, interval) // interval)  # rounded up
+    if last > _MOST_PLACES:
+        raise InvalidArgument(
+            name="interval",
+            value=float(interval),
+            expected=f"interval >= {float(last * interval / _MOST_PLACES):.2g}",
+            hint=f"Losses reach {float(last * interval):.3g}.",
+        )
+    stride = max(1, -(-last // points))
+    near = {loss // interval + side for loss in _frequent(parts) for side in (0, 1)}
+    indices = sorted({*range(0, last, stride), last, *(i for i in near if i < last)})
+    deltas = profile([index * interval for index in indices])
+    return _Half(indices=indices, deltas=[_at_most_one(delta) for delta in deltas])
+
+
+def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
+    """Return losses of wide stretches of outputs, beyond which δ is far smaller."""
+    noise, count = parts[0].noise, min(parts[0].count, _MOST_FREQUENT)
+    return [noise.decay * i for i in range(count + 1)] if isinstance(noise, KernelNoise) else []
 
 
 def _at_most_one(delta: arb) -> arb:
@@ -140,12 +149,12 @@ def _at_most_one(delta: arb) -> arb:
     return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 
-def _reach(profile: Profile, interval: Fraction, tail: float) -> Fraction:
-    """Return about the loss beyond which δ is below `tail`, or constant; any is right."""
+def _reach(profile: Profile, interval: Fraction) -> Fraction:
+    """Return about the loss beyond which δ is below _TAIL, or constant; any is right."""
 
     def settled(epsilon: Fraction) -> bool:
         here = profile([epsilon])[0].upper()
-        if here < arb(tail):
+        if here < arb(_TAIL):
             return True
         further = profile([2 * epsilon])[0].upper()
         return bool(further > here * (1 - arb(2) ** -30)) and not here > arb("0.99")
@@ -158,7 +167,7 @@ def _reach(profile: Profile, interval: Fraction, tail: float) -> Fraction:
         if high > _LARGEST_LOSS:
             raise NotApplicable(family="composition", why="its losses are too large to export")
     low, end = high / 2, profile([high])[0]
-    edge = not (end > 0 and end < arb(tail))  # which the last dot meets; a tail ends anywhere
+    edge = not (end > 0 and end < arb(_TAIL))  # which the last dot meets; a tail ends anywhere
     while high - low > (interval / 2 if edge else max(interval / 2, high / 16)):
         middle = (low + high) / 2
         low, high = (low, middle) if settled(middle) else (middle, high)

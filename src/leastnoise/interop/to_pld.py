@@ -23,7 +23,7 @@ def to_pld(
     A mechanism is one release of it; a composition is all of them together, convolved here with a
     proved allowance for rounding. Losses lie at multiples of `interval` (a float; dp-accounting
     only composes those of one interval, and its default is 1e-4), at about `points` of them on
-    either side of 0 (480, or 64 for noise whose proofs take long).
+    either side of 0 (480 if you don't say).
 
     The masses are proved: with real arithmetic, everything that dp-accounting works out of them is
     an upper bound, for subsampled releases of both pairs, and under any further composition. What
