@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.calibration import classic
@@ -56,11 +56,10 @@ def composed_law(
 
     Where the family is a scale alone, Gaussians need √k times the scale of one release, and a pure
     budget k times; for others the proved upper bound on δ is solved for the scale, which is then
-    above the smallest by about 1e-5, for l2 by 1e-9 wherever its moment generating function serves.
-    Staircases for one number, and the truncated Laplace law, take
-    the shape that is best for one release at some (ε', δ'). Raises NotApplicable for the others.
-    Draws of Poisson samples of the `rate` < 1 are for families that are a scale alone, or pure
-    budgets.
+    above the smallest by about 1e-5, for l2 by 1e-10 where its moment generating function serves.
+    Staircases for one number, and the truncated Laplace law, take the shape that is best for one
+    release at some (ε', δ'). Raises NotApplicable for the others. Draws of Poisson samples of the
+    `rate` < 1 are for families that are a scale alone, or pure budgets.
     """
     if rate != 1:
         return _sampled_law(family, request, compositions, rate)
@@ -87,36 +86,39 @@ def _l2_law(request: Request, compositions: int) -> Noise | None:
         return None
     share, target = float(budget.epsilon) / compositions, _log(budget.delta)
 
-    def parts(log_excess: float) -> tuple[Releases]:
+    def law(log_excess: float) -> SphericalLaplace:
         scale = Fraction(1 / (share + math.exp(log_excess)))
-        law = SphericalLaplace(scale=scale, dimension=dimension)
-        return (Releases(noise=law, hidden=hidden, count=compositions),)
+        return SphericalLaplace(scale=scale, dimension=dimension)
+
+    @cache
+    def proved(log_excess: float, closest: float) -> Interval | None:
+        parts = (Releases(noise=law(log_excess), hidden=hidden, count=compositions),)
+        found = delta_by_moments(parts, budget.epsilon, closest=closest)
+        return found.interval if found else None
 
     def over(log_excess: float, closest: float) -> float:
-        found = delta_by_moments(parts(log_excess), budget.epsilon, closest=closest)
-        enclosure = (
-            found.enclosure if found else composed_at_most(parts(log_excess), budget.epsilon)
-        )
-        delta = float_above(enclosure)
-        return math.log(delta) - target if delta > 0 else -math.inf
+        if found := proved(log_excess, closest):
+            return math.log(found.upper) - target if found.upper > 0 else -math.inf
+        part = Releases(noise=law(log_excess), hidden=hidden, count=compositions)
+        return excess_of(part, budget)
 
     # Guess: the variance of the loss of the Gaussian that meets the budget
     sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
     guess = math.log(max(1 / sigma - share, 1e-3 * share))
-    if delta_by_moments(parts(guess), budget.epsilon, closest=_FAR) is None:
+    if proved(guess, _FAR) is None:
         return None
     near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
     if math.exp(near) < _PURE * share:
         return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
-    proved = delta_by_moments(parts(near), budget.epsilon, closest=_CLOSE)
-    known = proved.interval if proved else Interval(0.0, 1.0)
+    start = math.exp(-near)
+    known = proved(-math.log(start), _CLOSE) or Interval(0.0, 1.0)
     factor = polished(
         lambda factor: over(-math.log(factor), _CLOSE),
         lambda factor: over(-math.log(factor), _FAR),
-        math.exp(-near),
+        start,
         relative=max(_CLOSEST, (1 - known.lower / known.upper) / 4),
     )
-    return parts(-math.log(factor))[0].noise
+    return law(-math.log(factor))
 
 
 def _log(number: Fraction) -> float:
