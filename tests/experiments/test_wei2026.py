@@ -121,9 +121,9 @@ def test_more_is_gained_beyond_where_the_paper_looks() -> None:
 @pytest.mark.parametrize("count", COMPOSED)
 def test_figure_3_has_the_reference_scales(count: int) -> None:
     tight, basic = COMPOSED[count]
-    _, l2_basic, l2_tight, _ = numbers(table("wei2026", "figure3.csv")[str(count)])
+    _, l2_basic, l2_tight, *_ = numbers(table("wei2026", "figure3.csv")[str(count)])
     assert l2_basic == pytest.approx(basic, rel=1e-8)
-    assert tight <= l2_tight <= tight * (1 + 2e-4)
+    assert l2_tight == pytest.approx(tight, rel=1e-8)
 
 
 def test_tight_composition_of_gaussians_needs_k_times_the_variance() -> None:
@@ -131,6 +131,15 @@ def test_tight_composition_of_gaussians_needs_k_times_the_variance() -> None:
     single = numbers(rows["1"])[3]
     assert all(numbers(r)[3] == pytest.approx(int(k) * single, rel=3e-4) for k, r in rows.items())
     assert math.isclose(numbers(rows["1"])[1], numbers(rows["1"])[2], rel_tol=1e-8)
+
+
+def test_the_best_shape_goes_from_near_l2_to_the_gaussian_and_beats_both() -> None:
+    rows = [numbers(row) for row in table("wei2026", "figure3.csv").values()]
+    assert all(sgg < min(l2, normal) for _, _, l2, normal, sgg, _, _ in rows)
+    powers = [row[6] for row in rows]
+    assert powers == sorted(powers)
+    assert powers[0] < 1.2
+    assert powers[-1] > 1.6
 
 
 def test_every_figure_that_the_page_shows_is_there() -> None:
