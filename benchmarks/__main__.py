@@ -7,6 +7,7 @@ import platform
 import sys
 
 from benchmarks import (
+    bench_composition,
     bench_generalized_gamma,
     bench_geometry,
     bench_ledger,
@@ -28,6 +29,7 @@ def main() -> None:
         bench_startup,
         bench_sampling,
         bench_geometry,
+        bench_composition,
         bench_ledger,
         bench_tables,
     ):

@@ -1,0 +1,145 @@
+"""Compositions: ε at δ = 1e-5 from both sides, and noise that may be drawn k times."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import leastnoise as ln
+from benchmarks.timing import median_seconds, print_rows, show
+from leastnoise.accounting.composition import Composition
+from leastnoise.certify.composed import Releases
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.noise.base import Noise
+from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
+
+SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
+_RUNS = 5
+
+Part = tuple[Noise, int, str]
+"""Noise, how often it is drawn, and the sampling rate."""
+
+CASES: tuple[tuple[str, tuple[Part, ...]], ...] = (
+    *(
+        (f"gaussian, k = {k:,}", ((ln.Gaussian(scale=SIGMA * k**0.5), k, "1"),))
+        for k in (10, 1000, 10**6)
+    ),
+    *(
+        (f"laplace, k = {k:,}", ((ln.Laplace(scale=SIGMA * k**0.5), k, "1"),))
+        for k in (10, 100, 10**4)
+    ),
+    *(
+        (f"l2, d = 10, k = {k:,}", ((ln.SphericalLaplace(scale=1, dimension=10), k, "1"),))
+        for k in (10, 100, 1000)
+    ),
+    (
+        "laplace, k = 4, and gaussian, k = 3",
+        ((ln.Laplace(scale=3), 4, "1"), (ln.Gaussian(scale=5), 3, "1")),
+    ),
+    (
+        "laplace, k = 1,000, and gaussian, k = 300",
+        ((ln.Laplace(scale=100), 1000, "1"), (ln.Gaussian(scale=50), 300, "1")),
+    ),
+    ("truncated-laplace, k = 1,000", ((TruncatedLaplace(scale=30, radius=300), 1000, "1"),)),
+    ("staircase, k = 100", ((Staircase(scale=10, gamma="0.4", decay="0.1"), 100, "1"),)),
+    ("laplace, k = 1,000, sampled at 0.1", ((ln.Laplace(scale=1), 1000, "0.1"),)),
+    ("gaussian, k = 1,000, sampled at 0.05", ((ln.Gaussian(scale=2), 1000, "0.05"),)),
+    (
+        "l2, d = 10, k = 1,000, sampled at 0.05",
+        ((ln.SphericalLaplace(scale="0.5", dimension=10), 1000, "0.05"),),
+    ),
+)
+
+# family, dimension, k, sampling rate
+CALIBRATED = (
+    ("gaussian", 1, 1000, "1"),
+    ("laplace", 1, 1000, "1"),
+    ("l2", 10, 8, "1"),
+    ("l2", 10, 1000, "1"),
+    ("staircase", 1, 100, "1"),
+    ("truncated-laplace", 1, 100, "1"),
+    ("truncated-staircase", 1, 100, "1"),
+    ("laplace", 1, 1000, "0.1"),
+    ("gaussian", 1, 1000, "0.05"),
+    ("l2", 10, 1000, "0.05"),
+)
+
+
+def _slightly(noise: Noise, counter: itertools.count[int]) -> Noise:
+    """Return noise that no lattice is remembered of."""
+    return noise.scaled(1 + Fraction(next(counter), 10**9))
+
+
+def _epsilon(parts: tuple[Part, ...], counter: itertools.count[int]) -> Interval:
+    return Composition(
+        parts=tuple(
+            Releases(
+                noise=_slightly(noise, counter),
+                hidden=Hidden.of(L1(1) if noise.norm == "l1" else L2(1)),
+                count=count,
+                rate=Fraction(rate),
+            )
+            for noise, count, rate in parts
+        )
+    ).epsilon(delta="1e-5")
+
+
+def interval_rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]:
+    """Return a row a case: the interval of ε, its width against ε, and the time for it."""
+    rows: list[tuple[str, ...]] = []
+    for title, parts in CASES:
+        counter = itertools.count()
+        found = _epsilon(parts, counter)
+        seconds = median(lambda parts=parts, counter=counter: _epsilon(parts, counter), runs=_RUNS)
+        width = (found.upper - found.lower) / found.upper
+        ends = f"[{found.lower:.12g}, {found.upper:.12g}]"
+        rows.append((title, ends, f"{width:.1e}", show(seconds)))
+    return rows
+
+
+def _calibrated(case: tuple[str, int, int, str], counter: itertools.count[int]) -> ln.Mechanism:
+    name, dimension, count, rate = case
+    return ln.calibrate(
+        name,
+        epsilon="1",
+        delta=Fraction(1, 10**5 + next(counter)),
+        sensitivity=L1(1) if name == "laplace" else L2(1),
+        dimension=dimension,
+        compositions=count,
+        sampling_rate=rate,
+    )
+
+
+def calibration_rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]:
+    """Return a row a family: the mse of a release at (1, 1e-5) for all of them, and the time."""
+    rows: list[tuple[str, ...]] = []
+    for case in CALIBRATED:
+        name, dimension, count, rate = case
+        calibrated = partial(_calibrated, case, itertools.count())
+        found = calibrated()
+        sampled = "" if rate == "1" else f", sampled at {rate}"
+        title = f"{name}, d = {dimension}, k = {count:,}{sampled}"
+        rows.append((title, f"{found.mse:.8g}", show(median(calibrated, runs=_RUNS))))
+    return rows
+
+
+def main() -> None:
+    print_rows(
+        "ε of compositions at δ = 1e-5",
+        ("releases", "ε", "relative width", "time"),
+        interval_rows(),
+    )
+    print_rows(
+        "Calibration for k releases at (1, 1e-5) in all, and its proof",
+        ("noise", "mse of a release", "time"),
+        calibration_rows(),
+    )
+
+
+if __name__ == "__main__":
+    main()
