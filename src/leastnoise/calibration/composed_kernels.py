@@ -41,6 +41,7 @@ _RELATIVE = 5e-6  # of σ: what it may be above where the proved bound meets δ
 _STEPS = 8
 _FAR = 0.05  # of ln σ: how far a step may go
 _HELPS = 1e-4  # (relative) a further mode must lower the loss by this
+_WORTH = 5e-4  # (relative) what several kernels must gain: about what lattices cost them
 _HOPELESS = 1.3  # times the best loss: other numbers of modes aren't tried
 
 
@@ -56,7 +57,7 @@ def composed_kernels(family: type[KernelNoise], request: Request, compositions: 
             expected="other fixed parameters; the spacing is the sensitivity",
         )
     problem = _Problem(family=family, request=request, count=compositions)
-    return problem.proved(min(problem.candidates(), key=request.loss.of))
+    return problem.proved(min(problem.candidates(), key=problem.rank))
 
 
 @final
@@ -79,6 +80,10 @@ class _Problem:
                         break
                     best = self._loss(decay, modes)
         return self.found.values()
+
+    def rank(self, law: KernelNoise) -> float:
+        """Return the loss, a single Gaussian's less what others must gain."""
+        return self.request.loss.of(law) * (1 - _WORTH if law.decay == _ALONE else 1)
 
     def proved(self, law: KernelNoise) -> KernelNoise:
         """Return `law` with its least σ by the proved bound on δ."""
@@ -110,6 +115,8 @@ class _Problem:
             return 1
         if "modes" in self.request.fixed:
             return int(self.request.fixed["modes"])
+        if decay == _ALONE:
+            return 0
         total, target = 1.0, float(self.request.budget.delta) / self.count
         for modes in range(MOST_MODES):
             weight = math.exp(-modes * float(decay))

@@ -105,7 +105,7 @@ def prove_composed(
 ) -> ProvedDelta:
     """Enclose the smallest δ at which all of `parts` together are (epsilon, δ)-private.
 
-    Raises NotApplicable for a law whose worst shift may change with ε.
+    Raises NotApplicable where losses or shifts are too large for a lattice.
     """
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon)
