@@ -11,7 +11,7 @@ import pytest
 from leastnoise.analysis import gaussian
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.composed import composed_law
-from leastnoise.calibration.composed_gamma import _log_delta, composed_gamma
+from leastnoise.calibration.composed_gamma import _log_delta, _Several, composed_gamma
 from leastnoise.calibration.request import Request
 from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.generalized_gamma_sketch import sketch
@@ -42,6 +42,16 @@ def test_on_a_line_the_law_is_proved_and_hardly_any_scale_is_lost(count: int) ->
     law = composed_gamma(ON_A_LINE, count)
     assert excess(law, count, BUDGET)[1] <= 1
     assert excess(law.scaled(1 - Fraction(1, 1000)), count, BUDGET)[0] > 1
+
+
+def test_the_proof_decides_where_floats_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = replace(ON_A_LINE, fixed={"p": Fraction(8, 5), "alpha": Fraction(0)})
+    right = composed_gamma(request, 8)
+    monkeypatch.setattr(_Several, "_proofs_root", lambda *_: math.log(right.scale) - 0.02)
+    nearby = replace(request, fixed={"p": Fraction(1601, 1000), "alpha": Fraction(0)})
+    law = composed_gamma(nearby, 8)
+    assert excess(law, 8, BUDGET)[1] <= 1
+    assert law.mse == pytest.approx(right.mse, rel=2e-3)
 
 
 @pytest.mark.slow

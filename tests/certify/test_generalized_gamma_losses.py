@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline
 
 from leastnoise.analysis import gaussian
 from leastnoise.analysis.generalized_gamma import log_delta
-from leastnoise.balls.core import float_above, float_below, precision
+from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify.composed import Releases, lower_parts, prove_composed, upper_parts
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.generalized_gamma_sketch import MOST_PLACES, places, sketch
@@ -235,3 +235,12 @@ def test_chords_are_above_a_convex_function_that_falls() -> None:
     assert all(a >= b * (1 - 1e-12) for a, b in zip(found, exact, strict=True))
     assert all(a <= b + 1e-12 for a, b in pairwise(slopes))
     assert found[-1] == found[-10] == min(float(one) for one in rough)
+
+
+def test_chords_are_straight_in_alpha() -> None:
+    with precision(128):
+        ends = [(e, 1 - ball(e).exp() / 8) for e in (Fraction(0), Fraction(2))]
+        inner = [Fraction(i, 7) for i in range(14)]
+        for epsilon, found in zip(inner, chords(ends, inner), strict=True):
+            assert found.overlaps(1 - ball(epsilon).exp() / 8)
+            assert found.rel_accuracy_bits() > 100
