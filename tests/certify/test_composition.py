@@ -16,6 +16,7 @@ from mpmath import erfc, expm1, mp, mpf
 
 from leastnoise.certify import (
     composed,
+    composition,
     gaussian,
     generalized_gamma_losses,
     kernel_losses,
@@ -206,10 +207,8 @@ def test_mass_at_infinity_is_told_however_small() -> None:
         assert (high - low) < exact * 1e-12
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "1.02", "3.03", "7"])
-@pytest.mark.parametrize("count", [30, 1000])
-def test_randomized_response_has_its_exact_delta_inside(count: int, epsilon: str) -> None:
-    # losses ±1/16 with masses that floats hold exactly: a binomial sum, without tolerance
+def randomized_response(count: int, epsilon: Fraction) -> tuple[LossLattice, arb]:
+    """Losses ±1/16 with masses that floats hold exactly, and δ as a binomial sum in 60 digits."""
     up, down = Fraction(17, 32), Fraction(15, 32)
     lattice = LossLattice(
         step=Fraction(1, 8),
@@ -218,22 +217,43 @@ def test_randomized_response_has_its_exact_delta_inside(count: int, epsilon: str
         masses=np.array([float(down), float(up)]),
         infinity=0.0,
     )
-    wanted, exact = Fraction(epsilon), mpf(0)
+    exact = mpf(0)
     with mp.workdps(60):
         for ups in range(count + 1):
             loss = Fraction(2 * ups - count, 16)
-            if loss > wanted:
-                gap = wanted - loss
+            if loss > epsilon:
+                gap = epsilon - loss
                 chance = math.comb(count, ups) * up**ups * down ** (count - ups)
                 share = mpf(chance.numerator) / chance.denominator
                 exact += share * -expm1(mpf(gap.numerator) / gap.denominator)
+        return lattice, arb(mp.nstr(exact, 50))
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1.02", "3.03", "7"])
+@pytest.mark.parametrize("count", [30, 1000])
+def test_randomized_response_has_its_exact_delta_inside(count: int, epsilon: str) -> None:
+    wanted = Fraction(epsilon)
+    lattice, exact = randomized_response(count, wanted)
     parts = [(lattice, count)]
     low, high = Convolution.of(parts, tilt_for(parts, wanted)).delta(wanted)
-    digits = arb(mp.nstr(exact, 50))
-    assert not low > digits
-    assert not high < digits
-    if exact:
+    assert not low > exact
+    assert not high < exact
+    if not exact.is_zero():
         assert float((high - low).upper()) < 1e-8 * float(exact)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1.02", "3.03"])
+def test_what_a_narrow_window_leaves_out_is_allowed_for(
+    epsilon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # two standard deviations on each side; what lies beyond wraps around
+    monkeypatch.setattr(composition, "_LARGEST_WINDOW", 64)
+    wanted = Fraction(epsilon)
+    lattice, exact = randomized_response(1000, wanted)
+    parts = [(lattice, 1000)]
+    low, high = Convolution.of(parts, tilt_for(parts, wanted)).delta(wanted)
+    assert low < exact < high
+    assert high < 2 * exact
 
 
 def test_upper_lattices_are_above_and_lower_ones_below_at_every_epsilon() -> None:
