@@ -132,6 +132,19 @@ def test_no_shift_exceeds_delta(
         assert value <= math.log(budget.delta) + 1e-8
 
 
+@pytest.mark.slow
+def test_a_peak_that_closes_within_a_hair_of_sigma_is_proved_to_be_gone() -> None:
+    """δ falls from 2e-11 to 7e-13 within 1e-7 of σ, and the search sees the foot alone."""
+    calibrated = calibrate_family(
+        GaussianMixture,
+        budget=Budget(epsilon=20, delta="1e-12"),
+        sensitivity=L2(1),
+        dimension=1,
+    )
+    assert calibrated.certificate.delta.upper <= 1e-12
+    assert float(calibrated.certificate.noise.scale) == pytest.approx(0.140840049, rel=1e-6)
+
+
 def test_what_it_cannot_do_is_refused() -> None:
     budget = Budget(epsilon=1, delta="1e-2")
     with pytest.raises(InvalidArgument, match="spacing is the sensitivity"):
