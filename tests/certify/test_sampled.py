@@ -21,6 +21,7 @@ from leastnoise.certify.composed import (
 )
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.losses import LossLattice
+from leastnoise.certify.sampled import sampled_upper
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise
@@ -287,3 +288,13 @@ def test_cells_that_are_too_few_for_the_largest_losses_are_put_at_infinity() -> 
     found = prove_composed((part,), Fraction(20)).interval
     assert found.lower <= 1 - 0.99**2 <= found.upper * (1 + 1e-9)
     assert found.upper - found.lower < 1e-3
+
+
+def test_what_lies_beyond_the_lattice_is_put_at_infinity() -> None:
+    base = LossLattice(
+        step=Fraction(1), origin=Fraction(0), first=-1, masses=np.array([0.2, 0.3, 0.5]), infinity=0
+    )
+    ends = (Fraction(-1), Fraction(1, 4))  # the largest loss is log(½ + e/2) > 0.6
+    found = sampled_upper(base, rate=Fraction(1, 2), ends=ends, step=Fraction(1, 4), removed=True)
+    assert found.infinity == pytest.approx(0.5 / 2 + 0.5 / math.e / 2)
+    assert found.masses[-1] < 1e-13
