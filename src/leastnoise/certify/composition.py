@@ -34,6 +34,7 @@ _LARGEST_WINDOW = 1 << 20
 _DEEP = 200  # φ is looked at as long as it is above about 2^-200 of its first value
 _TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
 _WIDE = 9.5  # standard deviations on each side of a window
+_CHERNOFF = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's; see _tail
 _SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
 _TILT = 1e-4  # relative accuracy of a tilt
 _FAR = 45.0  # in nats: what of φ the floats leave out
@@ -259,10 +260,11 @@ def _window(laws: list[Tilted]) -> _Window:
 def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     """Return a Chernoff bound on P(S >= index), or P(S <= index) if it is below the mean.
 
-    In units of the index; any t > 0, or t < 0, is right.
+    In units of the index; any t > 0, or t < 0, is right. A Gaussian's best t is far too large where
+    the law has few large losses, as that of a small sample has.
     """
     best = arb(1)
-    for scale in (0.5, 1.0, 2.0):
+    for scale in _CHERNOFF:
         t = arb((index - mean) / max(spread, 1e-9) * scale)
         log_bound = -t * index
         for law in laws:
