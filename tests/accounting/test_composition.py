@@ -15,6 +15,7 @@ from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 
@@ -76,6 +77,22 @@ def test_epsilon_and_delta_are_inverse() -> None:
     found = together.epsilon(delta="1e-6")
     assert together.delta(epsilon=found.upper).lower <= 1e-6
     assert together.delta(epsilon=found.lower).upper >= 1e-6
+    assert found.upper - found.lower <= 1e-3 * found.upper
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_largest_loss_of_one_law_lies_on_the_lattice_of_all(order: int) -> None:
+    # half of what Laplace noise releases has that loss
+    normal = Releases(noise=Gaussian(scale=20), hidden=ONE, count=5)
+    laplace = Releases(noise=Laplace(scale=30), hidden=ONE, count=20)
+    found = Composition(parts=(normal, laplace)[::order]).delta(epsilon=1)
+    assert found.upper - found.lower <= 5e-4 * found.upper
+
+
+@pytest.mark.parametrize("decay", ["1e-5", "1e-9"])
+def test_a_tiny_frequent_loss_makes_no_tiny_step(decay: str) -> None:
+    law = GaussianMixture(scale="0.5", modes=3, spacing=1, decay=decay)
+    found = times(law, 2).delta(epsilon=3)
     assert found.upper - found.lower <= 1e-3 * found.upper
 
 

@@ -32,7 +32,7 @@ from leastnoise.numerics.roots import IncreasingRoot
 # Families with parameters whose search for one release takes milliseconds.
 _SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
 _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
-_ALL = 1 - Fraction(1, 10**7)  # a ball of 30 bits around δ may end above it
+_ALL = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
 
 _RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
 _ROUGHLY = 1e-3  # of ε', to tell which share is the best

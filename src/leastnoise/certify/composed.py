@@ -115,7 +115,7 @@ def prove_composed(
         return found
     summed = _summed(parts, epsilon)
     if summed.is_zero():
-        return ProvedDelta(enclosure=summed)
+        return ProvedDelta.within(summed)
     upper, lower = arb(0), arb(0)
     for removed in directions(parts):
         above = upper_parts(parts, fineness=fineness, removed=removed)
@@ -123,7 +123,7 @@ def prove_composed(
         upper = upper.max(composed_upper(above, epsilon))
         lower = lower.max(composed_lower(below, epsilon))
     with precision(BITS):
-        return ProvedDelta(enclosure=lower.union(upper.min(summed)))
+        return ProvedDelta(lower=lower, upper=upper.min(summed))
 
 
 def composed_at_most(
@@ -131,11 +131,11 @@ def composed_at_most(
 ) -> arb:
     """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
     if len(parts) == 1 and parts[0].count == 1:
-        return _prove_one(parts[0], epsilon).enclosure
+        return _prove_one(parts[0], epsilon).upper
     if is_gaussian(parts):
-        return _gaussians(parts, epsilon).enclosure
+        return _gaussians(parts, epsilon).upper
     if serves(parts) and (by_moments := delta_by_moments(parts, epsilon)):
-        return by_moments.enclosure
+        return by_moments.upper
     summed = _summed(parts, epsilon)
     if summed.is_zero():
         return summed
@@ -163,11 +163,11 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
         found = [
             sampled_delta(profile, part.rate, epsilon, removed=removed) for removed in (True, False)
         ]
-        return ProvedDelta(enclosure=found[0].max(found[1]))
+        return ProvedDelta.within(found[0].max(found[1]))
 
 
 def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
-    """Enclose Σkᵢδᵢ(εᵢ) with Σkᵢεᵢ = ε, which δ isn't above by basic composition.
+    """Return a ball no point of which is below Σkᵢδᵢ(εᵢ), Σkᵢεᵢ = ε: basic composition.
 
     The shares are as the largest losses are; any would be right. Where none leaks beyond its share
     that is 0, and next to there it is closer than a lattice. 1 for laws whose proof takes time.
@@ -180,7 +180,7 @@ def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     with precision(BITS):
         total = arb(0)
         for part, loss in zip(parts, largest, strict=True):
-            total += part.count * _prove_one(part, epsilon * loss / whole).enclosure
+            total += part.count * _prove_one(part, epsilon * loss / whole).upper
         return total.min(arb(1))
 
 
@@ -209,11 +209,11 @@ def _is_named_otherwise(noise: Noise) -> bool:
 
 def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
     with precision(BITS):
-        found = [
+        lower, upper = (
             delta_of_ratio(ball(gaussian_square(parts, inner=inner)).sqrt(), epsilon=epsilon)
             for inner in (True, False)
-        ]
-        return ProvedDelta(enclosure=found[0].union(found[1]))
+        )
+        return ProvedDelta(lower=lower, upper=upper)
 
 
 def upper_parts(
@@ -245,7 +245,7 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
 
 
 def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
-    """Return the common step: of one law, a whole fraction of its largest loss.
+    """Return the common step: a whole fraction of a frequent loss, of the law that it matters to.
 
     A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness². Laws
     whose δ takes microseconds get a smaller one, as long as there are not too many points of it in
@@ -262,10 +262,20 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
     if any(part.rate != 1 for part in parts):
         wanted /= _FINER_SAMPLED
     wanted = max(wanted, float(max(widths)) / _LARGEST)
-    whole, noise = widths[0], parts[0].noise
-    if isinstance(noise, KernelNoise) and noise.decay > wanted and parts[0].rate == 1:
-        whole = noise.decay  # the loss of wide stretches of outputs, where spacing is the shift
+    frequent = [(part.count * loss**2, loss) for part in parts if (loss := _frequent(part))]
+    _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
     return whole / max(1, math.ceil(float(whole) / wanted))
+
+
+def _frequent(part: Releases) -> Fraction | None:
+    """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
+    if part.rate != 1:  # lattices of samples have origins of their own
+        return None
+    if isinstance(part.noise, KernelNoise):
+        return part.noise.decay  # of wide stretches, where spacing is the shift
+    if part.noise.shape in lattice_losses.SHAPES:
+        return _reach(part.noise, part.hidden.outer)
+    return largest_loss(part.noise, worst_shift(part.noise, part.hidden.outer))
 
 
 def _is_cheap(part: Releases) -> bool:

@@ -67,8 +67,7 @@ def delta_by_moments(
     lower = upper if inner == outer else _ends(inner, epsilon, closest)
     if lower is None or upper is None:
         return None
-    with precision(_BITS):
-        return ProvedDelta(enclosure=lower[0].union(upper[1]))
+    return ProvedDelta(lower=lower[0], upper=upper[1])
 
 
 def _ends(laws: Sequence[Moments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:

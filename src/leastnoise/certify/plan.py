@@ -48,7 +48,7 @@ class PlanCertificate:
             return plan
         plan = replace(plan, rule=COMPOSED)
         try:
-            proved = ProvedDelta(enclosure=composed_at_most(_draws(blocks), budget.epsilon))
+            proved = ProvedDelta.within(composed_at_most(_draws(blocks), budget.epsilon))
         except NotApplicable as error:
             raise NotCertified(interval=None, why=f"{why} {error}") from error
         if not proved.certainly_at_most(budget.delta):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Self, final
 
 from flint import arb
 
@@ -86,32 +86,47 @@ def needs_norm(norm: str) -> str:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedDelta:
-    """What is proved of one δ(ε): that it lies in a ball. Questions are answered in balls."""
+    """What is proved of one δ(ε): that no point of `lower` is above it, and none of `upper` below.
 
-    enclosure: arb
+    Two balls, as the radius of one that holds both has 30 bits only. Questions are answered in
+    balls.
+    """
+
+    lower: arb
+    upper: arb
+
+    @classmethod
+    def within(cls, enclosure: arb) -> Self:
+        """Return that δ(ε) lies in a ball."""
+        return cls(lower=enclosure, upper=enclosure)
+
+    @property
+    def enclosure(self) -> arb:
+        """A ball that δ(ε) lies in."""
+        return self.lower.union(self.upper)
 
     @property
     def interval(self) -> Interval:
-        """The enclosure, rounded outward to floats; [0, 1] if nothing is known."""
+        """What is proved, rounded outward to floats; [0, 1] if nothing is known."""
         with precision(PRECISIONS[0]):
-            if not self.enclosure.is_finite():
+            if not (self.lower.is_finite() and self.upper.is_finite()):
                 return Interval(0.0, 1.0)
-            lower, upper = float_below(self.enclosure), float_above(self.enclosure)
+            lower, upper = float_below(self.lower), float_above(self.upper)
             return Interval(max(0.0, lower), min(1.0, upper))
 
     def certainly_at_most(self, delta: Fraction) -> bool:
         """Return True only if δ(ε) <= `delta` is proved."""
         with precision(PRECISIONS[0]):
-            return bool(self.enclosure <= ball(delta))
+            return bool(self.upper <= ball(delta))
 
     def certainly_above(self, delta: Fraction) -> bool:
         """Return True only if δ(ε) > `delta` is proved."""
         with precision(PRECISIONS[0]):
-            return bool(self.enclosure > ball(delta))
+            return bool(self.lower > ball(delta))
 
     def certainly_outside(self, interval: Interval) -> bool:
         """Return True only if it is proved that δ(ε) isn't in `interval`."""
-        return bool(self.enclosure < arb(interval.lower) or self.enclosure > arb(interval.upper))
+        return bool(self.upper < arb(interval.lower) or self.lower > arb(interval.upper))
 
 
 def prove_hidden(noise: Noise, hidden: Hidden, epsilon: Fraction) -> ProvedDelta:
@@ -123,8 +138,7 @@ def prove_hidden(noise: Noise, hidden: Hidden, epsilon: Fraction) -> ProvedDelta
     if hidden.inner == hidden.outer:
         return proved
     least = prove_delta(noise, hidden.inner, epsilon)
-    with precision(PRECISIONS[-1]):  # the union rounds to the working precision
-        return ProvedDelta(enclosure=least.enclosure.union(proved.enclosure))
+    return ProvedDelta(lower=least.lower, upper=proved.upper)
 
 
 def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> ProvedDelta:
@@ -143,4 +157,4 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
             and enclosure.rel_accuracy_bits() >= _ENOUGH.get(noise.shape, _ACCURACY)
         ):
             break
-    return ProvedDelta(enclosure=enclosure)
+    return ProvedDelta.within(enclosure)

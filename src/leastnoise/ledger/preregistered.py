@@ -68,7 +68,7 @@ class Preregistered:
                 why=f"The releases need epsilon={decimal_text(total.epsilon)} and delta="
                 f"{decimal_text(total.delta)} by sums, and nothing tighter is proved: {error}",
             ) from error
-        proved = ProvedDelta(enclosure=enclosure)
+        proved = ProvedDelta.within(enclosure)
         if not proved.certainly_at_most(self.budget.delta):
             raise NotCertified(
                 interval=None,
