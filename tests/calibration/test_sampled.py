@@ -107,7 +107,7 @@ def test_what_is_not_proved_is_refused() -> None:
     with pytest.raises(NotApplicable, match="draws of one sample"):
         ln.calibrate("laplace", sensitivity=Linf(1, l0=2), dimension=5, **SMALL)
     with pytest.raises(NotApplicable, match="one release only"):
-        ln.calibrate("truncated-laplace", sensitivity=ln.L2(1), compositions=2, **SMALL)
+        ln.calibrate("generalized-gamma", sensitivity=ln.L2(1), compositions=2, **SMALL)
     with pytest.raises(Refused, match="sampling rate"):
         ln.calibrate(
             "gaussian", sensitivity=ln.L2(1), epsilon="1", delta="0.01", sampling_rate="0.01"

@@ -58,13 +58,13 @@ def composed_law(
     budget k times; for others the proved upper bound on δ is solved for the scale, which is then
     above the smallest by about 1e-5, for l2 by 1e-10 where its moment generating function serves.
     Staircases for one number, and the truncated Laplace law, take the shape that is best for one
-    release at some (ε', δ'). Raises NotApplicable for the others. Draws of Poisson samples of the
-    `rate` < 1 are for families that are a scale alone, or pure budgets.
+    release at some (ε', δ'). Raises NotApplicable for the others. With a `rate` < 1 every draw is
+    for a Poisson sample of its own.
     """
-    if rate != 1:
+    if rate != 1 and not (family.parameter_kinds and request.budget.delta):
         return _sampled_law(family, request, compositions, rate)
     if family.parameter_kinds:
-        return _shaped_law(family, request, compositions)
+        return _shaped_law(family, request, compositions, rate)
     if family is SphericalLaplace and (found := _l2_law(request, compositions)):
         return found
     alone = unit_law(family, request)
@@ -166,17 +166,28 @@ def polished(
     return root_of(excess, near, near * (1 + apart), relative=relative)
 
 
+def check_rate(budget: Budget, rate: Fraction) -> None:
+    """Raise Refused if sampling alone hides all."""
+    if budget.delta >= rate:
+        raise Refused(
+            f"With delta >= the sampling rate ({decimal_text(rate)}) the budget holds even for a "
+            "release of the sample without noise. Lower delta."
+        )
+
+
+def share_of(budget: Budget, factor: float, share: Fraction, *, rate: Fraction) -> Budget:
+    """Return the budget ε/factor and share·δ of one release, of the whole data if it is sampled."""
+    one = Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
+    return one if rate == 1 else amplified(one, rate)
+
+
 def amplified(budget: Budget, rate: Fraction) -> Budget:
     """Return the budget at which one release of the whole data meets `budget` on Poisson samples.
 
     log(1 + (e^ε − 1)/γ), rounded down, and δ/γ (theory/accounting.md §4, for a record that is
     removed; at ε >= 0 one that is added leaks less). Raises Refused if sampling alone hides all.
     """
-    if budget.delta >= rate:
-        raise Refused(
-            f"With delta >= the sampling rate ({decimal_text(rate)}) the budget holds even for a "
-            "release of the sample without noise. Lower delta."
-        )
+    check_rate(budget, rate)
     with precision(_BITS):
         epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(rate)).log()
         low = Fraction(float_below(epsilon))
@@ -194,14 +205,10 @@ def _sampled_law(family: type[Noise], request: Request, compositions: int, rate:
     alone = unit_law(family, replace(request, budget=amplified(budget, rate)))
     if not budget.delta:
         return alone
-    if family.parameter_kinds:
-        raise NotApplicable(
-            family=family.name, why="its parameters are searched for one release only"
-        )
     return alone.scaled(_factor(alone, request, compositions, rate, first=1.0))
 
 
-def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noise:
+def _shaped_law(family: type[Noise], request: Request, compositions: int, rate: Fraction) -> Noise:
     """Return the best of the laws for one release at δ' = share·δ/k and the largest private ε'.
 
     ε/k is private by basic composition. What is lost to the search over shapes is accuracy alone.
@@ -213,13 +220,14 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int) -> Noi
     epsilon, delta = request.budget.epsilon, request.budget.delta
     if not delta:
         return unit_law(family, replace(request, budget=Budget(epsilon=epsilon / compositions)))
+    check_rate(request.budget, rate)
 
     def law_at(factor: float, share: Fraction) -> Noise:
-        budget = Budget(epsilon=epsilon / Fraction(factor), delta=share * delta / compositions)
+        budget = share_of(request.budget, factor, share / compositions, rate=rate)
         return unit_law(family, replace(request, budget=budget))
 
     def excess(law: Noise, fineness: int) -> float:
-        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=compositions)
+        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=compositions, rate=rate)
         return excess_of(part, request.budget, fineness=fineness)
 
     return law_of_best_share(
