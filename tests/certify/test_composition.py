@@ -303,6 +303,17 @@ def test_a_few_large_losses_do_not_make_the_window_too_small() -> None:
     assert found.width < 3e-4 * found.upper
 
 
+def test_a_loss_that_hardly_ever_happens_far_away() -> None:
+    # a spread of nothing asks for tilts that no exponent of a float is enough for
+    masses = np.zeros(12_000)
+    masses[0], masses[-1] = 1, 1e-22
+    lattice = LossLattice(
+        step=Fraction(1, 1000), origin=Fraction(0), first=0, masses=masses, infinity=0.0
+    )
+    low, high = Convolution.of([(lattice, 1000)], Fraction(1, 2**20)).delta(Fraction(1, 2))
+    assert low < arb(1e-19) < high
+
+
 def test_the_enclosure_is_a_ball_around_both_sides() -> None:
     part = Releases(noise=Laplace(scale=2), hidden=ONE, count=5)
     found = prove_composed((part,), Fraction(1))

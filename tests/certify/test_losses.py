@@ -99,6 +99,55 @@ def test_atoms_at_both_ends_stay_whole() -> None:
     assert sum(lattice.masses) == pytest.approx(1, abs=1e-9)
 
 
+def test_cells_of_long_steps_do_not_overlap() -> None:
+    # boundaries that are moved by a square of the step would pass the largest loss, with half of P
+    noise, step = Laplace(scale=Fraction(1, 200)), Fraction(25)
+
+    def profile(epsilon: Fraction) -> arb:
+        return laplace.delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
+
+    cells = losses.lower_cells(profile, losses.upper_lattice(profile, step, 8))
+    assert math.fsum(mass for _, mass in cells.atoms) <= 1
+    for epsilon in range(0, 200, 7):
+        found = sum(mass * -math.expm1(epsilon - z) for z, mass in cells.atoms if z > epsilon)
+        assert found <= float(profile(Fraction(epsilon)).upper()) * (1 + 1e-14)
+
+
+@pytest.mark.parametrize(
+    ("start", "count", "atoms"),
+    [
+        # all of the lattice's lowest ratios to its middle, e^-750 and less, are 0 as floats
+        (-450, 151, [(0.5, 0.25), (5e-324, 0.75)]),
+        (-450, 151, [(0.5, 5e-324), (0.25, 1e-310), (2e-310, 0.9)]),
+        (-1200, 241, [(0.9, 5e-324), (5e-324, 0.9)]),
+    ],
+)
+def test_masses_that_are_hardly_floats_lie_no_higher(
+    start: int, count: int, atoms: list[tuple[float, float]]
+) -> None:
+    p, q = np.array(atoms).T
+    cells = on_best_lattice(p, q, step=Fraction(10), first=start // 10, count=count)
+    with mp.workdps(30):
+        for epsilon in (-800, -745, -700, -460, -440, -300, 0, 300, 600, 740):
+            alpha = mp.exp(epsilon)
+            exact = sum(max(mpf(0), mpf(a) - alpha * mpf(b)) for a, b in atoms)
+            found = mpf(0)
+            for loss, mass in cells.atoms:
+                if mass:
+                    found += max(mpf(0), mpf(mass) - mpf(mass) * mp.exp(epsilon - mpf(loss)))
+            assert cells.infinity == 0
+            assert found <= exact
+
+
+def test_losses_beyond_all_floats_are_composed() -> None:
+    part = releases(Laplace(scale=Fraction(1, 1000)), 2)
+    assert prove_composed((part,), Fraction(1000)).interval.lower > 0.999
+    found = prove_composed((part,), Fraction(1999)).interval
+    # losses are 1000 − X with X = 0 or, as likely, of density e^(−x/2)/2: mpmath's quad of
+    # E(1 − e^(X + Y − 1))₊, but for e^(−1000)
+    assert found.lower <= 0.241836675359 <= found.upper < 0.243
+
+
 @pytest.mark.parametrize("loss", ["0", "0.3", "-2", "9.5"])
 def test_tails_of_the_gaussian_loss(loss: str) -> None:
     noise, z = Gaussian(scale=2), Fraction(loss)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -62,9 +63,9 @@ def test_progressions_are_within_three_units(ratio: str) -> None:
             assert abs(term / exact - 1) <= 3 * UNIT
 
 
-def test_far_below_all_floats_is_zero() -> None:
-    found = joined(np.array([0.5, 0.75, 0.5]), np.array([1, -1074, -(10**12)]))
-    assert found.tolist() == [1.0, 2.0**-1074, 0.0]
+def test_far_below_all_floats_is_zero_and_far_above_infinite() -> None:
+    found = joined(np.array([0.5, 0.75, 0.5, 0.5]), np.array([1, -1074, -(10**12), 10**12]))
+    assert found.tolist() == [1.0, 2.0**-1074, 0.0, math.inf]
 
 
 def test_log_moments_are_bounded_from_above_and_closely() -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _UNIT = 2.0**-53
+_SMALLEST = 2.0**-960  # against P: losses are at most ln of its inverse, so that e^loss is a float
+_LEAST = 2.0**-1070  # more than what products lose where they are hardly floats
 
 
 @final
@@ -63,11 +65,12 @@ def inscribed(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Flo
     half a step of each release. A part of an atom is one whatever the share, so nothing here need
     be exact.
     """
-    with np.errstate(over="ignore"):
-        order = np.argsort(-(p / q))
+    q = np.maximum(q, p * _SMALLEST)
+    order = np.argsort(-(p / q))
     p_low, q_high, added = _merged(p[order].tolist(), q[order].tolist(), step, size)
     slack = (added + 8) * _UNIT  # of so many sums, and of shares
-    return p_low * (1 - slack), q_high * (1 + slack)
+    least = added * _LEAST
+    return np.maximum(p_low * (1 - slack) - least, 0.0), q_high * (1 + slack) + least
 
 
 def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:

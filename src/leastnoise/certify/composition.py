@@ -35,6 +35,7 @@ _DEEP = 200  # φ is looked at as long as it is above about 2^-200 of its first 
 _TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
 _WIDE = 9.5  # standard deviations on each side of a window
 _CHERNOFF = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's; see _tail
+_STEEPEST = 1e4  # e^t leaves all floats between one place and the next
 _SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
 _TILT = 1e-4  # relative accuracy of a tilt
 _FAR = 45.0  # in nats: what of φ the floats leave out
@@ -266,7 +267,7 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     """
     best = arb(1)
     for scale in _CHERNOFF:
-        t = arb((index - mean) / max(spread, 1e-9) * scale)
+        t = arb(max(-_STEEPEST, min((index - mean) / max(spread, 1e-9) * scale, _STEEPEST)))
         log_bound = -t * index
         for law in laws:
             log_bound += law.count * log_moment_above(law.weights, t)

@@ -44,6 +44,7 @@ Tails = Callable[[Fraction], tuple[arb, arb]]
 
 BITS = 192
 _SPARE = 2.0**-60  # of mass, where all of it is at infinity
+_SMALLEST = 2.0**-960  # a float with all its digits, after a few products too
 _TINY = Fraction(1, 2**30)  # of a step
 _ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
 _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
@@ -216,7 +217,8 @@ def lower_cells(
     step, size = upper.step, -upper.first
     certain = arb(0) if infinite is None else infinite
     with precision(BITS):
-        boundaries = [*_boundaries(upper), step * size - step / 2**20]
+        # in order even where steps are so long that they cross
+        boundaries = sorted([*_boundaries(upper), step * size - step / 2**20])
         slopes = tails or partial(tails_at, profile, step / NUDGE)
         found = _mirrored_tails([slopes(at) for at in boundaries])
         ends = [(arb(1), 1 - certain), *found, (certain, arb(0))]
@@ -268,7 +270,7 @@ def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Frac
     """
     found = {_TINY, Fraction(1, 2**14)}
     for i in np.argsort(p)[-2:]:
-        place = (math.log(p[i] / q[i]) - float(origin)) / float(step)
+        place = (math.log(p[i]) - math.log(q[i]) - float(origin)) / float(step)
         found.add(Fraction(round(place) - place).limit_denominator(2**40) + _TINY)
     return found
 
@@ -286,7 +288,10 @@ def _on_lattice(
         points = float(start) + np.arange(len(p_low)) * float(step)
         # log(1 − 2^-46) > −2^-45; the rest is for what floats lack, of the points too
         losses = points - 2.0**-45 - 2.0**-50 * (np.abs(points) + abs(float(start)))
-        near = p_low >= q_high * ratios * (1 - 2.0**-46 + 2.0**-49)
+        with np.errstate(invalid="ignore"):  # 0 of Q where ratios are no floats
+            least = q_high * ratios
+        near = (ratios > _SMALLEST) & (least > _SMALLEST)
+        near &= p_low >= least * (1 - 2.0**-46 + 2.0**-49)
         for i in np.flatnonzero((p_low > 0) & ~near):
             losses[i] = merged(arb(p_low[i]), arb(q_high[i]) / middle)[0]
     return p_low, losses

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Exponents = NDArray[np.int64]
 
 BLOCK = 256
-_DEEPEST = -1100  # exponents of 2 below which floats are 0
+_DEEPEST, _HIGHEST = -1100, 1100  # exponents of 2 outside which floats are 0 or infinite
 
 
 @final
@@ -85,8 +85,9 @@ def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
 
 
 def joined(mantissas: Floats, exponents: Exponents) -> Floats:
-    """Return the floats mantissa·2^exponent; 0 for those that are far below all floats."""
-    return np.ldexp(mantissas, np.maximum(exponents, _DEEPEST).astype(np.int32))
+    """Return the floats mantissa·2^exponent; 0 far below all floats, and ∞ far above."""
+    with np.errstate(over="ignore"):
+        return np.ldexp(mantissas, np.clip(exponents, _DEEPEST, _HIGHEST).astype(np.int32))
 
 
 def _split(value: arb) -> tuple[float, int]:
