@@ -89,6 +89,15 @@ def test_the_largest_loss_of_one_law_lies_on_the_lattice_of_all(order: int) -> N
     assert found.upper - found.lower <= 5e-4 * found.upper
 
 
+def test_largest_losses_of_several_laws_have_a_lattice_in_common() -> None:
+    # all three are multiples of 1/12; beyond 2/3 + 3/4 = 17/12 there is next to nothing
+    scales = {"1.5": 1, "4": 3}
+    parts = [Releases(noise=Laplace(scale=s), hidden=ONE, count=k) for s, k in scales.items()]
+    found = Composition(parts=tuple(parts)).delta(epsilon="1.4")
+    assert found.lower > 0
+    assert found.upper - found.lower <= 1e-4 * found.upper
+
+
 @pytest.mark.parametrize("decay", ["1e-5", "1e-9"])
 def test_a_tiny_frequent_loss_makes_no_tiny_step(decay: str) -> None:
     law = GaussianMixture(scale="0.5", modes=3, spacing=1, decay=decay)

@@ -11,7 +11,8 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.balls.core import float_above, float_below
-from leastnoise.certify.composed import Releases, lower_parts, prove_composed, upper_parts
+from leastnoise.certify.common_lattice import lower_parts, upper_parts
+from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.losses import MONOTONE
 from leastnoise.guarantees.hidden import Hidden

@@ -19,7 +19,8 @@ from scipy.interpolate import CubicSpline
 from leastnoise.analysis import gaussian
 from leastnoise.analysis.generalized_gamma import log_delta
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify.composed import Releases, lower_parts, prove_composed, upper_parts
+from leastnoise.certify.common_lattice import lower_parts, upper_parts
+from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.generalized_gamma_sketch import MOST_PLACES, places, sketch
 from leastnoise.certify.hull import chords

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf, ncdf
 
 from leastnoise.balls.core import precision
-from leastnoise.certify import composed, gaussian, laplace, losses
+from leastnoise.certify import common_lattice, gaussian, laplace, losses
 from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.losses import LowerCells, on_best_lattice
 from leastnoise.guarantees.hidden import Hidden
@@ -222,5 +222,5 @@ def test_disjoint_supports_tell_everything(radius: str, count: int) -> None:
 
 
 def test_the_largest_loss_of_a_truncated_law_is_found_exactly() -> None:
-    reach = composed._reach(TruncatedLaplace(scale=30, radius=300), L2(1))
+    reach = common_lattice._reach(TruncatedLaplace(scale=30, radius=300), L2(1))
     assert Fraction(1, 30) <= reach <= Fraction(1, 30) + Fraction(1, 2**45)

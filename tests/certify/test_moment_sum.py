@@ -17,13 +17,8 @@ from mpmath import besseli, besselk, expm1, log, mp, mpf
 from leastnoise.accounting.composition import Composition
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify import moment_sum, spherical_laplace
-from leastnoise.certify.composed import (
-    Releases,
-    composed_at_most,
-    lower_parts,
-    prove_composed,
-    upper_parts,
-)
+from leastnoise.certify.common_lattice import lower_parts, upper_parts
+from leastnoise.certify.composed import Releases, composed_at_most, prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
 from leastnoise.certify.moment_sum import MomentSum, delta_by_moments, serves

@@ -12,13 +12,8 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.composed import (
-    Releases,
-    composed_at_most,
-    lower_parts,
-    prove_composed,
-    upper_parts,
-)
+from leastnoise.certify.common_lattice import lower_parts, upper_parts
+from leastnoise.certify.composed import Releases, composed_at_most, prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.losses import LossLattice
 from leastnoise.certify.sampled import sampled_upper

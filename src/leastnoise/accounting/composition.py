@@ -10,15 +10,8 @@ from typing import final
 
 from leastnoise.accounting.trade_off import type_two_error
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify.composed import (
-    FINENESS,
-    Releases,
-    directions,
-    is_gaussian,
-    lower_parts,
-    prove_composed,
-    upper_parts,
-)
+from leastnoise.certify.common_lattice import FINENESS, lower_parts, upper_parts
+from leastnoise.certify.composed import Releases, directions, is_gaussian, prove_composed
 from leastnoise.certify.composition import Convolution, Part, tilt_for
 from leastnoise.certify.moment_sum import MomentSum, serves
 from leastnoise.certify.moment_sum_laws import laws_of

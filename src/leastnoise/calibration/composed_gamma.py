@@ -27,7 +27,8 @@ from leastnoise.calibration import classic
 from leastnoise.calibration.composed import composed_law
 from leastnoise.calibration.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
 from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import FINENESS, Releases, composed_at_most
+from leastnoise.certify.common_lattice import FINENESS
+from leastnoise.certify.composed import Releases, composed_at_most
 from leastnoise.certify.composition import composed_upper
 from leastnoise.certify.generalized_gamma_losses import between, chosen, reach
 from leastnoise.certify.generalized_gamma_sketch import LossSketch, sketch

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from flint import arb
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from leastnoise.certify.losses import LossLattice, LowerCells
 
     Floats = NDArray[np.float64]
-    Complexes = NDArray[np.complex128]
 
 _BITS = 128
 _LARGEST_WINDOW = 1 << 20
@@ -298,12 +297,13 @@ def _convolved(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
         x = transform(wrapped)
         # of each entry of p, `rows` numbers are added up
         e = 1.01 * (nu + rows * UNIT) * math.sqrt(size) * float(np.linalg.norm(wrapped))
-        # the weights sum to 1 within 2^-50, so that |X| <= 1 + 2^-50
-        most = (1 + 2.0**-40 + 2 * e) ** law.count * (1 + 1e-8)
-        bound = np.abs(x) * (1 + 2.0**-40) + e
-        size_of = bound**law.count * (1 + 1e-9)
+        # the weights sum to 1 within 2^-50, so that |X| <= 1 + 2^-50; and 2^-40 is more than what
+        # each factor of a power costs in roundings
+        most = float(_power(np.array(1 + 2.0**-40 + 2 * e), law.count))
+        bound = np.sqrt(x.real**2 + x.imag**2) * (1 + 2.0**-40) + e
+        size_of = _power(bound, law.count)
         rounded = math.sqrt(5) * UNIT * law.count * size_of
-        own = law.count * bound ** (law.count - 1) * (1 + 1e-9) * e + rounded
+        own = law.count * (size_of / bound) * e + rounded
         again = math.sqrt(5) * UNIT * magnitude * size_of
         error = error * (size_of + own) + magnitude * own + again
         rounding = rounding * (size_of + own) + magnitude * rounded + again
@@ -327,7 +327,7 @@ def _wrapped(weights: Floats, size: int) -> Floats:
     return padded.reshape(-1, size).sum(axis=0)
 
 
-def _power(x: Complexes, count: int) -> Complexes:
+def _power(x: NDArray[Any], count: int) -> NDArray[Any]:
     """Return x^count by squarings."""
     result = np.ones_like(x)
     while count:
