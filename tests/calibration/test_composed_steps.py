@@ -8,7 +8,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.certify.composed import Releases, prove_composed
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Integer
 
@@ -84,3 +84,53 @@ def test_whole_numbers_do_no_worse_than_basic_composition(
         compositions=count,
     )
     assert together.mse <= split.mse * (1 + 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "dimension", "count"),
+    [("6", 2, 2), pytest.param("30", 10, 3, marks=pytest.mark.slow)],
+)
+def test_spherical_staircases_meet_the_budget_just_so(
+    epsilon: str, dimension: int, count: int
+) -> None:
+    several = ln.calibrate(
+        "spherical-staircase",
+        epsilon=epsilon,
+        delta="1e-6",
+        sensitivity=ln.L2(2),
+        dimension=dimension,
+        compositions=count,
+    )
+    assert 0.999e-6 < several.certificate.delta.lower <= several.certificate.delta.upper <= 1e-6
+    assert several.certificate.delta.upper - several.certificate.delta.lower < 1e-12
+    basic = ln.calibrate(
+        "spherical-staircase",
+        epsilon=Fraction(epsilon) / count,
+        delta=Fraction("1e-6") / count,
+        sensitivity=ln.L2(2),
+        dimension=dimension,
+    )
+    assert several.mse <= basic.mse * (1 + 1e-9)
+
+
+def test_spherical_staircases_beat_l2_noise_for_few_large_losses() -> None:
+    mse = {
+        noise: ln.calibrate(
+            noise, epsilon="6", delta="1e-6", sensitivity=ln.L2(1), dimension=2, compositions=2
+        ).mse
+        for noise in ("l2", "spherical-staircase")
+    }
+    assert mse["spherical-staircase"] < 0.87 * mse["l2"]
+
+
+def test_spherical_staircases_in_many_dimensions_are_for_one_release() -> None:
+    budget = {"epsilon": "9", "delta": "1e-6", "sensitivity": ln.L2(1), "compositions": 2}
+    with pytest.raises(NotApplicable, match="10 dimensions"):
+        ln.calibrate("spherical-staircase", dimension=11, **budget)
+    with pytest.raises(InvalidArgument, match="gamma at most"):
+        ln.calibrate("spherical-staircase", dimension=3, parameters={"decay": "3"}, **budget)
+
+
+def test_without_epsilon_the_search_ends() -> None:
+    with pytest.raises(Refused, match="No least noise"):
+        ln.calibrate("tulap", epsilon=0, delta="1e-2", sensitivity=ln.L2(1), compositions=2)

@@ -9,12 +9,17 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.calibration.composed import amplified, composed_law
+from leastnoise.calibration.composed import amplified, check_rate, composed_law
 from leastnoise.calibration.composed_gamma import composed_gamma
 from leastnoise.calibration.composed_kernels import composed_kernels
-from leastnoise.calibration.composed_steps import FAMILIES, composed_steps
+from leastnoise.calibration.composed_spread import (
+    composed_cactus,
+    composed_flipped_huber,
+    sampled_kernels,
+)
+from leastnoise.calibration.composed_steps import composed_radial_steps, composed_whole_numbers
 from leastnoise.calibration.request import Request
-from leastnoise.calibration.search import SEARCHES, Search, limit_of, unit_law
+from leastnoise.calibration.search import Search, limit_of, unit_law
 from leastnoise.certify.certificate import Certificate, check_sampling, hidden_by
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
@@ -23,14 +28,23 @@ from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
+from leastnoise.noise.cactus import Cactus
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.spherical_staircase import SphericalStaircase
 
 # Beyond this, 1 − δ has too few digits in floats.
 _LARGEST_DELTA = 1 - Fraction(1, 10**12)
+
+_TOO_SLOW_FOR_SAMPLES: dict[type[Noise], str] = {
+    GeneralizedGamma: "for several samples every scale tried takes seconds to prove",
+    SphericalStaircase: "for several samples its proof takes a minute",
+}
 
 # If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
 # stays within the 1e-9 that is promised of the exact minimum.
@@ -119,17 +133,31 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
 def _law(
     family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
 ) -> Noise:
-    if draws > 1 and rate == 1 and family in FAMILIES:
-        return composed_steps(family, request, draws, search or SEARCHES[family])
-    if draws > 1 and rate == 1 and family is GeneralizedGamma:
-        return composed_gamma(request, draws)
-    if draws > 1 and rate == 1 and issubclass(family, KernelNoise):
-        return composed_kernels(family, request, draws)
     if draws > 1:
-        return composed_law(family, request, draws, rate)
+        return _law_for_several(family, request, draws, rate=rate, search=search)
     if rate != 1:
         request = replace(request, budget=amplified(request.budget, rate))
     return search(request) if search else unit_law(family, request)
+
+
+def _law_for_several(
+    family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
+) -> Noise:
+    check_rate(request.budget, rate)
+    if rate != 1 and (why := _TOO_SLOW_FOR_SAMPLES.get(family)):
+        raise NotApplicable(family=family.name, why=why)
+    if family is DiscreteStaircase and search:
+        return composed_whole_numbers(request, draws, rate, search=search)
+    if issubclass(family, KernelNoise):
+        if rate != 1:
+            return sampled_kernels(family, request, draws, rate)
+        return composed_kernels(family, request, draws)
+    if family is GeneralizedGamma:
+        return composed_gamma(request, draws)
+    if family is SphericalStaircase:
+        return composed_radial_steps(request, draws)
+    own = {Cactus: composed_cactus, FlippedHuber: composed_flipped_huber}.get(family)
+    return own(request, draws, rate) if own else composed_law(family, request, draws, rate)
 
 
 def _widened(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
+from typing import TypeVar
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.calibration import classic
@@ -29,6 +30,8 @@ from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
 from leastnoise.numerics.roots import IncreasingRoot
 
+Law = TypeVar("Law", bound=Noise)
+
 # Families with parameters whose search for one release takes milliseconds.
 _SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
 _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
@@ -42,6 +45,7 @@ _COARSE = 12  # its steps in a standard deviation of the loss
 _STEPS = 8
 _ASTRAY = 0.1  # of the logarithm: a step so long says that the slope is wrong
 _ROUNDS = 60
+_LEAST_FACTOR = 1e-6  # at ε = 0, shares of ε say nothing
 _BITS = 256
 _FAR, _CLOSE = 1e-7, 1e-9  # of δ: some 6e-11 of the scale
 _CLOSEST = 2e-10  # of 1/σ − ε/k
@@ -73,7 +77,7 @@ def composed_law(
     if not request.budget.delta:
         return alone.scaled(compositions)
     root = math.sqrt(compositions)
-    return alone.scaled(_factor(alone, request, compositions, Fraction(1), first=root))
+    return alone.scaled(least_factor(alone, request, compositions, first=root))
 
 
 def _l2_law(request: Request, compositions: int) -> Noise | None:
@@ -125,8 +129,13 @@ def _log(number: Fraction) -> float:
     return math.log(number.numerator) - math.log(number.denominator)
 
 
-def _factor(
-    alone: Noise, request: Request, compositions: int, rate: Fraction, *, first: float
+def least_factor(
+    alone: Noise,
+    request: Request,
+    compositions: int,
+    rate: Fraction = Fraction(1),
+    *,
+    first: float,
 ) -> Fraction:
     """Return by how much `alone` must be wider; looked for between `first` and first·√k."""
     hidden = Hidden.of((L1 if alone.norm == "l1" else L2)(1))
@@ -205,7 +214,7 @@ def _sampled_law(family: type[Noise], request: Request, compositions: int, rate:
     alone = unit_law(family, replace(request, budget=amplified(budget, rate)))
     if not budget.delta:
         return alone
-    return alone.scaled(_factor(alone, request, compositions, rate, first=1.0))
+    return alone.scaled(least_factor(alone, request, compositions, rate, first=1.0))
 
 
 def _shaped_law(family: type[Noise], request: Request, compositions: int, rate: Fraction) -> Noise:
@@ -236,14 +245,14 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int, rate: 
 
 
 def law_of_best_share(
-    law_at: Callable[[float, Fraction], Noise],
-    excess: Callable[[Noise, int], float],
+    law_at: Callable[[float, Fraction], Law],
+    excess: Callable[[Law, int], float],
     *,
     shares: Sequence[Fraction],
     compositions: int,
     loss: Loss,
     relative: float = _RELATIVE,
-) -> Noise:
+) -> Law:
     """Return `law_at`(factor, share) for the best of `shares` and the least private factor.
 
     The law is that for one release at ε' = ε/factor and δ' = share·δ/k, and `excess` of it, on a
@@ -298,6 +307,8 @@ def root_of(
     if points[0][1] <= 0:
         low, high = low / 2, low
         while (found := excess(low)) <= 0:
+            if high < _LEAST_FACTOR:
+                raise Refused("No least noise was found: less and less of it meets this budget.")
             low, high = low / 2, low
         points = [(math.log(high), excess(high)), (math.log(low), found)]
     else:

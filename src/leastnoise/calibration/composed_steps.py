@@ -1,7 +1,7 @@
-"""Several releases with steps whose heights are searched for one: which shape, and how much of it.
+"""Several releases with steps whose heights are searched for one: which shape is the best.
 
 The best shape for one release at some (ε', δ') need not be the best for k; but what is lost is
-accuracy alone: the proved bound on all k together is what ε' or the scale is solved for.
+accuracy alone: the proved bound on all k together is what ε' is solved for.
 """
 
 from __future__ import annotations
@@ -11,83 +11,94 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
-from leastnoise.calibration import classic
-from leastnoise.calibration.composed import excess_of, law_of_best_share, root_of
+from flint import arb
+
+from leastnoise.analysis.radial_step import log_delta
+from leastnoise.balls.core import float_above
+from leastnoise.calibration import spherical_staircase
+from leastnoise.calibration.composed import excess_of, law_of_best_share, share_of
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import Search
 from leastnoise.certify.composed import Releases
-from leastnoise.guarantees.budget import Budget
+from leastnoise.certify.composition import composed_upper
+from leastnoise.certify.losses import symmetric_lattice
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import L2, Integer
+from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.noise.base import Noise
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-
-FAMILIES = frozenset({Cactus, DiscreteStaircase})
+from leastnoise.noise.spherical_staircase import SphericalStaircase
 
 # Of δ/k: what one release may leak by itself. Where losses just add up it is all of δ.
 _SHARES = (Fraction(1, 2), Fraction(63, 64))
 _RELATIVE = 1e-4  # of ε'
-_BISECTIONS = 20
+_MOST_DIMENSIONS = 10
 
 
-def composed_steps(
-    family: type[Noise], request: Request, compositions: int, search: Search
+def composed_whole_numbers(
+    request: Request, compositions: int, rate: Fraction, *, search: Search
 ) -> Noise:
-    """Return the law for a worst shift of 1 that may be drawn `compositions` times; δ > 0.
+    """Return noise on whole numbers that may be drawn `compositions` times for a shift of 1; δ > 0.
 
-    The steps of `cactus` fall like a Gaussian: they are those for one release at the (ε', δ/2k)
-    where the Gaussian for all releases is, spread out until the proved δ is met. Noise on whole
-    numbers can't be spread out, and has a largest loss of ε' but for what leaks: ε' is searched,
-    between ε/k and ε/√k. Raises what `search` raises.
+    It can't be spread out, and has a largest loss of ε' but for what leaks: ε' is searched, between
+    ε/k and ε/√k. Raises what `search` raises.
     """
-    if family is Cactus:
-        leaked = _SHARES[0] * request.budget.delta / compositions
-        budget = Budget(epsilon=_matched(request.budget, compositions, leaked), delta=leaked)
-        return _spread_out(search(replace(request, budget=budget)), request.budget, compositions)
-    return _on_whole_numbers(request, compositions, search)
-
-
-def _matched(budget: Budget, compositions: int, leaked: Fraction) -> Fraction:
-    """Return about the ε' at which a Gaussian for `compositions` releases leaks `leaked` in one."""
-    sigma = float(classic.gaussian(1, budget)) * math.sqrt(compositions)
-    low, high = math.log(float(budget.epsilon) / compositions) - 3, math.log(float(budget.epsilon))
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        needed = classic.gaussian(1, Budget(epsilon=Fraction(math.exp(middle)), delta=leaked))
-        low, high = (middle, high) if float(needed) > sigma else (low, middle)
-    return Fraction(math.exp(high)).limit_denominator(10**6)
-
-
-def _spread_out(alone: Noise, budget: Budget, compositions: int) -> Noise:
-    """Return `alone` at the least scale that is proved."""
-
-    def excess(factor: float) -> float:
-        law = alone.scaled(Fraction(factor))
-        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=compositions)
-        return excess_of(part, budget)
-
-    return alone.scaled(Fraction(root_of(excess, 1.0, 1.1)))
-
-
-def _on_whole_numbers(request: Request, compositions: int, search: Search) -> Noise:
-    """Return the law for one release at the largest ε' that is proved."""
     budget, hidden = request.budget, Hidden.of(Integer(request.shift))
 
     @cache
     def law_at(factor: float, share: Fraction) -> Noise:
-        leaked = share * budget.delta / compositions
-        one = Budget(epsilon=budget.epsilon / Fraction(factor), delta=leaked)
+        one = share_of(budget, factor, share / compositions, rate=rate)
         return search(replace(request, budget=one))
 
     def excess(law: Noise, fineness: int) -> float:
-        part = Releases(noise=law.scaled(request.shift), hidden=hidden, count=compositions)
+        wide = law.scaled(request.shift)
+        part = Releases(noise=wide, hidden=hidden, count=compositions, rate=rate)
         return excess_of(part, budget, fineness=fineness)
 
     return law_of_best_share(
         law_at,
         excess,
         shares=_SHARES,
+        compositions=compositions,
+        loss=request.loss,
+        relative=_RELATIVE,
+    )
+
+
+def composed_radial_steps(request: Request, compositions: int) -> SphericalStaircase:
+    """Return the spherical staircase for a worst shift of 1 and `compositions` draws; ε > 0.
+
+    Its steps are as wide as the shift, so that losses are −ε', 0, ε' and ∞, and δ at 0 and at ε'
+    says all of them: ε' is searched in floats, before a proof decides. `fixed` may set gamma.
+    Raises NotApplicable in more than 10 dimensions, InvalidArgument for other fixed parameters.
+    """
+    if request.dimension > _MOST_DIMENSIONS:
+        why = f"for several releases its proof takes long beyond {_MOST_DIMENSIONS} dimensions"
+        raise NotApplicable(family=SphericalStaircase.name, why=why)
+    if others := sorted(set(request.fixed) - {"gamma"}):
+        raise InvalidArgument(
+            name="parameter",
+            value=", ".join(others),
+            expected="gamma at most: for several releases the others are searched",
+        )
+    budget = request.budget
+    log_target = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
+
+    @cache
+    def law_at(factor: float, share: Fraction) -> SphericalStaircase:
+        one = share_of(budget, factor, share / compositions, rate=Fraction(1))
+        return spherical_staircase.search(replace(request, budget=one))
+
+    def excess(law: SphericalStaircase, fineness: int) -> float:
+        del fineness  # that lattice of three points is exact
+        logs = (log_delta(law, shift=Fraction(1), epsilon=at) for at in (Fraction(0), law.decay))
+        lattice = symmetric_lattice([arb(math.exp(one)) for one in logs], law.decay)
+        found = float_above(composed_upper([(lattice, compositions)], budget.epsilon))
+        return math.log(found) - log_target if found > 0 else -math.inf
+
+    return law_of_best_share(
+        law_at,
+        excess,
+        shares=_SHARES[:1],  # each law takes a second to search
         compositions=compositions,
         loss=request.loss,
         relative=_RELATIVE,

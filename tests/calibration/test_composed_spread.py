@@ -1,0 +1,73 @@
+"""Flipped Huber noise and cactus for several releases: just so, and near the best corner."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.calibration.composed import least_factor
+from leastnoise.calibration.composed_spread import composed_cactus, composed_flipped_huber
+from leastnoise.calibration.request import Request
+from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.noise.flipped_huber import FlippedHuber
+from leastnoise.noise.loss import Loss
+
+
+@pytest.mark.parametrize("loss", [pytest.param("mse", marks=pytest.mark.slow), "mae"])
+def test_flipped_huber_noise_meets_the_budget_just_so(loss: str) -> None:
+    budget = {"epsilon": "1", "delta": "1e-5", "sensitivity": ln.L2(3), "compositions": 20}
+    found = ln.calibrate("flipped-huber", loss=loss, **budget)
+    certificate = found.certificate
+    assert 0.9999e-5 < certificate.delta.upper <= 1e-5
+    assert certificate.delta.lower > 0.99e-5
+    assert certificate.verify() == certificate.delta
+    part = Releases(noise=found.noise.scaled("0.999"), hidden=Hidden.of(ln.L2(3)), count=20)
+    assert prove_composed((part,), Fraction(1)).certainly_above(Fraction("1e-5"))
+    others = [ln.calibrate(name, **budget) for name in ("gaussian", "laplace")]
+    least = min(Loss.named(loss).of(one) for one in others)
+    assert Loss.named(loss).of(found) <= least * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rate", "count"), [("1", 40), pytest.param("0.2", 60, marks=pytest.mark.slow)]
+)
+def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
+    request = Request(budget=Budget(epsilon="2", delta="1e-4"))
+    found = composed_flipped_huber(request, count, Fraction(rate))
+    for corner in ("0.1", "0.5", "1.5"):
+        law = FlippedHuber(scale=1, alpha=corner, gamma=1)
+        first = math.sqrt(found.variance / law.variance) * 0.99
+        other = law.scaled(least_factor(law, request, count, Fraction(rate), first=first))
+        assert found.variance <= other.variance * 1.003
+
+
+def test_alpha_and_gamma_may_be_set_together_alone() -> None:
+    shape = {"alpha": "1", "gamma": "2"}
+    budget = {"epsilon": "1", "delta": "1e-4", "sensitivity": ln.L2(1), "compositions": 3}
+    found = ln.calibrate("flipped-huber", parameters=shape, **budget)
+    assert isinstance(found.noise, FlippedHuber)
+    assert (found.noise.alpha, found.noise.gamma) == (1, 2)
+    assert 0.9999e-4 < found.certificate.delta.upper <= 1e-4
+    with pytest.raises(InvalidArgument, match="both alpha and gamma"):
+        ln.calibrate("flipped-huber", parameters={"alpha": "1"}, **budget)
+
+
+def test_cactus_for_samples_needs_about_the_gaussians_noise() -> None:
+    request = Request(budget=Budget(epsilon="1", delta="1e-4"))
+    rate = Fraction(1, 10)
+    found = composed_cactus(request, 50, rate)
+    gauss = ln.calibrate(
+        "gaussian",
+        epsilon="1",
+        delta="1e-4",
+        sensitivity=ln.L2(1),
+        compositions=50,
+        sampling_rate=rate,
+    )
+    assert found.variance <= 1.01 * gauss.mse
