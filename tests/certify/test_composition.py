@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import acb, arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import erfc, expm1, mp, mpf
 
+from leastnoise.balls.core import precision
 from leastnoise.certify import (
     composed,
     composition,
@@ -26,6 +27,7 @@ from leastnoise.certify import (
 from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.composition import Convolution, composed_lower, composed_upper, tilt_for
 from leastnoise.certify.losses import LossLattice, Profile
+from leastnoise.certify.tilted import Tilted
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
@@ -301,6 +303,31 @@ def test_a_few_large_losses_do_not_make_the_window_too_small() -> None:
     found = prove_composed((part,), Fraction(1)).interval
     assert found.lower > 0.03205  # dp-accounting 0.6: 0.032055
     assert found.width < 3e-4 * found.upper
+
+
+@pytest.mark.parametrize("counts", [(1,), (3, 1000), (10**6, 2), (10**7,)])
+def test_masses_are_as_close_as_allowed_for(counts: tuple[int, ...]) -> None:
+    rng, size = np.random.default_rng(3), 32  # makes masses, no noise
+    laws: list[Tilted] = []
+    for count in counts:
+        masses = np.exp(-rng.uniform(0, 9, 20))
+        lattice = LossLattice(
+            step=Fraction(1), origin=Fraction(0), first=0, masses=masses, infinity=0.0
+        )
+        laws.append(Tilted.of(lattice, count, Fraction(0)))
+    window = composition._Window(first=5, size=size, outside=arb(0))
+    found, error = composition._convolved(laws, window)
+    with precision(300):
+        square = arb(0)
+        product = [acb(1)] * size
+        for law in laws:
+            x = acb.dft([acb(w) for w in law.weights.tolist()] + [acb(0)] * 12)
+            product = [one * other**law.count for one, other in zip(product, x, strict=True)]
+        exact = acb.dft(product, inverse=True)
+        for i, mass in enumerate(found.tolist()):
+            square += (exact[(i + window.first) % size].real - arb(mass)) ** 2
+        assert square.sqrt() < error
+    assert error < 1e-7
 
 
 def test_a_loss_that_hardly_ever_happens_far_away() -> None:
