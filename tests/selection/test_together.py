@@ -10,6 +10,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.release.mechanism import Mechanism
 
 WEEKLY = ln.calibrate("laplace", epsilon="0.1", sensitivity=ln.L1(1))
@@ -54,6 +55,28 @@ def _scaled(mechanism: Mechanism, factor: Fraction) -> Mechanism:
     )
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "cactus",
+        pytest.param("flipped-huber", marks=pytest.mark.slow),
+        pytest.param("gaussian-mixture", marks=pytest.mark.slow),
+        "quasi-gaussian",
+        "truncated-laplace",
+    ],
+)
+def test_noise_with_parameters_keeps_them(noise: str) -> None:
+    shaped = ln.calibrate(noise, epsilon=1, delta="1e-6", sensitivity=ln.L2(2))
+    found = ln.calibrate_together([(WEEKLY, 10), (shaped, 3)], epsilon=2, delta="1e-5")
+    assert 0.9999e-5 < found.certificate.verify().upper <= 1e-5
+    law = found.mechanisms[1].noise
+    assert float(law.scale / shaped.noise.scale) == pytest.approx(found.factor, rel=1e-12)
+    assert law == shaped.noise.scaled(law.scale / shaped.noise.scale)
+    first, second = (_scaled(one, Fraction("0.97")) for one in found.mechanisms)
+    tighter = [(first, 10), (second, 3)]
+    assert ln.compose(tighter).delta(epsilon=2).lower > 1e-5
+
+
 def test_each_part_is_worth_less_than_the_whole() -> None:
     found = ln.calibrate_together([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
     alone = [one.certificate for one in found.mechanisms]
@@ -72,9 +95,22 @@ def test_pure_budgets_are_shared_out_exactly() -> None:
 
 
 def test_what_cannot_be_scaled_together_is_refused() -> None:
-    shaped = ln.calibrate("truncated-laplace", epsilon=1, delta="1e-5", sensitivity=ln.L2(1))
-    with pytest.raises(NotApplicable, match="truncated-laplace"):
-        ln.calibrate_together([(WEEKLY, 2), (shaped, 1)], epsilon=1, delta="1e-5")
+    one = {"epsilon": 1, "delta": "1e-5"}
+    for noise, sensitivity, why in (
+        ("discrete-staircase", Integer(1), "whole numbers"),
+        ("truncated-staircase", ln.L2(1), "largest loss stays"),
+        ("tulap", ln.L2(1), "largest loss stays"),
+        ("generalized-gamma", ln.L2(1), "seconds to prove"),
+    ):
+        shaped = ln.calibrate(noise, sensitivity=sensitivity, **one)
+        with pytest.raises(NotApplicable, match=why):
+            ln.calibrate_together([(WEEKLY, 2), (shaped, 1)], **one)
+    sampled = ln.calibrate("gaussian", sensitivity=ln.L2(1), sampling_rate="0.1", **one)
+    with pytest.raises(NotApplicable, match="all of the data"):
+        ln.calibrate_together([(WEEKLY, 2), (sampled, 1)], **one)
+    pure = ln.calibrate("staircase", epsilon=1, sensitivity=ln.L2(1))
+    with pytest.raises(NotApplicable, match="budgets add up"):
+        ln.calibrate_together([(WEEKLY, 2), (pure, 1)], epsilon=1)
     with pytest.raises(NotApplicable, match="delta=0 is impossible"):
         ln.calibrate_together([(YEARLY, 1), (WEEKLY, 1)], epsilon=1)
     for counts in ([], [(WEEKLY, 0)], [(WEEKLY, True)]):

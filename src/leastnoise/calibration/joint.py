@@ -19,10 +19,14 @@ from leastnoise.certify.prove import worst_shift
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
+from leastnoise.noise.base import Shape
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.optimal import Optimal
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
 _BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
+_STEPS = frozenset({Shape.RADIAL_STEP, Shape.STAIRCASE, Shape.STEP})
 _DIGITS = 6  # of the stated epsilon, rounded up
 
 
@@ -31,6 +35,25 @@ def scalable(certificate: Certificate) -> bool:
     noise = certificate.noise
     known = noise.shape in MONOTONE and noise.norm != "integer" and not noise.parameter_kinds
     return known and certificate.sampling_rate == 1
+
+
+def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
+    """Say why the noise isn't scaled with others to meet `budget`; None if it is.
+
+    Parameters are kept, so that the shape is the one it has, and the best for another budget.
+    """
+    noise = certificate.noise
+    if certificate.sampling_rate != 1:
+        return "only noise for all of the data is scaled together"
+    if noise.norm == "integer":
+        return "noise on whole numbers has no scale to change"
+    if noise.parameter_kinds and not budget.delta:
+        return "at delta=0 budgets add up, and only laplace and l2 are scaled together"
+    if noise.shape in _STEPS or isinstance(noise, Optimal):
+        return "its largest loss stays as it is however wide it gets, and many outputs have it"
+    if isinstance(noise, GeneralizedGamma):
+        return "every factor that is tried takes seconds to prove"
+    return None
 
 
 def joint_factor(

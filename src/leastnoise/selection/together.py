@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
-from leastnoise.calibration.joint import joint_factor, rescaled, scalable
+from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.common_lattice import FINENESS
 from leastnoise.certify.plan import PlanCertificate
@@ -40,8 +40,9 @@ def calibrate_together(
     """Return the same mechanisms, scaled by one factor so that all releases meet one budget.
 
     `releases` are pairs of a mechanism and how often it is used. The factor is the least, to about
-    1e-4; with δ = 0, exactly. Raises InvalidArgument without a release or for counts below 1,
-    NotApplicable for noise that isn't a scale alone (gaussian, laplace, l2) or for samples,
+    1e-4; with δ = 0, exactly. Other parameters than the scale are kept, whatever shape would now be
+    better. Raises InvalidArgument without a release or for counts below 1, NotApplicable for samples,
+    for steps (but cactus), for generalized-gamma, and at δ = 0 for all but laplace and l2,
     NotCertified if no proof was found.
 
     >>> from leastnoise.guarantees.sensitivity import L1, L2
@@ -63,11 +64,8 @@ def calibrate_together(
         for mechanism, count in releases
     ]
     for one in wanted:
-        if not scalable(one):
-            raise NotApplicable(
-                family=one.noise.name,
-                why="only gaussian, laplace and l2 noise, for all of the data, is scaled together",
-            )
+        if why := why_not_scaled(one, budget):
+            raise NotApplicable(family=one.noise.name, why=why)
     if budget.delta:
         factor = joint_factor(wanted, budget, fineness=FINENESS, relative=_RELATIVE)
         scaled = [rescaled(one, factor) for one in wanted]
