@@ -41,8 +41,8 @@ def calibrate_together(
 
     `releases` are pairs of a mechanism and how often it is used. The factor is the least, to about
     1e-4; with δ = 0, exactly. Other parameters than the scale are kept, whatever shape would now be
-    better. Raises InvalidArgument without a release or for counts below 1, NotApplicable for samples,
-    for steps (but cactus), for generalized-gamma, and at δ = 0 for all but laplace and l2,
+    better. Raises InvalidArgument without a release or for counts below 1, NotApplicable for
+    samples, for steps (but cactus), for generalized-gamma, and at δ = 0 for all but laplace and l2,
     NotCertified if no proof was found.
 
     >>> from leastnoise.guarantees.sensitivity import L1, L2
