@@ -12,11 +12,11 @@ from leastnoise.guarantees.sensitivity import Integer
 
 SEVERAL = (
     "cactus",
-    "gaussian-mixture",
+    pytest.param("gaussian-mixture", marks=pytest.mark.slow),
     "quasi-gaussian",
     "staircase",
     "truncated-laplace",
-    "truncated-staircase",
+    pytest.param("truncated-staircase", marks=pytest.mark.slow),
     "tulap",
 )
 
@@ -66,6 +66,14 @@ def test_steps_for_samples_beat_laplace_where_losses_are_large() -> None:
     assert mse["truncated-staircase"] < 0.8 * mse["laplace"]
 
 
+def test_a_tiny_delta_is_shared_out() -> None:
+    """Then the shares' law is the best, for samples as for all of the data."""
+    budget = {"sensitivity": ln.L2(1), "sampling_rate": "0.5"}
+    found = ln.calibrate("tulap", epsilon="0.1", delta="1e-9", compositions=3, **budget)
+    shared = ln.calibrate("tulap", epsilon=Fraction(1, 30), delta=Fraction(1, 3 * 10**9), **budget)
+    assert found.mse <= shared.mse * (1 + 1e-7)
+
+
 def test_what_sampling_alone_hides_needs_no_noise() -> None:
     with pytest.raises(Refused, match="sampling rate"):
         ln.calibrate(
@@ -108,9 +116,9 @@ def test_sums_of_gaussians_are_no_worse_than_one_for_many_samples() -> None:
             compositions=20,
             sampling_rate="0.05",
         ).mse
-        for noise in ("gaussian", "quasi-gaussian")
+        for noise in ("gaussian", "gaussian-mixture")
     }
-    assert mse["quasi-gaussian"] < 0.9 * mse["gaussian"]
+    assert mse["gaussian-mixture"] < 0.75 * mse["gaussian"]
 
 
 def test_what_takes_too_long_for_samples_is_refused() -> None:

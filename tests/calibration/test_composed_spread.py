@@ -34,6 +34,14 @@ def test_flipped_huber_noise_meets_the_budget_just_so(loss: str) -> None:
     assert Loss.named(loss).of(found) <= least * (1 + 1e-4)
 
 
+def test_flipped_huber_noise_is_nearly_laplace_noise_where_that_is_best() -> None:
+    budget = {"epsilon": "1", "delta": "1e-9", "sensitivity": ln.L2(1), "compositions": 3}
+    laplace = ln.calibrate("laplace", **budget)
+    found = ln.calibrate("flipped-huber", **budget)
+    assert found.mse <= laplace.mse * (1 + 1e-4)
+    assert laplace.mse < 0.3 * ln.calibrate("gaussian", **budget).mse
+
+
 @pytest.mark.parametrize(
     ("rate", "count"), [("1", 40), pytest.param("0.2", 60, marks=pytest.mark.slow)]
 )
