@@ -129,6 +129,17 @@ def test_the_float_search_agrees_with_the_gaussian(count: int) -> None:
     assert found == pytest.approx(truth, abs=2e-3)
 
 
+@pytest.mark.parametrize("fixed", [{}, {"p": Fraction(1)}])
+def test_where_no_shape_is_ahead_of_l2_it_is_l2(fixed: dict[str, Fraction]) -> None:
+    request = Request(budget=Budget(epsilon=6, delta="1e-5"), dimension=2, fixed=fixed)
+    found = composed_gamma(request, 2)
+    assert isinstance(found, GeneralizedGamma)
+    alone = composed_law(SphericalLaplace, replace(request, fixed={}), 2)
+    assert (found.alpha, found.p, found.scale) == (1, 1, alone.scale)
+    low, high = excess(found, 2, request.budget)
+    assert 1 - 1e-4 < low <= high <= 1
+
+
 def test_beyond_epsilon_100_it_is_refused() -> None:
     with pytest.raises(NotApplicable, match="epsilon > 100"):
         composed_gamma(Request(budget=Budget(epsilon=101, delta="1e-5")), 2)

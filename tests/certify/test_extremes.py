@@ -14,7 +14,9 @@ from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.tulap import Tulap
 from tests.laws import LAWS, label
 
 PURE: tuple[tuple[Noise, int], ...] = (
@@ -33,6 +35,16 @@ def test_different_pure_budgets_add_up_exactly() -> None:
     whole = 2 * Fraction(1, 2) + Fraction(10, 3) + Fraction(4, 3) + 3 * Fraction("0.4")
     assert prove_composed(parts, whole).interval.upper == 0.0
     assert prove_composed(parts, whole * Fraction("0.99")).interval.lower > 0
+
+
+EVEN = [law for law in LAWS if isinstance(law, SphericalStaircase | Staircase | Tulap)]
+
+
+@pytest.mark.parametrize("law", EVEN, ids=label)
+def test_losses_that_are_multiples_of_one_are_composed_exactly(law: Noise) -> None:
+    part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=20)
+    found = prove_composed((part,), Fraction(5)).interval
+    assert found.upper - found.lower <= 1e-9 * found.upper
 
 
 KNOWN = [law for law in LAWS if largest_loss(law, Fraction(1)) is not None]

@@ -54,7 +54,7 @@ _HALVINGS = 20
 _FLAT = 1e-6  # of the log of the loss, between shapes
 _NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic ones do without
 _POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
-_NEARLY_L2 = 0.9  # p from here to 1 isn't tried: a proof takes a minute
+_NEARLY_L2 = (0.9, 1.03)  # p in between, but 1, isn't tried: a proof takes up to a minute
 _ROUGH, _FINE = 1e-6, 1e-7  # of the log of the scale
 _SECANTS = 30
 _NOTHING = -1e4  # stands for ln 0
@@ -97,13 +97,14 @@ def _least(task: _Task) -> GeneralizedGamma:
     if len(given) == 2:
         return problem.calibrated(Shape(alpha=given["alpha"], p=given["p"]))
     searched = best_shape(task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN)
-    # The classic ones are proved more closely, and may be ahead by that.
-    classics = (Shape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2))
-    shapes = dict.fromkeys((searched, *(one for one in classics if _has(one, given))))
+    # The classic ones are proved more closely, and in no time: others must be ahead by that.
+    classics = [Shape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
     found: list[GeneralizedGamma] = []
-    for shape in shapes:
-        with suppress(Refused):
-            found.append(problem.calibrated(shape))
+    for shape in dict.fromkeys((*(one for one in classics if _has(one, given)), searched)):
+        least = min((math.log(task.loss.of(law)) for law in found), default=math.inf)
+        if shape in classics or problem.log_loss(shape) < least - _NO_GAIN:
+            with suppress(Refused):
+                found.append(problem.calibrated(shape))
     if not found:
         raise Refused("No generalized-gamma noise was found for so many releases.")
     return min(found, key=task.loss.of)
@@ -127,7 +128,7 @@ class _Several:
     def log_loss(self, shape: Shape) -> float:
         """Return ln of the loss at about the least scale; +∞ if there is none in reach."""
         law = self._law(shape)
-        if _NEARLY_L2 < law.p < 1:
+        if law.p != 1 and _NEARLY_L2[0] < law.p < _NEARLY_L2[1]:
             return math.inf
         try:
             log_scale = self._log_scale(law)
@@ -141,6 +142,8 @@ class _Several:
         law = self._law(shape)
         if law.is_classic and law.p == 2:
             return law.scaled(self._sigma * _root_above(2))  # σ = scale/√2, exactly
+        if law.is_classic and self._task.dimension > 1:
+            return law.scaled(self._l2_scale())  # composed as what it is
         if law.is_classic:
             log_scale = math.log(self._l2_scale())
         else:

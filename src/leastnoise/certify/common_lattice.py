@@ -34,6 +34,10 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.spherical_staircase import SphericalStaircase
+from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
 
 if TYPE_CHECKING:
     from leastnoise.certify.composed import Releases
@@ -51,6 +55,7 @@ _OWN_LOSSES = MappingProxyType(
     }
 )
 
+_EVEN = SphericalStaircase | Staircase | TruncatedStaircase | Tulap
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
 _CHEAP = frozenset({Shape.GAUSSIAN, Shape.LAPLACE_PRODUCT, Shape.TRUNCATED_LAPLACE})
@@ -102,19 +107,23 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
 
     A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness². Laws
     whose δ takes microseconds get a smaller one, as long as there are not too many points of it in
-    the largest loss and in the width of the sum.
+    the largest loss and in the width of the sum. Where all losses are multiples of one number, that
+    is the step, and nothing is lost.
     """
+    widths = [_half_width(part.noise, part.hidden.outer, part.rate) for part in parts]
+    least = float(max(widths)) / _LARGEST
+    even = [loss for part in parts if (loss := _even_loss(part))]
+    if len(even) == len(parts) and (divisor := _greatest_divisor(even)) > least:
+        return divisor
     laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
     count = sum(count for _, count in laws)
     variance = sum(k * _spread(*law) ** 2 for law, k in laws)
     wanted = math.sqrt(variance / count) / fineness
-    widths = [_half_width(*law) for law, _ in laws]
     if fineness >= FINENESS and all(_is_cheap(part) for part in parts):
         enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
         wanted = min(wanted, enough)
     if any(part.rate != 1 for part in parts):
         wanted /= _FINER_SAMPLED
-    least = float(max(widths)) / _LARGEST
     wanted = max(wanted, least)
     frequent = [(part.count * loss**2, loss) for part in parts if (loss := _frequent(part))]
     _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
@@ -139,6 +148,11 @@ def _frequent(part: Releases) -> Fraction | None:
     if part.noise.shape in lattice_losses.SHAPES:
         return _reach(part.noise, part.hidden.outer)
     return largest_loss(part.noise, worst_shift(part.noise, part.hidden.outer))
+
+
+def _even_loss(part: Releases) -> Fraction | None:
+    """Return a number of which all losses but ±∞ are multiples, an atom's left aside; or None."""
+    return part.noise.decay if part.rate == 1 and isinstance(part.noise, _EVEN) else None
 
 
 def _is_cheap(part: Releases) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 from flint import acb, arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify.moment_sum_laws import SHAPES, Moments, laws_of
+from leastnoise.certify.moment_sum_laws import SHAPES, Moments, laws_of, shape_of
 from leastnoise.certify.prove import ProvedDelta
 from leastnoise.noise.base import Shape
 
@@ -50,7 +50,7 @@ _LARGEST = 700.0
 
 def serves(parts: Sequence[Releases]) -> bool:
     """Say whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
-    shapes = {part.noise.shape for part in parts}
+    shapes = {shape_of(part.noise) for part in parts}
     known = Shape.SPHERICAL_LAPLACE in shapes and shapes <= SHAPES
     return known and all(part.rate == 1 for part in parts)
 

@@ -19,7 +19,8 @@ from flint import acb, acb_poly, arb, ctx
 from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify.prove import worst_shift
-from leastnoise.noise.base import Shape
+from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
 if TYPE_CHECKING:
     from leastnoise.certify.composed import Releases
@@ -65,6 +66,12 @@ class Envelope(Protocol):
     def beyond(self, height: Fraction) -> arb:
         """Return a bound on |X(u)| for all u >= `height` > 0."""
         ...
+
+
+def shape_of(noise: Noise) -> Shape:
+    """Return the shape, that of the l2 mechanism for generalized gamma noise that is one."""
+    renamed = isinstance(noise, GeneralizedGamma) and noise.is_classic and noise.p == 1
+    return Shape.SPHERICAL_LAPLACE if renamed and noise.dimension > 1 else noise.shape
 
 
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
