@@ -188,14 +188,15 @@ def test_pure_budgets_are_shared_out() -> None:
     assert found.certificate.delta.upper == 0
 
 
-def test_families_of_many_parameters_are_refused_for_many_releases() -> None:
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_noise_that_is_designed_for_one_release_is_refused_for_many(dimension: int) -> None:
     with pytest.raises(NotApplicable, match="one release"):
         ln.calibrate(
-            "spherical-staircase",
+            "optimal",
             epsilon="1",
             delta="1e-5",
             sensitivity=L2(1),
-            dimension=3,
+            dimension=dimension,
             compositions=2,
         )
 
