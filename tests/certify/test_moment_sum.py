@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -12,7 +11,7 @@ import pytest
 from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import besseli, besselk, expm1, log, mp, mpf
+from mpmath import expm1, mp, mpf
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.balls.core import ball, precision
@@ -32,8 +31,10 @@ from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from tests.angles import angle_integral, spherical, weights
 
 ONE = Hidden.of(L2(1))
 
@@ -55,31 +56,6 @@ def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
 
 def width(interval: Interval) -> float:
     return (interval.upper - interval.lower) / interval.upper
-
-
-def spherical(dimension: int, ratio: str, count: int = 1) -> SphericalMoments:
-    return SphericalMoments(ratio=Fraction(ratio), dimension=dimension, count=count)
-
-
-def weights(law: SphericalMoments) -> tuple[Any, Any]:
-    """ν and β' = xρ_ν/(2ν+1), in mpmath's own Bessel functions."""
-    nu, x = mpf(law.dimension - 2) / 2, mpf(law.ratio.numerator) / law.ratio.denominator / 2
-    return nu, x * besselk(nu, x) / besselk(nu + 1, x) / (2 * nu + 1)
-
-
-def angle_integral(law: SphericalMoments, of: Any, start: Any = 0) -> Any:
-    """∫ of(a cos θ) over the density of the angle between noise and shift, θ from `start` to π.
-
-    theory/noise.md §6, but for its constant.
-    """
-    nu, r = weights(law)
-    a = mpf(law.ratio.numerator) / law.ratio.denominator
-
-    def weight(theta: Any) -> Any:
-        sine = mp.sin(theta)
-        return mp.exp(a / 2 * mp.cos(theta)) * sine ** (2 * nu) * (1 + r * sine**2)
-
-    return mp.quad(lambda t: weight(t) * of(a * mp.cos(t)), mp.linspace(start, mp.pi, 5))
 
 
 def two_releases(law: SphericalMoments, epsilon: Any) -> Any:
@@ -130,42 +106,6 @@ def test_reference_epsilons(count: int, epsilon: str) -> None:
     part = l2(10, "1", count)
     assert found((part,), Fraction(epsilon) + half).upper < 1e-5
     assert found((part,), Fraction(epsilon) - half).lower > 1e-5
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 10, 51, 1000])
-@pytest.mark.parametrize(("ratio", "tilt", "height"), [("0.5", "3", "7"), ("4", "0.3", "11")])
-def test_moments_are_those_of_the_angle(dimension: int, ratio: str, tilt: str, height: str) -> None:
-    law = spherical(dimension, ratio)
-    with mp.workdps(40):
-        whole = angle_integral(law, lambda z: mpf(1))
-        real = angle_integral(law, lambda z: mp.exp(mpf(tilt) * z))
-        top = angle_integral(law, lambda z: mp.exp((mpf(tilt) + 1j * mpf(height)) * z))
-        expected = log(real / whole), abs(top) / real
-    with precision(128):
-        (log_moment,) = law.log_moments((Fraction(tilt),))
-        _, one = law.ratios(Fraction(tilt), Fraction(height), 1)
-        assert abs(log_moment - arb(mp.nstr(expected[0], 35))) < arb("1e-30")
-        assert abs(abs(one) - arb(mp.nstr(expected[1], 35))) < arb("1e-30")
-
-
-@pytest.mark.parametrize("dimension", [2, 10])
-def test_moments_of_a_large_ratio_have_all_digits(dimension: int) -> None:
-    # K_0 and K_1 of flint lose most of theirs there at first
-    law = spherical(dimension, "125.1")
-    with mp.workdps(60):
-        nu, r = weights(law)
-        x, beta = mpf("62.55"), r * (2 * nu + 1) / (2 * (nu + 1))
-
-        def g(z: Any) -> Any:
-            return (
-                mp.gamma(nu + 1) * (2 / z) ** nu * (besseli(nu, z) + more * besseli(nu + 1, z) / z)
-            )
-
-        more = 2 * beta * (nu + 1)
-        expected = log(g(3 * x) / g(x))
-    with precision(128):
-        (log_moment,) = law.log_moments((Fraction(1),))
-        assert abs(log_moment - arb(mp.nstr(expected, 50))) < arb("1e-25")
 
 
 @pytest.mark.parametrize(
@@ -269,57 +209,6 @@ def test_bounds_cover_it_for_l2_too(dimension: int, count: int, wider: float, sh
     assert not upper < low
 
 
-@pytest.mark.parametrize("dimension", [2, 3, 10, 101, 1000, 10**5])
-@pytest.mark.parametrize(
-    ("ratio", "tilt"), [("0.01", "20"), ("1", "0.01"), ("1", "20"), ("30", "1")]
-)
-def test_no_moment_is_above_its_envelope(dimension: int, ratio: str, tilt: str) -> None:
-    law, c = spherical(dimension, ratio), Fraction(tilt)
-    # from about a tenth of one over the spread of the loss on
-    kappa = (float(c) + 0.5) * float(law.ratio)
-    spacing = Fraction(round(10 * (math.sqrt(dimension) + kappa))) / 100 / law.ratio
-    with precision(128):
-        envelope, steps = law.envelope(c), [1, 2, 4, 9, 20, 50, 120, 300]
-        bounds = [envelope.beyond(spacing * n) for n in steps]
-        sizes = [abs(x) for x in law.ratios(c, spacing, 300)]
-        assert sizes[0].overlaps(arb(1))
-        for n, bound in zip(steps, bounds, strict=True):
-            assert all(size.lower() <= bound.upper() for size in sizes[n:] if size.is_finite())
-        assert all(not high < low for high, low in itertools.pairwise(bounds))
-        assert bounds[-1] < arb(0.6)
-
-
-def test_an_envelope_falls_where_one_bound_takes_over_from_another() -> None:
-    envelope = spherical(1001, "1").envelope(Fraction(324))
-    with precision(128):
-        bounds = [envelope.beyond(Fraction(height)) for height in range(480, 600, 10)]
-        assert all(not high < low for high, low in itertools.pairwise(bounds))
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 4, 5, 10, 30])
-@pytest.mark.parametrize("height", [40, 400])
-def test_far_up_no_bound_is_below_its_formula(dimension: int, height: int) -> None:
-    law, tilt = spherical(dimension, "1"), Fraction(2)
-    with precision(128):
-        found = law.envelope(tilt).beyond(Fraction(height))
-    with mp.workdps(30):
-        nu, r = weights(law)
-        kappa, beta = mpf("2.5"), r * (2 * nu + 1) / (2 * (nu + 1))
-        size = mp.sqrt(kappa**2 + height**2)
-
-        def form(of: Any, z: Any) -> Any:
-            return of(nu, z) + 2 * beta * (nu + 1) / z * of(nu + 1, z)
-
-        at_kappa = form(besseli, kappa) / kappa**nu
-        from_k = mp.exp(size) * form(besselk, size) / mp.pi
-        if dimension == 2:  # K_0 is bounded in another way
-            from_k += 1 / mp.sqrt(2 * mp.pi * height) - mp.exp(size) * besselk(0, size) / mp.pi
-        hankel = 2 * mp.cosh(kappa) * from_k / size**nu / at_kappa
-    # of the other bounds none is less there, and half-odd orders cost little
-    assert hankel <= float(found.upper()) * (1 + 1e-12)
-    assert float(found) <= 1.2 * hankel
-
-
 CASES = [
     ((l2(2, "2", 8),), "1"),
     ((l2(2, "8", 40),), "0.4"),
@@ -346,6 +235,17 @@ def test_composition_goes_by_the_sum() -> None:
     part = l2(10, "3", 20)
     assert prove_composed((part,), Fraction(2)).interval == found((part,), 2)
     assert width(prove_composed((part,), Fraction(2)).interval) < 1e-12
+
+
+def test_generalized_gamma_noise_that_is_the_l2_mechanism_is_served() -> None:
+    renamed = GeneralizedGamma(scale=3, alpha=9, p=1, dimension=10)
+    other = Releases(noise=renamed, hidden=ONE, count=20)
+    assert found((other,), 2) == found((l2(10, "3", 20),), 2)
+    both = (other, l2(10, "3", 5))
+    assert found(both, 2) == found((l2(10, "3", 25),), 2)
+    one_number = GeneralizedGamma(scale=3, alpha=0, p=1, dimension=1)
+    near = GeneralizedGamma(scale=3, alpha=9, p="1.001", dimension=10)
+    assert not any(serves((Releases(noise=n, hidden=ONE, count=2),)) for n in (one_number, near))
 
 
 def test_what_is_not_served() -> None:
