@@ -55,11 +55,11 @@ def gives_away_zero(output: float) -> bool:
 def test_the_attack_succeeds_on_numpy() -> None:
     count = 1000
     # numpy's own generator is what is attacked; the seed makes the attack repeatable
-    uniforms = np.random.default_rng(1).random(count).tolist()
-    at_zero = (0.0 + np.random.default_rng(1).laplace(0.0, SCALE, count)).tolist()
+    uniforms = np.random.default_rng(1).random(count).tolist()  # the same as in the next line
+    at_zero = (0.0 + np.random.default_rng(1).laplace(0.0, SCALE, count)).tolist()  # attacked
     if [textbook(0.0, uniform) for uniform in uniforms] != at_zero:
         pytest.skip("this numpy rounds its logarithm or its sums in another way (FMA)")
-    at_one = (1.0 + np.random.default_rng(2).laplace(0.0, SCALE, count)).tolist()
+    at_one = (1.0 + np.random.default_rng(2).laplace(0.0, SCALE, count)).tolist()  # attacked
     # the inversion is right: it finds every output that did occur
     assert all(reachable(output, 0.0) for output in at_zero)
     assert all(reachable(output, 1.0) for output in at_one)

@@ -56,6 +56,7 @@ def test_bessel_ratio_encloses_the_quotient() -> None:
                 assert narrow.rel_accuracy_bits() > 100  # K₀, K₁ of an integer order lose 126
 
 
+# what is tested is a fork: Windows has none
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_while_another_thread_proves_does_not_hang() -> None:

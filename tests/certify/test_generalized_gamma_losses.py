@@ -217,7 +217,7 @@ def test_the_sketch_is_about_right(case: Case) -> None:
 
 def test_chords_are_above_a_convex_function_that_falls() -> None:
     """Also where bounds on it are rough: 0.3 % off at random, and one that is worthless."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(5)  # makes rough bounds, no noise
     at = [Fraction(i, 8) for i in range(40)]
 
     def delta(epsilon: Fraction) -> float:

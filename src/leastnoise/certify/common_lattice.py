@@ -151,7 +151,7 @@ def _frequent(part: Releases) -> Fraction | None:
 
 
 def _even_loss(part: Releases) -> Fraction | None:
-    """Return a number of which all losses but ±∞ are multiples, an atom's left aside; or None."""
+    """Return a number of which all losses but ±∞ (an atom's too) are multiples, if one is known."""
     return part.noise.decay if part.rate == 1 and isinstance(part.noise, _EVEN) else None
 
 

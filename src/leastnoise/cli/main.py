@@ -71,7 +71,7 @@ def main() -> NoReturn:
         _fail(str(error), REFUSED)
     # Python's own report of an unforeseen error would print its message, which could quote data:
     # here alone everything is caught, and only its kind and place are shown.
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 (so that no message is shown)
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
         _fail(f"Internal error ({type(error).__name__} at {where}). Please report it.", INTERNAL)
