@@ -25,7 +25,7 @@ def test_one_release_is_calibrated_to_the_least(noise: str) -> None:
     certificate = found.certificate
     assert certificate.delta.upper <= 1e-5
     assert certificate.delta.lower >= 1e-5 * (1 - 1e-8)
-    assert certificate.verify() == certificate.delta
+    assert certificate.delta.encloses(certificate.verify())
     # the whole data at log(1 + (e − 1)/0.1) and δ/0.1, by the profile alone
     whole = ln.compose([(found, 1)], sampling_rate=1)
     base = math.log1p(math.expm1(1) / 0.1)
@@ -45,7 +45,7 @@ def test_many_releases_are_calibrated_to_the_private_side() -> None:
     found = ln.calibrate("laplace", sensitivity=ln.L1(1), compositions=40, **SMALL)
     assert found.certificate.delta.upper <= 1e-5
     assert found.certificate.delta.lower >= 0.995e-5
-    assert found.compose(40).delta(epsilon=1) == found.certificate.delta
+    assert found.certificate.delta.encloses(found.compose(40).delta(epsilon=1))
     assert found.compose(41).delta(epsilon=1).lower > 1e-5
     assert found.compose(40, sampling_rate="0.11").delta(epsilon=1).lower > 1e-5
     assert found.delta(epsilon=1).upper < 1e-5 / 40

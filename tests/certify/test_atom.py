@@ -89,7 +89,7 @@ def test_a_certificate_with_an_edited_atom_is_rejected() -> None:
         parameters={"atom": "0.01"},
     ).certificate
     text = certificate.to_json()
-    assert Certificate.from_json(text).verify() == certificate.delta
+    assert certificate.delta.encloses(Certificate.from_json(text).verify())
     record = json.loads(text)
     record["noise"]["parameters"]["atom"] = "0.02"
     with pytest.raises(CertificateRejected):

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import copy
 import json
 import math
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,10 +13,12 @@ import pytest
 from scipy.stats import norm
 
 from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.certify import certificate as certificate_module
 from leastnoise.certify.certificate import ASSUMPTIONS, Certificate
 from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidInput, NotCertified
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.registry import family_named
 
@@ -61,7 +65,10 @@ def test_round_trip_and_verify(name: str) -> None:
     read = Certificate.from_json(certificate.to_json())
     assert read == certificate
     assert not read.proved
-    assert read.verify() == certificate.delta
+    fresh = read.verify()
+    assert read.proved
+    assert certificate.delta.encloses(fresh)
+    assert certificate.delta.width <= 4 * fresh.width + 4 * math.ulp(fresh.upper)
 
 
 def test_a_stored_certificate_counts_as_unproved() -> None:
@@ -130,6 +137,70 @@ def test_every_edit_that_makes_it_false_is_rejected(name: str, edit: str) -> Non
 def test_dimension_up_is_rejected_where_delta_depends_on_it() -> None:
     with pytest.raises(CertificateRejected, match="delta"):
         Certificate.from_json(_edited("l2", _set("dimension", to=8))).verify()
+
+
+def test_a_certificate_is_proved_by_proving_it_alone() -> None:
+    """Neither a claim put together by hand nor a copy of a proved one may release anything."""
+    proved = _certificate("gaussian")
+    claim = Certificate(
+        budget=proved.budget,
+        noise=proved.noise.scaled("0.001"),
+        sensitivity=proved.sensitivity,
+        delta=proved.delta,
+    )
+    assert not claim.proved
+    assert not replace(proved, noise=claim.noise).proved
+    assert not copy.copy(proved).proved
+    public = [name for name in dir(claim) if not name.startswith("_")]
+    assert not [name for name in public if "proved" in name and callable(getattr(claim, name))]
+    with pytest.raises(CertificateRejected):
+        claim.verify()
+    assert not claim.proved
+
+
+def _loose() -> Certificate:
+    """A certificate whose enclosure of δ is many floats wide."""
+    return calibrate_family(
+        family_named("laplace"),
+        budget=Budget(epsilon="1", delta="1e-3"),
+        sensitivity=L2(1),
+        dimension=1,
+        compositions=3,
+    ).certificate
+
+
+def test_a_part_of_a_loose_enclosure_is_rejected() -> None:
+    """What is proved is the whole of it: of a part nobody knows whether it holds the truth."""
+    certificate = _loose()
+    lower, upper = certificate.delta.lower, certificate.delta.upper
+    assert upper - lower > 100 * math.ulp(upper)
+    Certificate.from_json(certificate.to_json()).verify()
+    middle = 0.5 * (lower + upper)
+    for low, high in ((middle, upper), (lower, middle)):
+        part = replace(certificate, delta=Interval(low, high))
+        with pytest.raises(CertificateRejected, match="narrower"):
+            part.verify()
+    replace(certificate, delta=Interval(0.5 * lower, 2 * upper)).verify()
+
+
+@pytest.mark.parametrize("ulps", [-1, 0, 1])
+def test_a_proof_that_ends_some_ulps_elsewhere_lies_in_what_is_stated(ulps: int) -> None:
+    """Sums in floats differ between machines; both enclosures hold the truth."""
+    found = Interval(1e-6, 1.5e-6)
+    stated = certificate_module._stated(found, Fraction(1, 10**5))
+    moved = found.width * ulps
+    elsewhere = Interval(found.lower + moved, found.upper + moved)
+    assert certificate_module._reproduced(elsewhere, stated, Fraction(1, 10**5))
+    half = Interval(stated.lower, 1.2e-6)
+    assert not certificate_module._reproduced(elsewhere, half, Fraction(1, 10**5)) or ulps == -1
+
+
+def test_no_more_is_stated_than_the_budget_allows() -> None:
+    found = Interval(9.5e-6, 9.9e-6)
+    assert certificate_module._stated(found, Fraction(1, 10**5)).certainly_at_most(
+        Fraction(1, 10**5)
+    )
+    assert certificate_module._stated(Interval(0.0, 0.0), Fraction(0)) == Interval(0.0, 0.0)
 
 
 def test_true_edits_are_accepted() -> None:

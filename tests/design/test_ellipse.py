@@ -15,7 +15,8 @@ from leastnoise.design import ellipse
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
-from leastnoise.guarantees.structured import CountingQueries, Groups, Neighbours, Vertices
+from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
 
 
 def variances(geometry: Geometry, sensitivity: Sensitivity) -> np.ndarray:

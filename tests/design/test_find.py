@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from leastnoise.calibration.request import Request
-from leastnoise.design import cache, find
+from leastnoise.design import cache, find, radial_bound_find, radial_dual
+from leastnoise.design.lower_bound import LowerBound
+from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
@@ -122,3 +124,30 @@ def test_vectors_have_no_gap_to_ask_for() -> None:
     request = Request(budget=TASK.budget, dimension=2)
     with pytest.raises(InvalidArgument, match="no gap"):
         find.optimal_radial(request, effort=find.Effort(gap=0.01))
+
+
+def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> None:
+    """A true bound on the noise of a vector says nothing of one number's."""
+    vector = VectorTask(budget=TASK.budget, dimension=3)
+    witness = radial_dual.propose(vector.budget, vector.dimension, seconds=1.0)
+    bound = LowerBound.prove(
+        loss=Loss.MSE, epsilon=vector.budget.epsilon, delta=vector.budget.delta, witness=witness
+    )
+    one = Task(budget=TASK.budget, loss=Loss.MSE)
+    cache.store(find._key(one), {"bound": bound.to_json(), "masses": None, "cells": None})
+    assert find.cached(one) is None
+    plane = VectorTask(budget=TASK.budget, dimension=2)
+    cache.store(radial_bound_find._key(plane), {"bound": bound.to_json()})
+    assert radial_bound_find.cached(plane) is None
+    cache.store(radial_bound_find._key(vector), {"bound": bound.to_json()})
+    assert radial_bound_find.cached(vector) == bound
+
+
+def test_a_bound_for_whole_numbers_is_none_for_all_noise(folder: Path) -> None:
+    whole = Task(budget=TASK.budget, loss=Loss.MAE, scope="integer", steps=2)
+    kept = find.design(whole)
+    assert kept.bound is not None
+    for other in (TASK, Task(budget=TASK.budget, loss=Loss.MAE, scope="integer", steps=3)):
+        record = {"bound": kept.bound.to_json(), "masses": None, "cells": None}
+        cache.store(find._key(other), record)
+        assert find.cached(other) is None

@@ -122,7 +122,7 @@ def test_sampling_is_for_records_added_or_removed(tmp_path: Path) -> None:
     held = account(tmp_path, "1").accounts()["visits"]
     release = sampled("gaussian", "0.5", "1e-7")
     held.check_statement(release, unit="person", neighbours="add-remove")
-    with pytest.raises(Refused, match="Sampling"):
+    with pytest.raises(Refused, match="add-remove neighbours"):
         replace(held, neighbours="replace-one").check_statement(
             release, unit="person", neighbours="replace-one"
         )

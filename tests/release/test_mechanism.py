@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,6 +45,18 @@ def test_a_certificate_from_a_file_is_verified_before_use() -> None:
     record["sensitivity"]["bound"] = "2"
     with pytest.raises(CertificateRejected):
         Mechanism(Certificate.from_json(json.dumps(record)))
+
+
+def test_a_mechanism_that_was_stored_is_verified_before_use() -> None:
+    mechanism = _mechanism("gaussian")
+    assert pickle.loads(pickle.dumps(mechanism)).certificate.proved
+    forged = copy.copy(mechanism)
+    assert forged.certificate.proved
+    object.__setattr__(
+        forged, "certificate", replace(mechanism.certificate, noise=mechanism.noise.scaled("0.01"))
+    )
+    with pytest.raises(CertificateRejected):
+        pickle.loads(pickle.dumps(forged))
 
 
 def test_delta_and_epsilon_are_inverse() -> None:

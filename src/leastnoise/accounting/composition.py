@@ -19,6 +19,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON, Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least
 from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import common_neighbours
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
@@ -37,20 +38,22 @@ class Composition:
     The scales were fixed in advance: this is no account of releases whose noise was chosen after
     earlier outputs had been seen. `fineness` is the number of lattice steps in a standard deviation
     of the loss: twice as many halve the step and make the intervals about four times as narrow.
-    Raises InvalidArgument without a release.
+    Raises InvalidArgument without a release, NotApplicable if the parts are about different
+    neighbours.
     """
 
     parts: tuple[Releases, ...]
     fineness: int = FINENESS
 
     def __post_init__(self) -> None:
-        """Check the counts."""
+        """Check the counts, and that all parts are about the same neighbours."""
         if not self.parts or any(part.count < 1 for part in self.parts):
             raise InvalidArgument(
                 name="compositions",
                 value=[part.count for part in self.parts],
                 expected="at least one release, and counts >= 1",
             )
+        common_neighbours(part.neighbours for part in self.parts)
 
     def delta(self, *, epsilon: Exact) -> Interval:
         """Return an interval that contains δ(epsilon), the smallest δ at that ε.

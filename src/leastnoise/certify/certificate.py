@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self, final
@@ -18,11 +19,11 @@ from leastnoise.certify.strict_json import (
 )
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget
-from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.exact import decimal_text, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
 from leastnoise.guarantees.structured import SENSITIVITIES
 from leastnoise.noise.base import Noise, Parameter, ParameterKind
 from leastnoise.noise.registry import family_named
@@ -53,7 +54,8 @@ class Certificate:
     it is about k releases with independent noise of that law together, whose queries were chosen
     before or after seeing the outputs of the others, each with that sensitivity.
 
-    `delta` encloses the smallest δ for which that holds at ε = budget.epsilon. `grid`, if it is
+    `delta` encloses the smallest δ for which that holds at ε = budget.epsilon, with room for
+    proofs on other machines: `verify` has to find it again, inside. `grid`, if it is
     there, is the lattice to which the sum is rounded; rounding is post-processing and costs no
     privacy (theory/release.md §1). With `sampling_rate` < 1 every release is of a Poisson sample,
     and neighbours differ by one record that is there or not.
@@ -81,8 +83,12 @@ class Certificate:
     compositions: int = 1
     sampling_rate: Fraction = Fraction(1)
     version: int = field(default=VERSION, init=False)
-    proved: bool = field(default=False, init=False, compare=False, repr=False)
-    """Whether this very object came out of `prove`; what is read from a file has to `verify`."""
+    _proved: bool = field(default=False, init=False, compare=False, repr=False)
+
+    @property
+    def proved(self) -> bool:
+        """Whether `prove` made this very object, or it passed `verify`; copies start anew."""
+        return self._proved
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -93,6 +99,15 @@ class Certificate:
     def dimension(self) -> int:
         """Number of coordinates that are released together."""
         return self.geometry.dimension if self.geometry else self.noise.dimension
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """The neighbours that the statement is about.
+
+        None: those that whoever declared the sensitivity had in mind. A statement about samples is
+        one about records that are there or not.
+        """
+        return _neighbours(self.sensitivity, self.sampling_rate)
 
     @property
     def hidden(self) -> Hidden:
@@ -141,29 +156,28 @@ class Certificate:
                 f"[{interval.lower!r}, {interval.upper!r}] at epsilon="
                 f"{decimal_text(budget.epsilon)}, asked was {decimal_text(budget.delta)}.",
             )
-        return cls(
+        claim = cls(
             budget=budget,
             noise=noise,
             sensitivity=sensitivity,
-            delta=interval,
+            delta=_stated(interval, budget.delta),
             geometry=geometry,
             compositions=compositions,
             sampling_rate=sampling_rate,
-        ).marked_proved()
+        )
+        _note_proof(claim)
+        return claim
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle all but `proved`: what was stored has to verify again."""
-        return self.__dict__ | {"proved": False}
-
-    def marked_proved(self) -> Self:
-        """Note that this very object was proved just now; for `prove` and `on_grid` alone."""
-        object.__setattr__(self, "proved", True)
-        return self
+        """Pickle all but the note of the proof: what was stored has to verify again."""
+        return self.__dict__ | {"_proved": False}
 
     def on_grid(self, grid: Fraction) -> Self:
         """Return the same statement for the sum rounded to `grid`, which costs no privacy."""
         rounded = replace(self, grid=grid)
-        return rounded.marked_proved() if self.proved else rounded
+        if self.proved:
+            _note_proof(rounded)
+        return rounded
 
     def verify(self) -> Interval:
         """Prove the statement again from its fields; return a fresh enclosure of δ.
@@ -182,8 +196,13 @@ class Certificate:
                 f"{decimal_text(self.budget.epsilon)}; the certificate claims "
                 f"{decimal_text(self.budget.delta)}."
             )
-        if proved.certainly_outside(self.delta):
-            raise CertificateRejected("delta_interval does not contain the true delta.")
+        if not _reproduced(fresh, self.delta, self.budget.delta):
+            raise CertificateRejected(
+                f"delta_interval is narrower than what is proved: delta is in [{fresh.lower!r}, "
+                f"{fresh.upper!r}], the certificate says [{self.delta.lower!r}, "
+                f"{self.delta.upper!r}]."
+            )
+        _note_proof(self)
         return fresh
 
     def _check_grid(self) -> None:
@@ -250,6 +269,30 @@ class Certificate:
             raise CertificateRejected(str(error)) from error
 
 
+def _note_proof(claim: Certificate) -> None:
+    """Note that this very object was proved just now: a mechanism may release with it."""
+    object.__setattr__(claim, "_proved", True)
+
+
+def _stated(found: Interval, most: Fraction) -> Interval:
+    """Return what a certificate states where δ is proved to be in `found`, and at most `most`.
+
+    Proofs that sum in floats end elsewhere by some units in the last place on another machine. Both
+    enclosures contain δ: if they are about as wide, either lies in the other with its own width
+    added at each end.
+    """
+    room = found.width
+    lower = max(0.0, math.nextafter(found.lower - room, -math.inf)) if room else found.lower
+    upper = min(1.0, math.nextafter(found.upper + room, math.inf)) if room else found.upper
+    return Interval(lower, max(found.upper, min(upper, float_at_most(most))))
+
+
+def _reproduced(fresh: Interval, stated: Interval, most: Fraction) -> bool:
+    """Say whether δ, now known to be in `fresh` and at most `most`, is surely in `stated`."""
+    below = min(Fraction(fresh.upper), most) <= Fraction(stated.upper)
+    return stated.lower <= fresh.lower and below
+
+
 def check_header(fields: dict[str, Any], *, kind: str) -> None:
     """Refuse other kinds of record and versions that this code doesn't know."""
     if fields["kind"] != kind:
@@ -289,7 +332,12 @@ def _one_release(
     check_sampling(type(noise), sensitivity, geometry, rate)
     hidden = hidden_by(type(noise), sensitivity, geometry)
     draws = geometry.draws(sensitivity) if geometry else 1
-    return Releases(noise=noise, hidden=hidden, count=draws, rate=rate)
+    neighbours = _neighbours(sensitivity, rate)
+    return Releases(noise=noise, hidden=hidden, count=draws, rate=rate, neighbours=neighbours)
+
+
+def _neighbours(sensitivity: Sensitivity, rate: Fraction) -> Neighbours | None:
+    return sensitivity.stated_neighbours if rate == 1 else "add-remove"
 
 
 def check_sampling(
@@ -302,7 +350,7 @@ def check_sampling(
     """
     if rate == 1:
         return
-    if getattr(sensitivity, "neighbours", "add-remove") != "add-remove":
+    if sensitivity.stated_neighbours == "replace-one":
         why = "subsampling is proved for records that are added or removed, not replaced"
         raise NotApplicable(family=family.name, why=why)
     if geometry and geometry.draws(sensitivity) > 1:

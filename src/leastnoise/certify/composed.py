@@ -34,6 +34,7 @@ from leastnoise.certify.moment_sum import delta_by_moments, serves
 from leastnoise.certify.prove import ProvedDelta, prove_hidden, worst_shift
 from leastnoise.certify.sampled import sampled_delta
 from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import Neighbours, common_neighbours
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
@@ -45,14 +46,22 @@ _LENGTHY = kernel_losses.SHAPES | generalized_gamma_losses.SHAPES  # to prove of
 class Releases:
     """`count` releases with noise of one law, which must hide one set of shifts.
 
-    Each is of a sample that every record is in with probability `rate`, independently of the
-    others and of other samples; neighbouring data differ by a record that is there or not.
+    With `rate` < 1 each is of a Poisson sample that every record is in with that probability,
+    independently of the others and of other samples. `neighbours` is the relation under which no
+    shift is longer; None: the one that whoever declared the sensitivity had in mind.
     """
 
     noise: Noise
     hidden: Hidden
     count: int = 1
     rate: Fraction = Fraction(1)
+    neighbours: Neighbours | None = None
+
+    def __post_init__(self) -> None:
+        """Note that samples are about records that are there or not."""
+        if self.rate != 1:
+            neighbours = common_neighbours((self.neighbours, "add-remove"))
+            object.__setattr__(self, "neighbours", neighbours)
 
 
 def prove_composed(
@@ -60,8 +69,10 @@ def prove_composed(
 ) -> ProvedDelta:
     """Enclose the smallest δ at which all of `parts` together are (epsilon, δ)-private.
 
-    Raises NotApplicable where losses or shifts are too large for a lattice.
+    Raises NotApplicable where losses or shifts are too large for a lattice, and for parts that are
+    about different neighbours.
     """
+    common_neighbours(part.neighbours for part in parts)
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon)
     if is_gaussian(parts):
@@ -85,6 +96,7 @@ def composed_at_most(
     parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
 ) -> arb:
     """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
+    common_neighbours(part.neighbours for part in parts)
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon).upper
     if is_gaussian(parts):

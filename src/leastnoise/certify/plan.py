@@ -17,6 +17,7 @@ from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import Neighbours, common_neighbours
 
 RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
@@ -39,10 +40,22 @@ class PlanCertificate:
     rule: str = RULE
     version: int = field(default=VERSION, init=False)
 
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """The neighbours that the statement is about; see `Certificate.neighbours`.
+
+        Raises NotApplicable if the blocks are about different ones.
+        """
+        return common_neighbours(block.neighbours for _, block in self.blocks)
+
     @classmethod
     def prove(cls, *, budget: Budget, blocks: tuple[tuple[str, Certificate], ...]) -> Self:
         """Return the certificate, by sums if they do; raises NotCertified if nothing does."""
         plan = cls(budget=budget, blocks=blocks)
+        try:
+            _ = plan.neighbours
+        except NotApplicable as error:
+            raise NotCertified(interval=None, why=str(error)) from error
         why = plan._why_not_sums()
         if not why:
             return plan
@@ -65,6 +78,10 @@ class PlanCertificate:
         names = [name for name, _ in self.blocks]
         if not names or len(set(names)) != len(names):
             raise CertificateRejected("The blocks of a plan need distinct names, and one at least.")
+        try:
+            _ = self.neighbours
+        except NotApplicable as error:
+            raise CertificateRejected(str(error)) from error
         if self.rule == RULE and (why := self._why_not_sums()):
             raise CertificateRejected(why)
         total_lower = total_upper = Fraction(0)

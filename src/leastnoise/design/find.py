@@ -64,11 +64,8 @@ def cached(task: Task) -> Design | None:
     try:
         bound = LowerBound.from_json(str(record["bound"]))
         bound.verify()
-        budget = task.budget
-        about = (bound.loss, bound.epsilon, bound.delta, bound.scope)
-        if about != (task.loss, budget.epsilon, budget.delta, task.scope):
-            return None
-        if task.scope == "integer" and bound.witness.cells != task.steps:
+        steps = task.steps if task.scope == "integer" else None
+        if not bound.is_about(budget=task.budget, loss=task.loss, steps=steps):
             return None
         law = _law_of(task, record)
     except (LeastnoiseError, ValueError, TypeError, KeyError, ArithmeticError):

@@ -14,6 +14,7 @@ from leastnoise.balls.exponential import exponential_between
 from leastnoise.certify.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.loss import Loss
 
@@ -158,6 +159,18 @@ class LowerBound:
     def dimension(self) -> int:
         """How many numbers the noise is for."""
         return self.witness.dimension if isinstance(self.witness, RadialWitness) else 1
+
+    def is_about(
+        self, *, budget: Budget, loss: Loss, dimension: int = 1, steps: int | None = None
+    ) -> bool:
+        """Say whether it bounds that loss of that many numbers' noise at that budget.
+
+        `steps` asks for a bound on whole-number noise for a sensitivity of so many steps; without
+        it, for one on any noise, and shifts up to 1.
+        """
+        cells = self.witness.cells if self.scope == "integer" else None
+        stated = (self.epsilon, self.delta, self.loss, self.dimension, cells)
+        return stated == (budget.epsilon, budget.delta, loss, dimension, steps)
 
     def at_sensitivity(self, sensitivity: Fraction) -> float:
         """Return the bound for that sensitivity, rounded down."""

@@ -41,9 +41,8 @@ def cached(task: VectorTask) -> LowerBound | None:
         bound.verify()
     except (LeastnoiseError, ValueError, TypeError, KeyError, ArithmeticError):
         return None
-    about = (bound.loss, bound.epsilon, bound.delta, bound.dimension)
-    asked = (Loss.MSE, task.budget.epsilon, task.budget.delta, task.dimension)
-    return bound if about == asked else None
+    about = bound.is_about(budget=task.budget, loss=Loss.MSE, dimension=task.dimension)
+    return bound if about else None
 
 
 def prove(

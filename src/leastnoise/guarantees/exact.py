@@ -127,6 +127,15 @@ def root_above(square: Fraction) -> Fraction:
     return Fraction(math.isqrt(product << 128) + 1, square.denominator << 64)
 
 
+def float_at_most(number: Fraction) -> float:
+    """Return the largest float that is at most `number`.
+
+    >>> Fraction(float_at_most(Fraction(1, 10))) <= Fraction(1, 10)
+    True
+    """
+    return -float_at_least(-number)
+
+
 def float_at_least(number: Fraction) -> float:
     """Return the smallest float that is at least `number`.
 

@@ -41,3 +41,7 @@ class Interval:
     def contains(self, value: Fraction | float) -> bool:
         """Return True if `value` lies between the ends; compared exactly."""
         return Fraction(self.lower) <= Fraction(value) <= Fraction(self.upper)
+
+    def encloses(self, other: Interval) -> bool:
+        """Return True if all of `other` lies between the ends."""
+        return self.lower <= other.lower and other.upper <= self.upper

@@ -10,15 +10,38 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import ClassVar, Literal, final
 
 from leastnoise import _validate
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.exact import Exact, exact
+
+Neighbours = Literal["add-remove", "replace-one"]
+"""Whether neighbouring inputs differ by a record that is there or not, or by one replaced."""
+NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
+
+
+def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
+    """Return the relation that all of `stated` are about; None, of those that state none, fits any.
+
+    Raises NotApplicable where they differ. What is lost to neighbours adds up over releases for one
+    pair of neighbours, and two inputs that differ by a replaced record don't differ by an added
+    one: the sum would hold for neither.
+    """
+    relations = set(stated) - {None}
+    if len(relations) > 1:
+        raise NotApplicable(
+            family="composition",
+            why="some of the releases are about records that are added or removed (those of "
+            "samples are), others about records that are replaced; declare all sensitivities for "
+            "one of the two",
+        )
+    return relations.pop() if relations else None
+
 
 Norm = Literal["l1", "l2", "integer"]
 """The ball of shifts that a noise hides; "integer": whole numbers up to the radius, alone."""
@@ -40,6 +63,11 @@ class Sensitivity(ABC):
     @property
     def coordinates(self) -> int | None:
         """Numbers released together, if the sensitivity fixes it."""
+        return None
+
+    @property
+    def stated_neighbours(self) -> Neighbours | None:
+        """The neighbours that it is about; None: those that whoever declared it had in mind."""
         return None
 
     @abstractmethod

@@ -18,21 +18,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact, root_above
 from leastnoise.guarantees.sensitivity import (
     BALLS,
+    NEIGHBOURS,
     FieldKind,
+    Neighbours,
     Norm,
     Sensitivity,
     positive_bound,
 )
-
-Neighbours = Literal["add-remove", "replace-one"]
-NEIGHBOURS: tuple[Neighbours, ...] = ("add-remove", "replace-one")
 
 _MOST_POINTS = 10_000
 
@@ -166,6 +165,11 @@ class CountingQueries(Sensitivity):
         """Numbers released together: the queries, and the number of records if it is released."""
         return self.dimension + self.with_total
 
+    @property
+    def stated_neighbours(self) -> Neighbours:
+        """See `Sensitivity.stated_neighbours`."""
+        return self.neighbours
+
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`."""
         if norm == "integer" or dimension != self.coordinates:
@@ -249,6 +253,11 @@ class Groups(Sensitivity):
     def coordinates(self) -> int:
         """Numbers released together."""
         return self.groups * (self.dimension + 1)
+
+    @property
+    def stated_neighbours(self) -> Neighbours:
+        """See `Sensitivity.stated_neighbours`."""
+        return self.neighbours
 
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`."""

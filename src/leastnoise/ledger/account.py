@@ -74,12 +74,9 @@ class Account:
                     f"{name}={found!r}. Nothing was charged or drawn."
                 )
         for block in blocks_of(release):
-            if block.sampling_rate != 1 and neighbours != "add-remove":
-                raise Refused("Sampling is proved for records that are added or removed alone.")
-            stated = getattr(block.sensitivity, "neighbours", neighbours)
-            if stated != neighbours:
+            if block.neighbours not in {None, neighbours}:
                 raise Refused(
-                    f"The sensitivity is one for {stated} neighbours, the account of "
+                    f"The certificate is about {block.neighbours} neighbours, the account of "
                     f"{self.dataset!r} has {neighbours}. Nothing was charged or drawn."
                 )
 

@@ -12,7 +12,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, LedgerRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.guarantees.structured import NEIGHBOURS
+from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.ledger.account import Account, Books, record_of_cost
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, ZCDP

@@ -15,6 +15,7 @@ from leastnoise.certify.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.ledger.costs import Certified, Cost
 
 _FIELDS = ("kind", "epsilon", "delta", "releases")
@@ -57,6 +58,10 @@ class Preregistered:
         """
         for release, _ in self.releases:
             verify_once(release)
+        try:
+            common_neighbours(release.neighbours for release, _ in self.releases)
+        except NotApplicable as error:
+            raise NotCertified(interval=None, why=str(error)) from error
         total = self._sum()
         if total.epsilon <= self.budget.epsilon and total.delta <= self.budget.delta:
             return

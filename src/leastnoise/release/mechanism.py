@@ -69,6 +69,10 @@ class Mechanism:
         else:
             check_grid(self.certificate.grid, self.noise)
 
+    def __reduce__(self) -> tuple[type[Mechanism], tuple[Certificate]]:
+        """Copy and unpickle through the constructor: what was stored has to verify again."""
+        return Mechanism, (self.certificate,)
+
     @property
     def noise(self) -> Noise:
         """The noise law."""

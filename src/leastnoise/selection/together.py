@@ -15,6 +15,7 @@ from leastnoise.certify.prove import worst_shift
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.release.mechanism import Mechanism
 
 _RELATIVE = 1e-7  # of the factor, as in calibration for several releases
@@ -42,8 +43,8 @@ def calibrate_together(
     `releases` are pairs of a mechanism and how often it is used. The factor is the least, to about
     1e-4; with δ = 0, exactly. Other parameters than the scale are kept, whatever shape would now be
     better. Raises InvalidArgument without a release or for counts below 1, NotApplicable for
-    samples, for steps (but cactus), for generalized-gamma, and at δ = 0 for all but laplace and l2,
-    NotCertified if no proof was found.
+    samples, for steps (but cactus), for generalized-gamma, at δ = 0 for all but laplace and l2, and
+    for mechanisms about different neighbours; NotCertified if no proof was found.
 
     >>> from leastnoise.guarantees.sensitivity import L1, L2
     >>> from leastnoise.selection.search import calibrate
@@ -63,6 +64,7 @@ def calibrate_together(
         replace(mechanism.certificate, budget=budget, compositions=count, grid=None)
         for mechanism, count in releases
     ]
+    common_neighbours(one.neighbours for one in wanted)
     for one in wanted:
         if why := why_not_scaled(one, budget):
             raise NotApplicable(family=one.noise.name, why=why)
