@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from leastnoise.design import ellipse
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry
-from leastnoise.guarantees.sensitivity import L2, Sensitivity
-from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.guarantees.sensitivity import L2, Neighbours, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
 
 

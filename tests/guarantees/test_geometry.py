@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
 from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.guarantees.sensitivity import L2, Integer, Neighbours
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 
 SHARED = st.fractions(min_value=Fraction(-9, 100), max_value=1, max_denominator=1000)

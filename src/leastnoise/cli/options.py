@@ -12,8 +12,7 @@ from typer.core import TyperCommand
 from leastnoise import _validate
 
 if TYPE_CHECKING:
-    from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.guarantees.sensitivity import Neighbours
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
 
 Epsilon = Annotated[str, typer.Option("--epsilon", help="ε of the budget, an exact decimal.")]
 Delta = Annotated[str, typer.Option("--delta", help="δ of the budget, an exact decimal.")]
