@@ -1,42 +1,253 @@
-"""One wording for bad arguments. Every check names the argument, its value, the bound, the fix."""
+"""One door for arguments: whatever a caller hands over becomes one of a few plain types here.
+
+| function | returns | takes beside it |
+|---|---|---|
+| `whole`, `dimension` | `int` | numpy's whole numbers |
+| `flag` | `bool` | `numpy.bool_` |
+| `real` | `float` | whole numbers and numpy's floats that a float64 holds exactly |
+| `text`, `one_of` | `str` | `numpy.str_` |
+| `instance` | what it was given | nothing |
+| `items`, `pairs` | `tuple` | lists, arrays and all else that is gone through in order |
+| `table` | `dict` | other mappings |
+| `path` | `Path` | text |
+
+Exact numbers have a door of their own, `guarantees.exact`. Why conversion and not a check alone: a
+`numpy.uint8` wraps at 256 and a float rounds, so that neither may get into arithmetic that a
+guarantee rests on. Every refusal names the argument, what was expected and what to do, and quotes
+numbers and texts alone: of anything else its type, since it may hold data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import operator
+from collections.abc import Iterable, Mapping, Sequence, Set
 from difflib import get_close_matches
-from numbers import Integral
+from fractions import Fraction
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, TypeVar
 
 from leastnoise.errors import InvalidArgument
 
 MAX_DIMENSION = 10**8
+MAX_COUNT = 2**53
+"""The most releases that are accounted for together: floats tell all whole numbers apart to here,
+and proofs raise to this power."""
+
+NUMBERS = 'a list of numbers, such as ["0.5", 1]'
+
+_MOST_SHOWN = 40  # characters of a value
+_MOST_BITS = 128  # of a whole number that is shown: longer ones have no use in a message
+_EXACT_BYTES = 8  # of the numpy floats that a float64 holds exactly
+
+T = TypeVar("T")
 
 
-def dimension(value: object) -> int:
-    """Return `value` if it is a possible number of coordinates."""
-    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else 0
-    if not 1 <= whole <= MAX_DIMENSION:
+def whole(
+    value: object, *, name: str, least: int = 1, most: int = MAX_COUNT, hint: str = ""
+) -> int:
+    """Return `value` as an int; raises InvalidArgument unless it is whole and within the bounds.
+
+    Refused are bools, floats (200.0 among them), texts and arrays.
+
+    >>> whole(3, name="count")
+    3
+    """
+    number = as_int(value)
+    if number is None or not least <= number <= most:
         raise InvalidArgument(
-            name="dimension",
-            value=value,
-            expected=f"a whole dimension from 1 to {MAX_DIMENSION:,}",
-            hint="It is the number of coordinates that are released together.",
+            name=name,
+            value=shown(value),
+            expected=f"a whole {name} {_range(least, most)}",
+            hint=_write_an_int(value, name) if number is None else hint,
         )
-    return whole
+    return number
 
 
-def one_of(value: str, allowed: Sequence[str], *, name: str) -> str:
+def wholes(values: object, *, name: str, least: int = 1, most: int = MAX_COUNT) -> tuple[int, ...]:
+    """Return all of `values` as ints; raises InvalidArgument like `whole` for any of them."""
+    listed = items(values, name=name, like="whole numbers, such as [2, 1]")
+    return tuple(
+        value
+        if type(value) is int and least <= value <= most
+        else whole(value, name=name, least=least, most=most)
+        for value in listed
+    )
+
+
+def as_int(value: object) -> int | None:
+    """Return the int that `value`, of any whole-number type, is; None if it is of another type."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # numpy.timedelta64 says that it is a whole number
+        return None
+
+
+def _range(least: int, most: int) -> str:
+    if most == MAX_COUNT or not _is_short(most):
+        return f">= {least}"
+    return f"from {least:,} to {most:,}"
+
+
+def _write_an_int(value: object, name: str) -> str:
+    """Return what to write in place of `value`."""
+    number = _as_float(value)
+    if number is not None and number.is_integer() and abs(number) < MAX_COUNT:
+        return f"Write {name}={int(number)}."
+    return f"Give {name} as an int, like 3."
+
+
+def dimension(value: object, *, name: str = "dimension") -> int:
+    """Return `value` if it is a possible number of coordinates."""
+    hint = "It is the number of coordinates that are released together."
+    return whole(value, name=name, most=MAX_DIMENSION, hint=hint)
+
+
+def flag(value: object, *, name: str) -> bool:
+    """Return `value` as a bool; raises InvalidArgument for all but bools, "false" and 0 too."""
+    if isinstance(value, bool):
+        return value
+    kind = type(value)  # numpy isn't imported here: the command line's help needn't pay for it
+    if (kind.__module__, kind.__name__) == ("numpy", "bool"):
+        return bool(value)
+    raise InvalidArgument(name=name, value=shown(value), expected=f"{name} to be True or False")
+
+
+def real(value: object, *, name: str, hint: str = "") -> float:
+    """Return `value`, a real number that floats hold exactly, inf among them, as a float.
+
+    Raises InvalidArgument for NaN, for what a float would round, and for texts and bools.
+    """
+    number = _as_float(value)
+    if number is None or math.isnan(number):
+        raise InvalidArgument(
+            name=name, value=shown(value), expected=f"{name} to be a float, not NaN", hint=hint
+        )
+    return number
+
+
+def _as_float(value: object) -> float | None:
+    """Return the float that equals `value`, None if there is none."""
+    if isinstance(value, float):  # numpy.float64 is one
+        return float(value)
+    exact = value if isinstance(value, Fraction) else as_int(value)
+    if exact is not None:
+        try:
+            number = float(exact)
+        except OverflowError:
+            return None
+        return number if Fraction(number) == exact else None
+    narrow = isinstance(value, Real) and 0 < getattr(value, "nbytes", 0) <= _EXACT_BYTES
+    return float(value) if narrow and not isinstance(value, Integral) else None
+
+
+def text(value: object, *, name: str, longest: int | None = None, hint: str = "") -> str:
+    """Return `value` as a str; raises InvalidArgument unless it is one, of printable characters.
+
+    With `longest` there has to be one character at least, and `longest` at most.
+    """
+    if not isinstance(value, str):
+        raise InvalidArgument(
+            name=name, value=shown(value), expected=f"{name} to be a text", hint=hint
+        )
+    if longest is not None and not (0 < len(value) <= longest and value.isprintable()):
+        raise InvalidArgument(
+            name=name,
+            value=repr(value[:_MOST_SHOWN]),
+            expected=f"1 to {longest} printable characters",
+        )
+    return str(value)
+
+
+def one_of(value: object, allowed: Sequence[str], *, name: str) -> str:
     """Return `value` if it is among `allowed`; otherwise name the nearest."""
     if isinstance(value, str) and value in allowed:
-        return value
+        return str(value)
     raise InvalidArgument(
         name=name,
-        value=value,
+        value=shown(value),
         expected=f"{name} to be one of {', '.join(allowed)}",
-        hint=nearest(str(value), allowed),
+        hint=nearest(value, allowed) if isinstance(value, str) else "",
     )
 
 
 def nearest(value: str, allowed: Sequence[str]) -> str:
     """Return "Did you mean …?" for the closest of `allowed`, or nothing."""
-    close = get_close_matches(value, allowed, n=1, cutoff=0.5)
+    close = get_close_matches(value[:_MOST_SHOWN], allowed, n=1, cutoff=0.5)
     return f"Did you mean {close[0]}?" if close else ""
+
+
+def instance(
+    value: object, kind: type[T] | tuple[type[T], ...], *, name: str, like: str, hint: str = ""
+) -> T:
+    """Return `value` if it is a `kind`; otherwise say what one is `like`: "a Budget"."""
+    if isinstance(value, kind):
+        return value
+    raise InvalidArgument(name=name, value=shown(value), expected=f"{name} to be {like}", hint=hint)
+
+
+def items(value: object, *, name: str, like: str) -> tuple[Any, ...]:
+    """Return what is in `value`, in order, which is `like` "numbers, such as [1, 2]".
+
+    A text is refused, whose characters would be taken for the items, and what has no order.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
+        try:
+            return tuple(value)
+        except TypeError:  # a numpy array of no dimension
+            pass
+    raise InvalidArgument(name=name, value=shown(value), expected=f"{name} to be {like}")
+
+
+def pairs(value: object, *, name: str, like: str) -> tuple[tuple[Any, Any], ...]:
+    """Return the pairs in `value`, in order; `like` as in `items`."""
+    found: list[tuple[Any, Any]] = []
+    for one in items(value, name=name, like=like):
+        pair = items(one, name=name, like=like)
+        if len(pair) != 2:
+            raise InvalidArgument(
+                name=name, value=f"one of {len(pair)}", expected=f"{name} to be {like}"
+            )
+        found.append((pair[0], pair[1]))
+    return tuple(found)
+
+
+def table(value: object, *, name: str) -> dict[str, Any]:
+    """Return a mapping whose keys are texts as a dict, an empty one for None."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidArgument(
+            name=name, value=shown(value), expected=f"{name} to be a dict whose keys are names"
+        )
+    return {str(key): one for key, one in value.items()}
+
+
+def path(value: object, *, name: str) -> Path:
+    """Return `value`, a text or a Path, as a Path."""
+    if isinstance(value, str | Path):
+        return Path(value)
+    raise InvalidArgument(
+        name=name, value=shown(value), expected=f"{name} to be a path, as a text or a Path"
+    )
+
+
+def shown(value: object) -> str:
+    """Return short text for an error: numbers and texts as they are, of all else the type."""
+    if isinstance(value, str):
+        quoted = repr(str(value[: _MOST_SHOWN + 1]))
+        return quoted if len(value) <= _MOST_SHOWN else f"{quoted[:_MOST_SHOWN]}…"
+    if isinstance(value, Integral | Fraction) and not _is_short(value):
+        return "a number of very many digits"
+    if value is None or isinstance(value, Real) or type(value).__name__ == "Decimal":
+        return str(value)[:_MOST_SHOWN]
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
+
+
+def _is_short(value: Any) -> bool:
+    top, bottom = int(value.numerator), int(value.denominator)
+    return max(top.bit_length(), bottom.bit_length()) <= _MOST_BITS

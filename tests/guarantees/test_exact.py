@@ -24,17 +24,40 @@ from leastnoise.guarantees.exact import decimal_text, exact, root_above
         (7, Fraction(7)),
         ("1/3", Fraction(1, 3)),
         (Fraction(2, 7), Fraction(2, 7)),
-        (" .5 ", Fraction(1, 2)),
+        (".5", Fraction(1, 2)),
+        (np.str_("0.25"), Fraction(1, 4)),
+        # numpy's narrower floats are the decimals that they print, not those of their float64
+        (np.float32(0.1), Fraction(1, 10)),
+        (np.float16(0.1), Fraction(1, 10)),
+        (np.float32("1e-40"), Fraction(1, 10**40)),
+        (np.uint8(200), Fraction(200)),
+        (np.uint64(2**64 - 1), Fraction(2**64 - 1)),
     ],
 )
 def test_reads_what_is_written(value: str | float, meant: Fraction) -> None:
-    assert exact(value, name="x") == meant
+    read = exact(value, name="x")
+    assert read == meant
+    assert type(read) is Fraction
+    assert type(read.numerator) is type(read.denominator) is int
+
+
+def test_a_fraction_of_numpy_ints_does_not_wrap() -> None:
+    number = exact(Fraction(np.uint8(200)), name="x")
+    assert number * 2 == 400
+    assert type(number.numerator) is int
+
+
+def test_print_options_do_not_change_a_float() -> None:
+    with np.printoptions(legacy="1.13"):
+        assert exact(np.float32(0.12345679), name="x") == Fraction("0.12345679")
 
 
 @pytest.mark.parametrize(
     "value",
     ["", "abc", "nan", "inf", float("nan"), float("inf"), "1e999", "1e-999", "1e9999999999", "1/0",
-     True, None, [1], "0x10", "1_000", "9" * 900, "1,5", Fraction(10) ** 301,
+     True, None, [1], " 1 ", "1\n", b"1", np.True_, np.longdouble("0.1"), np.ma.masked,
+     np.array(1), np.array(0.5), np.timedelta64(3), 1j, np.complex64(1), np.float32("nan"),
+     np.float16("inf"), Decimal("nan"), Decimal("sNaN"), Decimal("-Infinity"), object(), np.uint8, "0x10", "1_000", "9" * 900, "1,5", Fraction(10) ** 301,
      pytest.param(Fraction(10**700 + 1, 10**700), id="700 digits"),
      pytest.param(10**5000, id="5000 digits"), "\u0661"],
 )  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
+from leastnoise import _validate
 from leastnoise.accounting.trade_off import type_two_error
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify.common_lattice import FINENESS, lower_parts, upper_parts
@@ -27,6 +28,7 @@ _NOTHING_LEFT = 700.0  # logarithm of a δ that floats can't tell from 0
 _SETTLED = 1e-10  # relative change of ε at which they end
 _MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # relative, tried in turn until ε is proved
 _EXACT_WIDTH = 1e-12
+_FINEST = 10_000  # lattices have a largest size, which a finer one than this would exceed
 _SMALLEST = Fraction(1, 10**300)  # δ that floats hold
 
 
@@ -38,22 +40,24 @@ class Composition:
     The scales were fixed in advance: this is no account of releases whose noise was chosen after
     earlier outputs had been seen. `fineness` is the number of lattice steps in a standard deviation
     of the loss: twice as many halve the step and make the intervals about four times as narrow.
-    Raises InvalidArgument without a release, NotApplicable if the parts are about different
-    neighbours.
+    Raises InvalidArgument without a release and unless 1 <= fineness <= 10,000, NotApplicable if the
+    parts are about different neighbours.
     """
 
     parts: tuple[Releases, ...]
     fineness: int = FINENESS
 
     def __post_init__(self) -> None:
-        """Check the counts, and that all parts are about the same neighbours."""
-        if not self.parts or any(part.count < 1 for part in self.parts):
-            raise InvalidArgument(
-                name="compositions",
-                value=[part.count for part in self.parts],
-                expected="at least one release, and counts >= 1",
-            )
-        common_neighbours(part.neighbours for part in self.parts)
+        """Check and keep the parts and the fineness."""
+        parts = _validate.items(self.parts, name="parts", like="a tuple of Releases")
+        for part in parts:
+            _validate.instance(part, Releases, name="parts", like="a tuple of Releases")
+        if not parts:
+            raise InvalidArgument(name="parts", value="none", expected="at least one release")
+        common_neighbours(part.neighbours for part in parts)
+        fineness = _validate.whole(self.fineness, name="fineness", most=_FINEST)
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "fineness", fineness)
 
     def delta(self, *, epsilon: Exact) -> Interval:
         """Return an interval that contains δ(epsilon), the smallest δ at that ε.
@@ -65,7 +69,8 @@ class Composition:
 
     def profile(self, epsilons: Sequence[Exact]) -> tuple[Interval, ...]:
         """Return δ for each of `epsilons`; see `delta`."""
-        return tuple(self.delta(epsilon=epsilon) for epsilon in epsilons)
+        listed = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
+        return tuple(self.delta(epsilon=epsilon) for epsilon in listed)
 
     def trade_off(
         self, alphas: Sequence[Exact], *, epsilons: Sequence[Exact]
@@ -76,12 +81,14 @@ class Composition:
         `epsilons`, and narrower the more of them there are about where −f′(α) = e^ε. Raises
         InvalidArgument for an alpha outside [0, 1], and what `delta` raises.
         """
-        errors = [exact(alpha, name="alphas") for alpha in alphas]
+        listed = _validate.items(alphas, name="alphas", like=_validate.NUMBERS)
+        errors = [exact(alpha, name="alphas") for alpha in listed]
         if outside := [alpha for alpha in errors if not 0 <= alpha <= 1]:
             raise InvalidArgument(
                 name="alphas", value=float(outside[0]), expected="probabilities in [0, 1]"
             )
-        wanted = {Budget(epsilon=one, delta="0.5").epsilon for one in epsilons}
+        at = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
+        wanted = {Budget(epsilon=one, delta="0.5").epsilon for one in at}
         points = sorted(wanted | {Fraction(0)})
         deltas = self.profile(points)
         return tuple(type_two_error(alpha, points, deltas) for alpha in errors)

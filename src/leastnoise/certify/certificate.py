@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self, final
 
+from leastnoise import _validate
 from leastnoise.certify import kinds
 from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.strict_json import (
@@ -18,12 +19,12 @@ from leastnoise.certify.strict_json import (
     typed,
 )
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
-from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget
-from leastnoise.guarantees.exact import decimal_text, float_at_most
+from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
+from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import SENSITIVITIES
 from leastnoise.noise.base import Noise, Parameter, ParameterKind
 from leastnoise.noise.registry import family_named
@@ -90,6 +91,16 @@ class Certificate:
         """Whether `prove` made this very object, or it passed `verify`; copies start anew."""
         return self._proved
 
+    def __post_init__(self) -> None:
+        """Check and keep the fields; raises InvalidArgument, and proves nothing."""
+        _check_subject(self.budget, self.noise, self.sensitivity, self.geometry)
+        _validate.instance(self.delta, Interval, name="delta", like="an Interval")
+        count = _validate.whole(self.compositions, name="compositions")
+        object.__setattr__(self, "compositions", count)
+        object.__setattr__(self, "sampling_rate", sampling_rate_of(self.sampling_rate))
+        if self.grid is not None:
+            object.__setattr__(self, "grid", exact(self.grid, name="grid"))
+
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the statement rests on beside the proof."""
@@ -125,9 +136,10 @@ class Certificate:
         """The draws of noise that one person reaches in one release; raises like `hidden`."""
         return self.one_release_at(self.sampling_rate)
 
-    def one_release_at(self, sampling_rate: Fraction) -> Releases:
+    def one_release_at(self, sampling_rate: Exact) -> Releases:
         """Return the draws of noise of one release of such a sample; raises like `hidden`."""
-        return _one_release(self.noise, self.sensitivity, self.geometry, sampling_rate)
+        rate = sampling_rate_of(sampling_rate)
+        return _one_release(self.noise, self.sensitivity, self.geometry, rate)
 
     @classmethod
     def prove(
@@ -145,8 +157,10 @@ class Certificate:
         Raises NotApplicable if the sensitivity isn't known in the noise's norm, isn't one that the
         geometry is for, or is one for which subsampling isn't proved.
         """
-        one = _one_release(noise, sensitivity, geometry, sampling_rate)
-        releases = replace(one, count=one.count * compositions)
+        _check_subject(budget, noise, sensitivity, geometry)
+        count = _validate.whole(compositions, name="compositions")
+        one = _one_release(noise, sensitivity, geometry, sampling_rate_of(sampling_rate))
+        releases = replace(one, count=one.count * count)
         proved = prove_composed((releases,), budget.epsilon)
         interval = proved.interval
         if not proved.certainly_at_most(budget.delta):
@@ -172,9 +186,9 @@ class Certificate:
         """Pickle all but the note of the proof: what was stored has to verify again."""
         return self.__dict__ | {"_proved": False}
 
-    def on_grid(self, grid: Fraction) -> Self:
+    def on_grid(self, grid: Exact) -> Self:
         """Return the same statement for the sum rounded to `grid`, which costs no privacy."""
-        rounded = replace(self, grid=grid)
+        rounded = replace(self, grid=exact(grid, name="grid"))
         if self.proved:
             _note_proof(rounded)
         return rounded
@@ -312,8 +326,7 @@ def budget_of(fields: dict[str, Any]) -> Budget:
 
 
 def _check_fixed(fields: dict[str, Any]) -> None:
-    if type(fields["compositions"]) is not int or fields["compositions"] < 1:
-        raise CertificateRejected("compositions must be a whole number >= 1.")
+    typed(fields["compositions"], int, where="compositions")
     rate = number(fields["sampling_rate"], where="sampling_rate")
     if not LEAST_SAMPLING_RATE <= rate <= 1:
         raise CertificateRejected("sampling_rate must be above 0 and at most 1.")
@@ -324,6 +337,15 @@ def _check_fixed(fields: dict[str, Any]) -> None:
 def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:
     """Return what a statement about that sampling rate rests on beside the proof."""
     return ASSUMPTIONS if sampling_rate == 1 else (*ASSUMPTIONS, SAMPLING)
+
+
+def _check_subject(budget: object, noise: object, sensitivity: object, geometry: object) -> None:
+    """Raise InvalidArgument unless each of what a statement is about is of its kind."""
+    hint = 'Write Budget(epsilon="1", delta="1e-5").'
+    _validate.instance(budget, Budget, name="budget", like="a Budget", hint=hint)
+    _validate.instance(noise, Noise, name="noise", like="a noise law like Gaussian(scale=4)")
+    check_sensitivity(sensitivity)
+    _validate.instance(geometry, (Geometry, type(None)), name="geometry", like="one, or None")
 
 
 def _one_release(

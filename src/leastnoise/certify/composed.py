@@ -19,6 +19,7 @@ from typing import final
 
 from flint import arb
 
+from leastnoise import _validate
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify import generalized_gamma_losses, kernel_losses
 from leastnoise.certify.common_lattice import (
@@ -33,8 +34,9 @@ from leastnoise.certify.losses import BITS
 from leastnoise.certify.moment_sum import delta_by_moments, serves
 from leastnoise.certify.prove import ProvedDelta, prove_hidden, worst_shift
 from leastnoise.certify.sampled import sampled_delta
+from leastnoise.guarantees.budget import sampling_rate_of
 from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import Neighbours, common_neighbours
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_neighbours
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
@@ -58,7 +60,16 @@ class Releases:
     neighbours: Neighbours | None = None
 
     def __post_init__(self) -> None:
-        """Note that samples are about records that are there or not."""
+        """Check and keep the parts; samples are about records that are there or not.
+
+        Raises InvalidArgument, and NotApplicable for samples of records that are replaced.
+        """
+        _validate.instance(self.noise, Noise, name="noise", like="a noise law")
+        _validate.instance(self.hidden, Hidden, name="hidden", like="a Hidden")
+        object.__setattr__(self, "count", _validate.whole(self.count, name="compositions"))
+        object.__setattr__(self, "rate", sampling_rate_of(self.rate))
+        if self.neighbours is not None:
+            _validate.one_of(self.neighbours, NEIGHBOURS, name="neighbours")
         if self.rate != 1:
             neighbours = common_neighbours((self.neighbours, "add-remove"))
             object.__setattr__(self, "neighbours", neighbours)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self, final
 
+from leastnoise import _validate
 from leastnoise.certify.certificate import VERSION, Certificate, budget_of, check_header
 from leastnoise.certify.composed import Releases, composed_at_most, prove_composed
 from leastnoise.certify.prove import ProvedDelta
@@ -39,6 +40,16 @@ class PlanCertificate:
     blocks: tuple[tuple[str, Certificate], ...]
     rule: str = RULE
     version: int = field(default=VERSION, init=False)
+
+    def __post_init__(self) -> None:
+        """Check and keep the fields; raises InvalidArgument, and proves nothing."""
+        _validate.instance(self.budget, Budget, name="budget", like="a Budget")
+        like = "pairs of a name and a Certificate"
+        for name, block in (blocks := _validate.pairs(self.blocks, name="blocks", like=like)):
+            _validate.text(name, name="blocks")
+            _validate.instance(block, Certificate, name="blocks", like=like)
+        object.__setattr__(self, "blocks", blocks)
+        _validate.one_of(self.rule, (RULE, COMPOSED), name="rule")
 
     @property
     def neighbours(self) -> Neighbours | None:

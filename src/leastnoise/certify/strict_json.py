@@ -7,6 +7,7 @@ from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from leastnoise import _validate
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.exact import decimal_text, exact
 
@@ -21,6 +22,7 @@ def parse_object(text: str) -> dict[str, Any]:
     Raises InvalidInput if `text` isn't JSON at all, CertificateRejected if it isn't an object or
     a field stands twice.
     """
+    text = _validate.text(text, name="text", hint="Read the file first: JSON comes as a str.")
     if len(text) > _MAX_CHARACTERS:
         raise InvalidInput(f"The certificate is longer than {_MAX_CHARACTERS:,} characters.")
     try:
@@ -44,7 +46,7 @@ def exact_fields(record: object, fields: Collection[str], *, where: str) -> dict
     """Return `record` if it is an object with exactly `fields`."""
     if not isinstance(record, dict):
         raise CertificateRejected(f"{where} must be an object.")
-    unknown = sorted(set(record) - set(fields))
+    unknown = sorted(str(name)[:40] for name in set(record) - set(fields))
     missing = sorted(set(fields) - set(record))
     if unknown or missing:
         parts = [f"unknown field {name!r}" for name in unknown]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol, final
 
+from leastnoise import _validate
 from leastnoise.calibration.request import Request
 from leastnoise.design import cache, radial
 from leastnoise.design.lower_bound import LowerBound
@@ -43,6 +44,9 @@ class Effort:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
+        if self.gap is not None:
+            object.__setattr__(self, "gap", _validate.real(self.gap, name="gap"))
+        object.__setattr__(self, "seconds", _validate.real(self.seconds, name="time_limit"))
         if self.gap is not None and not 0 < self.gap < 1:
             raise InvalidArgument(
                 name="gap",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
 
@@ -69,6 +70,11 @@ class Budget:
                 hint="No finite noise hides a query perfectly.",
             )
 
-    def share(self, fraction: Fraction) -> Budget:
-        """Return `fraction` of both parts, exactly."""
-        return Budget(epsilon=self.epsilon * fraction, delta=self.delta * fraction)
+    def share(self, fraction: Exact) -> Budget:
+        """Return `fraction` of both parts, exactly; raises InvalidArgument unless 0 < it <= 1."""
+        part = exact(fraction, name="fraction")
+        if not 0 < part <= 1:
+            raise InvalidArgument(
+                name="fraction", value=_validate.shown(part), expected="0 < fraction <= 1"
+            )
+        return Budget(epsilon=self.epsilon * part, delta=self.delta * part)

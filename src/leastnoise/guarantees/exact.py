@@ -1,17 +1,22 @@
 """Exact numbers in: what a user writes is what is proved.
 
 A `str` is the decimal (or ratio) that it spells, an `int` is itself, a `float` is the decimal that
-prints, `Fraction(repr(x))`, never its binary value: `0.1` means 1/10.
+prints, `Fraction(repr(x))`, never its binary value: `0.1` means 1/10. numpy's scalars are read
+alike, a `float32` as the shortest decimal of its own: `numpy.float32(0.1)` means 1/10 too.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral
 
+import numpy as np
+
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 
 Exact = str | int | float | Decimal | Fraction
@@ -30,8 +35,10 @@ _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
 def exact(value: Exact, *, name: str) -> Fraction:
     """Return `value` as the Fraction that it spells.
 
-    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio, for inf and
-    NaN, and for magnitudes outside [1e-300, 1e300] (0 is allowed).
+    Raises InvalidArgument, naming `name`, for text that isn't a decimal or a ratio (blanks around
+    it included), for inf and NaN, for magnitudes outside [1e-300, 1e300] (0 is allowed), and for
+    all that is no number: bools, complex numbers, arrays. `numpy.longdouble` is refused too, which
+    not every machine has alike.
 
     >>> exact("1e-5", name="delta")
     Fraction(1, 100000)
@@ -47,41 +54,58 @@ def exact(value: Exact, *, name: str) -> Fraction:
         )
     if number != 0 and not SMALLEST <= abs(number) <= LARGEST:
         raise InvalidArgument(
-            name=name, value=_short(value), expected=f"1e-300 <= |{name}| <= 1e300"
+            name=name, value=_validate.shown(value), expected=f"1e-300 <= |{name}| <= 1e300"
         )
     return number
 
 
+def exact_rows(rows: Sequence[Sequence[Exact]], *, name: str) -> tuple[tuple[Fraction, ...], ...]:
+    """Return rows of numbers as Fractions; raises InvalidArgument like `exact`.
+
+    >>> exact_rows([["0.5", 1]], name="points")
+    ((Fraction(1, 2), Fraction(1, 1)),)
+    """
+    like = "rows of numbers, such as [[1, 0], [0, 1]]"
+    listed = _validate.items(rows, name=name, like=like)
+    return tuple(
+        tuple(exact(value, name=name) for value in _validate.items(row, name=name, like=like))
+        for row in listed
+    )
+
+
 def _parse(value: Exact, *, name: str) -> Fraction:
-    if isinstance(value, bool):
-        raise InvalidArgument(name=name, value=value, expected="a number")
-    if isinstance(value, Fraction):
+    if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
         return value
-    if isinstance(value, Integral):
-        return Fraction(int(value))
-    if isinstance(value, float):  # numpy.float64 is one; its own repr is not a number
-        if not math.isfinite(value):
-            raise InvalidArgument(name=name, value=value, expected=f"a finite {name}")
-        return Fraction(float.__repr__(value))
-    text = str(value).strip() if isinstance(value, (str, Decimal)) else ""
-    if len(text) <= _MAX_CHARACTERS:
+    if isinstance(value, Fraction):  # one made of numpy's ints would wrap in arithmetic
+        return Fraction(operator.index(value.numerator), operator.index(value.denominator))
+    whole = _validate.as_int(value)
+    if whole is not None:
+        return Fraction(whole)
+    text = _text_of(value)
+    if text is not None and len(text) <= _MAX_CHARACTERS:
         if _DECIMAL.fullmatch(text):
             return Fraction(text)
         if _RATIO.fullmatch(text) and int(text.split("/")[1]) != 0:
             return Fraction(text)
-    if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
-        raise InvalidArgument(name=name, value=text, expected=f"a finite {name}")
+        if text.lower().lstrip("+-") in {"nan", "snan", "inf", "infinity"}:
+            raise InvalidArgument(name=name, value=text, expected=f"a finite {name}")
     raise InvalidArgument(
         name=name,
-        value=_short(value),
+        value=_validate.shown(value),
         expected="a decimal number",
         hint=f"Write {name} like 0.5 or 1e-5.",
     )
 
 
-def _short(value: object) -> str:
-    text = str(value) if isinstance(value, str) else repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
+def _text_of(value: object) -> str | None:
+    """Return the decimal that `value` is or prints, None if it is no number."""
+    if isinstance(value, float):  # numpy.float64 is one; its own repr is not a number
+        return float.__repr__(value)
+    if isinstance(value, str | Decimal):
+        return str(value)
+    if isinstance(value, np.float32 | np.float16):  # str() would follow numpy's print options
+        return np.format_float_scientific(value)
+    return None
 
 
 def decimal_text(number: Fraction) -> str:

@@ -28,7 +28,7 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import Exact, decimal_text, exact, exact_rows
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, FieldKind, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, QuadraticForm, Vertices
@@ -105,7 +105,7 @@ class CountEllipse(Geometry):
     def __init__(
         self, *, queries: int, shared: Exact = 0, offset: Exact = 0, total: Exact = 0
     ) -> None:
-        object.__setattr__(self, "queries", _validate.dimension(queries))
+        object.__setattr__(self, "queries", _validate.dimension(queries, name="queries"))
         object.__setattr__(self, "shared", exact(shared, name="shared"))
         object.__setattr__(self, "offset", exact(offset, name="offset"))
         object.__setattr__(self, "total", exact(total, name="total"))
@@ -116,7 +116,9 @@ class CountEllipse(Geometry):
                 expected="shared > -1/queries and total >= 0",
             )
         if self.offset and not self.total:
-            raise InvalidArgument(name="offset", value=offset, expected="0 where total is 0")
+            raise InvalidArgument(
+                name="offset", value=decimal_text(self.offset), expected="0 where total is 0"
+            )
 
     @property
     def with_total(self) -> bool:
@@ -228,8 +230,10 @@ class Blocks(Geometry):
     ) -> None:
         block = CountEllipse(queries=queries, shared=shared, offset=offset, total=total)
         if not block.with_total:
-            raise InvalidArgument(name="total", value=total, expected="total > 0")
-        object.__setattr__(self, "groups", _validate.dimension(groups))
+            raise InvalidArgument(
+                name="total", value=decimal_text(block.total), expected="total > 0"
+            )
+        object.__setattr__(self, "groups", _validate.dimension(groups, name="groups"))
         for name in CountEllipse.fields:
             object.__setattr__(self, name, getattr(block, name))
         _validate.dimension(self.dimension)
@@ -279,7 +283,7 @@ class Matrix(Geometry):
     rows: tuple[tuple[Fraction, ...], ...]
 
     def __init__(self, *, rows: Sequence[Sequence[Exact]]) -> None:
-        found = tuple(tuple(exact(value, name="rows") for value in row) for row in rows)
+        found = exact_rows(rows, name="rows")
         size = len(found)
         if not 1 <= size <= _MOST_ROWS or any(len(row) != size for row in found):
             raise InvalidArgument(
@@ -347,7 +351,7 @@ class Cells(Geometry):
     count: int
 
     def __init__(self, *, count: int) -> None:
-        object.__setattr__(self, "count", _validate.dimension(count))
+        object.__setattr__(self, "count", _validate.dimension(count, name="count"))
 
     @property
     def dimension(self) -> int:

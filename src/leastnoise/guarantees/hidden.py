@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from leastnoise.guarantees.exact import float_at_least, root_above
-from leastnoise.guarantees.sensitivity import L2, Sensitivity
+from leastnoise.guarantees.sensitivity import L2, Sensitivity, check_sensitivity
 
 
 @final
@@ -22,6 +22,11 @@ class Hidden:
 
     inner: Sensitivity
     outer: Sensitivity
+
+    def __post_init__(self) -> None:
+        """Check that both are sensitivities; raises InvalidArgument."""
+        for name in ("inner", "outer"):
+            check_sensitivity(getattr(self, name), name=name)
 
     @classmethod
     def of(cls, ball: Sensitivity) -> Hidden:

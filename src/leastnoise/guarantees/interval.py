@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,10 @@ class Interval:
     upper: float
 
     def __post_init__(self) -> None:
-        """Refuse NaN and reversed ends."""
+        """Keep the ends as floats; refuse NaN, reversed ends and numbers that a float rounds."""
+        for name in ("lower", "upper"):
+            end = _validate.real(getattr(self, name), name=name, hint="Round it outward first.")
+            object.__setattr__(self, name, end)
         if not self.lower <= self.upper:
             raise InvalidArgument(
                 name="interval", value=(self.lower, self.upper), expected="lower <= upper"
@@ -34,13 +39,22 @@ class Interval:
         """`upper - lower`, rounded up."""
         return math.nextafter(self.upper - self.lower, math.inf) if self.upper > self.lower else 0.0
 
-    def certainly_at_most(self, bound: Fraction | int) -> bool:
-        """Return True only if the truth is at most `bound`; compared exactly."""
-        return math.isfinite(self.upper) and Fraction(self.upper) <= bound
+    def certainly_at_most(self, bound: Exact) -> bool:
+        """Return True only if the truth is at most `bound`; compared exactly.
+
+        `bound` is a number as in a budget: a float is the decimal that it prints.
+        """
+        most = bound if type(bound) is Fraction else exact(bound, name="bound")
+        return math.isfinite(self.upper) and Fraction(self.upper) <= most
 
     def contains(self, value: Fraction | float) -> bool:
-        """Return True if `value` lies between the ends; compared exactly."""
-        return Fraction(self.lower) <= Fraction(value) <= Fraction(self.upper)
+        """Return True if `value` lies between the ends; compared exactly.
+
+        A float is the binary number that it is, as the ends are.
+        """
+        if type(value) is not Fraction:
+            value = _validate.real(value, name="value")
+        return self.lower <= value <= self.upper
 
     def encloses(self, other: Interval) -> bool:
         """Return True if all of `other` lies between the ends."""

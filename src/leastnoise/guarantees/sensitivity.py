@@ -45,7 +45,7 @@ def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
 
 Norm = Literal["l1", "l2", "integer"]
 """The ball of shifts that a noise hides; "integer": whole numbers up to the radius, alone."""
-
+NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
 FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple]
 """What a sensitivity is made of; a tuple is one of points."""
@@ -70,13 +70,19 @@ class Sensitivity(ABC):
         """The neighbours that it is about; None: those that whoever declared it had in mind."""
         return None
 
-    @abstractmethod
     def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """Return the radius of the `norm` ball of R^dimension that holds every shift.
 
-        The ball must touch the set, so that a guarantee at this radius is neither weaker nor
-        stronger than one for the set. None: no such radius follows from what is declared.
+        The ball touches the set, so that a guarantee at this radius is neither weaker nor stronger
+        than one for the set. None: no such radius follows from what is declared. Raises
+        InvalidArgument for another norm, and for what is no dimension.
         """
+        _validate.one_of(norm, NORMS, name="norm")
+        return self._radius(norm, dimension=_validate.dimension(dimension))
+
+    @abstractmethod
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """See `radius`; the arguments are checked."""
 
 
 @final
@@ -94,7 +100,7 @@ class L2(Sensitivity):
     def __init__(self, bound: Exact) -> None:
         object.__setattr__(self, "bound", positive_bound(bound))
 
-    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`; for one coordinate all norms agree."""
         return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
@@ -113,7 +119,7 @@ class L1(Sensitivity):
     def __init__(self, bound: Exact) -> None:
         object.__setattr__(self, "bound", positive_bound(bound))
 
-    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`."""
         del dimension
         return None if norm == "integer" else self.bound
@@ -141,7 +147,7 @@ class Integer(Sensitivity):
             )
         object.__setattr__(self, "bound", whole)
 
-    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`; it is about one number."""
         del norm
         return self.bound if dimension == 1 else None
@@ -156,6 +162,14 @@ BALLS: dict[str, type[L1] | type[L2] | type[Integer]] = {
 def sensitivity_of_kind(kind: str, bound: Exact) -> Sensitivity:
     """Return the ball that `kind` names; raises InvalidArgument for an unknown kind."""
     return BALLS[_validate.one_of(kind, tuple(BALLS), name="norm")](bound)
+
+
+def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivity:
+    """Return `value` if it is a sensitivity; raises InvalidArgument."""
+    hint = "Give its bound, as in L2(1)."
+    return _validate.instance(
+        value, Sensitivity, name=name, like="a sensitivity like L2(1) or L1(1)", hint=hint
+    )
 
 
 def positive_bound(bound: Exact) -> Fraction:

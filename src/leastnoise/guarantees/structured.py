@@ -22,7 +22,7 @@ from typing import ClassVar, final
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact, root_above
+from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.sensitivity import (
     BALLS,
     NEIGHBOURS,
@@ -59,14 +59,14 @@ class Linf(Sensitivity):
 
     def __init__(self, bound: Exact, *, l0: int = 1, whole: bool = False) -> None:
         object.__setattr__(self, "bound", positive_bound(bound))
-        object.__setattr__(self, "l0", _count(l0, name="l0"))
-        object.__setattr__(self, "whole", whole)
-        if whole and self.bound.denominator != 1:
+        object.__setattr__(self, "l0", _validate.whole(l0, name="l0"))
+        object.__setattr__(self, "whole", _validate.flag(whole, name="whole"))
+        if self.whole and self.bound.denominator != 1:
             raise InvalidArgument(
                 name="sensitivity", value=str(bound)[:40], expected="a whole sensitivity"
             )
 
-    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`; √k·bound in l2, k = min(l0, dimension)."""
         moved = min(self.l0, dimension)
         if norm == "integer":
@@ -140,7 +140,7 @@ class CountingQueries(Sensitivity):
         bound: Exact = 1,
     ) -> None:
         queries = _validate.dimension(dimension)
-        most = queries if max_nonzero is None else _count(max_nonzero, name="max_nonzero")
+        most = queries if max_nonzero is None else _validate.whole(max_nonzero, name="max_nonzero")
         if most > queries:
             raise InvalidArgument(
                 name="max_nonzero", value=most, expected=f"1 <= max_nonzero <= dimension={queries}"
@@ -150,12 +150,12 @@ class CountingQueries(Sensitivity):
         object.__setattr__(
             self, "neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
         )
-        object.__setattr__(self, "with_total", with_total)
+        object.__setattr__(self, "with_total", _validate.flag(with_total, name="with_total"))
         object.__setattr__(self, "bound", positive_bound(bound))
-        if with_total and neighbours == "replace-one":
+        if self.with_total and self.neighbours == "replace-one":
             raise InvalidArgument(
                 name="with_total",
-                value=with_total,
+                value=True,
                 expected="with_total=False where records are replaced",
                 hint="Their number is public then: publish it as it is.",
             )
@@ -170,7 +170,7 @@ class CountingQueries(Sensitivity):
         """See `Sensitivity.stated_neighbours`."""
         return self.neighbours
 
-    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`."""
         if norm == "integer" or dimension != self.coordinates:
             return None
@@ -242,7 +242,7 @@ class Groups(Sensitivity):
         neighbours: Neighbours = "add-remove",
         bound: Exact = 1,
     ) -> None:
-        object.__setattr__(self, "groups", _count(groups, name="groups"))
+        object.__setattr__(self, "groups", _validate.dimension(groups, name="groups"))
         object.__setattr__(self, "dimension", _validate.dimension(dimension))
         object.__setattr__(
             self, "neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
@@ -259,7 +259,7 @@ class Groups(Sensitivity):
         """See `Sensitivity.stated_neighbours`."""
         return self.neighbours
 
-    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`."""
         if norm == "integer" or dimension != self.coordinates:
             return None
@@ -308,7 +308,7 @@ class Vertices(Sensitivity):
     points: tuple[tuple[Fraction, ...], ...]
 
     def __init__(self, points: Sequence[Sequence[Exact]]) -> None:
-        found = tuple(tuple(exact(value, name="points") for value in point) for point in points)
+        found = exact_rows(points, name="points")
         if not found or len(found) > _MOST_POINTS or len({len(point) for point in found}) != 1:
             raise InvalidArgument(
                 name="points",
@@ -324,7 +324,7 @@ class Vertices(Sensitivity):
         """Numbers released together."""
         return len(self.points[0])
 
-    def radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `Sensitivity.radius`; a norm is convex, so largest at a corner."""
         if norm == "integer" or dimension != self.coordinates:
             return None
@@ -353,9 +353,3 @@ def _l1_radius(length: Fraction, *, moved: int) -> Fraction | None:
     such shift, a guarantee for the ball would be weaker than one for the set.
     """
     return length if moved == 1 else None
-
-
-def _count(value: int, *, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InvalidArgument(name=name, value=value, expected=f"a whole {name} >= 1")
-    return value

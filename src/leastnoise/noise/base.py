@@ -9,12 +9,13 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self
 
+import numpy as np
+
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from leastnoise.guarantees.sensitivity import Norm
@@ -121,7 +122,26 @@ def whole_dimension(
     dimension: int, *, family: str, least: int = 1, most: int = _validate.MAX_DIMENSION
 ) -> int:
     """Return `dimension`; raises InvalidArgument outside what the family has."""
-    if not least <= _validate.dimension(dimension) <= most:
-        bounds = f"dimension <= {most}" if dimension > most else f"dimension >= {least}"
-        raise InvalidArgument(name="dimension", value=dimension, expected=f"{bounds} for {family}")
-    return int(dimension)
+    found = _validate.dimension(dimension)
+    if not least <= found <= most:
+        bounds = f"dimension <= {most}" if found > most else f"dimension >= {least}"
+        raise InvalidArgument(name="dimension", value=found, expected=f"{bounds} for {family}")
+    return found
+
+
+def points_of(x: ArrayLike, *, dimension: int) -> NDArray[np.float64]:
+    """Return points of shape (..., dimension) as floats; raises InvalidArgument for other shapes.
+
+    Which numbers they are is never a reason to refuse: a density has a value everywhere.
+    """
+    try:
+        found = np.asarray(x)
+    except ValueError:  # rows of several lengths
+        found = np.array(None)
+    if found.dtype.kind not in "iuf" or found.shape[-1:] != (dimension,):
+        raise InvalidArgument(
+            name="x",
+            value=f"an array of {found.dtype.type.__name__}, shape {found.shape}",
+            expected=f"real numbers of shape (..., {dimension})",
+        )
+    return found.astype(np.float64)

@@ -40,7 +40,7 @@ class Cactus(LatticeStepNoise):
     dimension: int = 1
 
     def __init__(
-        self, *, scale: Exact, cells: Exact, masses: Iterable[Exact], dimension: int = 1
+        self, *, scale: Exact, cells: int, masses: Iterable[int], dimension: int = 1
     ) -> None:
         lattice = Lattice(cells=cells, masses=masses)
         object.__setattr__(self, "scale", positive_scale(scale))

@@ -13,7 +13,7 @@ import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
 from leastnoise.noise.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class DiscreteStaircase(Noise):
     dimension: int = 1
 
     def __init__(
-        self, *, scale: Exact, cells: Exact, masses: Iterable[Exact], dimension: int = 1
+        self, *, scale: Exact, cells: int, masses: Iterable[int], dimension: int = 1
     ) -> None:
         lattice = Lattice(cells=cells, masses=masses)
         object.__setattr__(self, "scale", positive_scale(scale))
@@ -70,7 +70,9 @@ class DiscreteStaircase(Noise):
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
-        places = np.abs(np.asarray(x, dtype=float)[..., 0]) * self.cells / float(self.scale)
+        places = (
+            np.abs(points_of(x, dimension=self.dimension)[..., 0]) * self.cells / float(self.scale)
+        )
         nearest = np.rint(places)
         logs = np.append(self.lattice.log_probabilities(), -np.inf)
         found = logs[np.minimum(nearest, len(logs) - 1).astype(int)]

@@ -17,6 +17,7 @@ from leastnoise.noise.base import (
     SMALLEST_SCALE,
     Noise,
     Shape,
+    points_of,
     positive_scale,
     whole_dimension,
 )
@@ -87,7 +88,7 @@ class FlippedHuber(Noise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """See `Noise.log_density`; with y = |x|/(scale·γ) it is −uy or −(y² + u²)/2 − ln Z."""
         u, unit = float(self.corner), float(self.scale * self.gamma)
-        y = np.abs(np.asarray(x, dtype=float)[..., 0]) / unit
+        y = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / unit
         exponent = np.where(y <= u, u * y, (y * y + u * u) / 2)
         return -exponent - math.log(2 * unit * _moment(0, u))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -54,7 +54,7 @@ class Gaussian(Noise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖²/2σ² − d ln(σ√2π); see `Noise.log_density`."""
         sigma = float(self.scale)
-        squares = np.sum((np.asarray(x, dtype=float) / sigma) ** 2, axis=-1)
+        squares = np.sum((points_of(x, dimension=self.dimension) / sigma) ** 2, axis=-1)
         return -squares / 2 - self.dimension * (math.log(sigma) + math.log(2 * math.pi) / 2)
 
     @property

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
-from leastnoise.errors import InvalidArgument
+from leastnoise import _validate
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Shape, points_of, positive_scale, whole_dimension
 from leastnoise.noise.kernels import (
     MAX_MODES,
     KernelNoise,
@@ -74,7 +74,7 @@ class GaussianMixture(KernelNoise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log of Σ_k w_k φ((x − m_k)/σ)/σ; see `Noise.log_density`."""
         sigma = float(self.scale)
-        points = np.asarray(x, dtype=float)[..., 0]
+        points = points_of(x, dimension=self.dimension)[..., 0]
         k = np.arange(-self.modes, self.modes + 1)
         centres = k * float(self.spacing)
         exponents = -(((points[..., None] - centres) / sigma) ** 2) / 2
@@ -116,8 +116,4 @@ class GaussianMixture(KernelNoise):
 
 def checked_modes(modes: int) -> int:
     """Return `modes`; raises InvalidArgument unless it is whole and from 0 to MAX_MODES."""
-    if isinstance(modes, bool) or not isinstance(modes, int) or not 0 <= modes <= MAX_MODES:
-        raise InvalidArgument(
-            name="modes", value=str(modes)[:40], expected=f"a whole 0 <= modes <= {MAX_MODES:,}"
-        )
-    return modes
+    return _validate.whole(modes, name="modes", least=0, most=MAX_MODES)

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
 from leastnoise.noise.moments import log_gamma_ratio
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class GeneralizedGamma(Noise):
         d, p, sigma = self.dimension, float(self.p), float(self.scale)
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         log_mass = log_sphere + math.lgamma(float((self.alpha + 1) / self.p)) - math.log(p)
-        r = np.linalg.norm(np.asarray(x, dtype=float), axis=-1) / sigma
+        r = np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / sigma
         pole = 0.0
         if self.kappa > 0:
             with np.errstate(divide="ignore"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -53,9 +53,8 @@ class Laplace(Noise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖₁/b − d ln(2b); see `Noise.log_density`."""
         b = float(self.scale)
-        return -np.sum(np.abs(np.asarray(x, dtype=float)), axis=-1) / b - self.dimension * math.log(
-            2 * b
-        )
+        lengths = np.sum(np.abs(points_of(x, dimension=self.dimension)), axis=-1)
+        return -lengths / b - self.dimension * math.log(2 * b)
 
     @property
     def variance(self) -> float:

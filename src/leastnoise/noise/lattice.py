@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,23 +37,15 @@ class Lattice:
     cells: int
     masses: tuple[int, ...]
 
-    def __init__(self, *, cells: Exact, masses: Iterable[Exact]) -> None:
-        weights = tuple(_whole(mass, name="masses") for mass in masses)
-        object.__setattr__(self, "cells", _whole(cells, name="cells"))
+    def __init__(self, *, cells: int, masses: Iterable[int]) -> None:
+        weights = _validate.wholes(masses, name="masses", least=0, most=(1 << _MAX_BITS) - 1)
+        object.__setattr__(self, "cells", _validate.whole(cells, name="cells", most=MAX_POINTS))
         object.__setattr__(self, "masses", weights)
-        if not 1 <= self.cells <= MAX_POINTS:
-            raise InvalidArgument(
-                name="cells", value=str(cells)[:40], expected=f"1 <= cells <= {MAX_POINTS:,}"
-            )
-        if not 1 <= len(weights) <= MAX_POINTS or min(weights) < 0 or weights[0] == 0:
+        if not 1 <= len(weights) <= MAX_POINTS or weights[0] == 0:
             raise InvalidArgument(
                 name="masses",
                 value=f"{len(weights)} of them",
-                expected=f"1 to {MAX_POINTS:,} masses, none negative and the first positive",
-            )
-        if max(weights).bit_length() > _MAX_BITS:
-            raise InvalidArgument(
-                name="masses", value="a huge number", expected=f"masses below 2^{_MAX_BITS:,}"
+                expected=f"1 to {MAX_POINTS:,} masses, the first of them positive",
             )
 
     @cached_property
@@ -81,13 +72,3 @@ class Lattice:
         """Log P(K = k) for k = 0, 1, …; −inf where it is 0."""
         log_total = math.log(self.total)
         return np.array([math.log(mass) - log_total if mass else -math.inf for mass in self.masses])
-
-
-def _whole(number: Exact, *, name: str) -> int:
-    # masses may lie beyond the range that `exact` takes for privacy numbers
-    if type(number) is int:
-        return number
-    fraction: Fraction = exact(number, name=name)
-    if fraction.denominator != 1:
-        raise InvalidArgument(name=name, value=str(number)[:40], expected=f"whole {name}")
-    return int(fraction)

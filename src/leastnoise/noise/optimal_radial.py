@@ -10,6 +10,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import ClassVar, Self, final
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
@@ -18,7 +19,7 @@ from leastnoise.noise.radial_steps import RadialStepNoise, RadialSteps
 
 MAX_STEPS = 10_000
 MAX_DIMENSION = 20
-_MOST_BITS = 256
+_LARGEST = 2**256 - 1  # of cells, edges and weights
 
 
 @final
@@ -49,16 +50,16 @@ class OptimalRadial(RadialStepNoise):
         *,
         scale: Exact,
         dimension: int,
-        cells: Exact,
-        edges: Iterable[Exact],
-        weights: Iterable[Exact],
+        cells: int,
+        edges: Iterable[int],
+        weights: Iterable[int],
     ) -> None:
         checked = whole_dimension(dimension, least=2, most=MAX_DIMENSION, family=self.name)
         object.__setattr__(self, "dimension", checked)
         object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "cells", _positive(cells, name="cells"))
-        object.__setattr__(self, "edges", tuple(_positive(e, name="edges") for e in edges))
-        object.__setattr__(self, "weights", tuple(_positive(w, name="weights") for w in weights))
+        object.__setattr__(self, "cells", _validate.whole(cells, name="cells", most=_LARGEST))
+        for name, values in (("edges", edges), ("weights", weights)):
+            object.__setattr__(self, name, _validate.wholes(values, name=name, most=_LARGEST))
         if not 1 <= len(self.edges) <= MAX_STEPS or len(self.edges) != len(self.weights):
             raise InvalidArgument(
                 name="edges",
@@ -104,14 +105,3 @@ class OptimalRadial(RadialStepNoise):
             levels=(0,) * len(self.edges),
             decay=Fraction(0),
         )
-
-
-def _positive(value: Exact, *, name: str) -> int:
-    number = exact(value, name=name)
-    if number.denominator != 1 or not 0 < number < 2**_MOST_BITS:
-        raise InvalidArgument(
-            name=name,
-            value=str(value)[:40],
-            expected=f"{name} to be whole numbers from 1 to 2^{_MOST_BITS}",
-        )
-    return int(number)

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Shape, points_of, positive_scale, whole_dimension
 from leastnoise.noise.kernels import KernelNoise, non_negative_decay, positive_spacing
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class QuasiGaussian(KernelNoise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """See `Noise.log_density`; the sum of the two kernels at |x|, over √(2π)σC."""
         sigma = float(self.scale)
-        r, t = np.abs(np.asarray(x, dtype=float)[..., 0]) / sigma, self._ratio
+        r, t = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / sigma, self._ratio
         total = np.logaddexp(-r * r / 2, -((r - t) ** 2) / 2 - float(self.decay))
         return total - math.log(sigma * self._mass) - math.log(2 * math.pi) / 2
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.noise.base import Noise
+from leastnoise.noise.base import Noise, points_of
 from leastnoise.noise.moments import gamma_ratio
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RadialStepNoise(Noise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the log of the step that ‖x‖/scale is on, −inf beyond the last; see `Noise`."""
         d, steps = self.dimension, self.steps
-        radius = np.linalg.norm(np.asarray(x, dtype=float), axis=-1) / float(self.scale)
+        radius = np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / float(self.scale)
         log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
         peak = steps.log_peak(d) - log_ball - d * math.log(float(self.scale))
         logs = np.append(peak + steps.log_heights - steps.log_heights[0], -np.inf)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
 from leastnoise.noise.moments import gamma_ratio
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SphericalLaplace(Noise):
         d, sigma = self.dimension, float(self.scale)
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         log_mass = d * math.log(sigma) + log_sphere + math.lgamma(d)
-        return -np.linalg.norm(np.asarray(x, dtype=float), axis=-1) / sigma - log_mass
+        return -np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / sigma - log_mass
 
     @property
     def variance(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -75,7 +75,7 @@ class Staircase(Noise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−decay·k(|x|/scale) − ln(2·scale·(γ + m)); see `Noise.log_density`."""
         scale, gamma = float(self.scale), float(self.gamma)
-        magnitude = np.abs(np.asarray(x, dtype=float)[..., 0]) / scale
+        magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / scale
         step = np.maximum(0.0, np.floor(magnitude - gamma) + 1)
         return -float(self.decay) * step - math.log(2 * scale * (gamma + self.mean_step))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.noise.base import Noise
+from leastnoise.noise.base import Noise, points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -101,7 +101,7 @@ class StepNoise(Noise):
         The steps have the mass 1 − atom; the atom itself has no density.
         """
         scale, steps = float(self.scale), self.steps
-        magnitude = np.abs(np.asarray(x, dtype=float)[..., 0]) / scale
+        magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / scale
         index = np.searchsorted(steps.float_edges, magnitude, side="right") - 1
         with np.errstate(divide="ignore"):
             logs = np.log(steps.masses / np.diff(steps.float_edges) / (2 * scale))

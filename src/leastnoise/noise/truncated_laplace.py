@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
 from leastnoise.noise.moments import exponential_moment
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class TruncatedLaplace(Noise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−|x|/b − ln(2b(1 − e^(−a))) for |x| <= ab, −inf beyond; see `Noise.log_density`."""
         b, a = float(self.scale), float(self.radius)
-        magnitude = np.abs(np.asarray(x, dtype=float)[..., 0]) / b
+        magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / b
         log_mass = math.log(2 * b) + math.log(-math.expm1(-a))
         return np.where(magnitude <= a, -magnitude - log_mass, -np.inf)
 

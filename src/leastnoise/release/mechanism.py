@@ -11,13 +11,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise import _validate
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.conversions import Converted, Nature
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.composed import Releases, gaussian_square, prove_composed
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
@@ -42,6 +43,11 @@ class Released:
     values: NDArray[np.float64]
     certificate: Certificate
 
+    def __post_init__(self) -> None:
+        """Check the types; raises InvalidArgument."""
+        _validate.instance(self.values, np.ndarray, name="values", like="an array")
+        _validate.instance(self.certificate, Certificate, name="certificate", like="a Certificate")
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001
         return np.array(self.values, dtype=dtype, copy=copy)
 
@@ -61,6 +67,10 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         """Verify what wasn't proved here, and put the noise on its grid."""
+        hint = "calibrate() returns mechanisms; Certificate.prove() certificates."
+        _validate.instance(
+            self.certificate, Certificate, name="certificate", like="a Certificate", hint=hint
+        )
         if not self.certificate.proved:
             self.certificate.verify()
         if self.certificate.grid is None:
@@ -126,8 +136,8 @@ class Mechanism:
         """Return what `count` releases of this mechanism cost together.
 
         Each is of a Poisson sample of its own if there is a `sampling_rate`, by default that of the
-        certificate. Raises InvalidArgument unless count >= 1 and 0 < sampling_rate <= 1,
-        NotApplicable where subsampling isn't proved.
+        certificate. Raises InvalidArgument unless count is whole, 1 to 2^53, and 0 < sampling_rate
+        <= 1, NotApplicable where subsampling isn't proved.
         """
         return compose([(self, count)], sampling_rate=sampling_rate)
 
@@ -194,7 +204,7 @@ def compose(
 
     All of them on data of the same units, with scales that were fixed in advance. With a
     `sampling_rate` each is of a Poisson sample of its own; else the certificates say of what.
-    Raises InvalidArgument without a release, or for counts below 1.
+    Raises InvalidArgument without a release, and unless counts are whole, 1 to 2^53.
 
     >>> from leastnoise.guarantees.sensitivity import L2
     >>> from leastnoise.selection.search import calibrate
@@ -203,8 +213,25 @@ def compose(
     >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
     (True, 1.177742)
     """
-    ones = ((_one_release(mechanism, sampling_rate), count) for mechanism, count in releases)
+    ones = [(_one_release(one, sampling_rate), count) for one, count in mechanism_counts(releases)]
     return Composition(parts=tuple(replace(one, count=one.count * count) for one, count in ones))
+
+
+def mechanism_counts(releases: object) -> tuple[tuple[Mechanism, int], ...]:
+    """Return pairs of a mechanism and a count; raises InvalidArgument for all else."""
+    like = "pairs of a mechanism and a count, such as [(mechanism, 12)]"
+    found = tuple(
+        (
+            _validate.instance(mechanism, Mechanism, name="releases", like=like),
+            _validate.whole(count, name="compositions"),
+        )
+        for mechanism, count in _validate.pairs(releases, name="releases", like=like)
+    )
+    if not found:
+        raise InvalidArgument(
+            name="releases", value="none", expected="at least one release", hint=f"Give {like}."
+        )
+    return found
 
 
 def _one_release(mechanism: Mechanism, sampling_rate: Exact | None) -> Releases:

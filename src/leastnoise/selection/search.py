@@ -20,7 +20,7 @@ from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity
+from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise, ParameterKind
 from leastnoise.noise.laplace import Laplace
@@ -123,7 +123,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     rate = sampling_rate_of(sampling_rate)
     whole = _count(compositions) == 1 and rate == 1
     task = _task(budget, ranking, offered, dimension) if whole else None
-    if bound and task:
+    if _validate.flag(bound, name="bound") and task:
         usual = radial_bound_find.SECONDS if isinstance(task, VectorTask) else find.SECONDS
         _prove_bound(task, _effort(gap, time_limit, usual, progress))
     problem = Problem(
@@ -136,7 +136,8 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     )
     ways = problem.ways()
     fixed = {
-        name: _fixed(family_named(name), values) for name, values in (parameters or {}).items()
+        name: _fixed(family_named(name), values or {})
+        for name, values in _validate.table(parameters, name="parameters").items()
     }
     effort = _effort(gap, time_limit, _PATIENCE, progress)
     candidates: list[Candidate] = []
@@ -183,13 +184,7 @@ def effort_for(
 
 
 def _count(compositions: int) -> int:
-    if isinstance(compositions, bool) or not 1 <= compositions <= MOST_COMPOSITIONS:
-        raise InvalidArgument(
-            name="compositions",
-            value=compositions,
-            expected=f"compositions >= 1, and at most {MOST_COMPOSITIONS:,}",
-        )
-    return compositions
+    return _validate.whole(compositions, name="compositions", most=MOST_COMPOSITIONS)
 
 
 def _task(
@@ -293,7 +288,7 @@ def candidate(  # noqa: PLR0913 (every part of one problem, all by name)
 def _fixed(family: type[Noise], parameters: Mapping[str, Exact]) -> dict[str, Fraction | int]:
     """Return the parameters that the user sets, in the kinds that the family has."""
     fixed: dict[str, Fraction | int] = {}
-    for name, value in parameters.items():
+    for name, value in _validate.table(parameters, name="parameters").items():
         known = tuple(family.parameter_kinds)
         if name not in known:
             raise InvalidArgument(
@@ -302,12 +297,18 @@ def _fixed(family: type[Noise], parameters: Mapping[str, Exact]) -> dict[str, Fr
                 expected=f"a parameter of {family.name} ({', '.join(known) or 'it has none'})",
                 hint=_validate.nearest(name, known),
             )
-        _refuse_list(name, family.parameter_kinds[name])
-        number = exact(value, name=name)
-        if family.parameter_kinds[name] is int and number.denominator != 1:
-            raise InvalidArgument(name=name, value=str(value)[:40], expected=f"a whole {name}")
-        fixed[name] = int(number) if family.parameter_kinds[name] is int else number
+        kind = family.parameter_kinds[name]
+        _refuse_list(name, kind)
+        fixed[name] = _whole_parameter(value, name) if kind is int else exact(value, name=name)
     return fixed
+
+
+def _whole_parameter(value: Exact, name: str) -> int:
+    """Return a parameter that is a whole number, which a text may spell."""
+    number = exact(value, name=name) if isinstance(value, str) else None
+    if number is not None and number.denominator == 1:
+        return int(number)
+    return _validate.whole(value, name=name, least=0)
 
 
 def _refuse_list(name: str, kind: ParameterKind) -> None:
@@ -331,7 +332,7 @@ def _family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise
 
 def _dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
     """Return the number of coordinates; a sensitivity that knows it may leave it out (1)."""
-    _validate.dimension(dimension)
+    dimension = _validate.dimension(dimension)
     fixed = (one.coordinates for one in offered)
     known = {count for count in fixed if count is not None}
     if not known:
@@ -346,14 +347,12 @@ def _dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
 
 
 def _offered(sensitivity: Sensitivities) -> tuple[Sensitivity, ...]:
-    several = isinstance(sensitivity, Sequence)
-    offered = tuple(sensitivity) if several else (sensitivity,)
-    if not offered or not all(isinstance(one, Sensitivity) for one in offered):
-        raise InvalidArgument(
-            name="sensitivity",
-            value=type(sensitivity).__name__,
-            expected="a sensitivity like L2(1) or L1(1), or a sequence of them",
-        )
+    if isinstance(sensitivity, Sequence) and not isinstance(sensitivity, str | bytes):
+        offered = tuple(check_sensitivity(one) for one in sensitivity)
+    else:
+        offered = (check_sensitivity(sensitivity),)
+    if not offered:
+        raise InvalidArgument(name="sensitivity", value="none", expected="one at least")
     return offered
 
 
@@ -377,6 +376,7 @@ def privacy_profile(
     the family's norm.
     """
     family = _family(noise, dimension=dimension)
+    check_sensitivity(sensitivity)
     shape: dict[str, Any] = _fixed(family, parameters or {})
     optional = {name for name in family.parameter_kinds if hasattr(family, name)}
     if missing := sorted(set(family.parameter_kinds) - optional - set(shape)):
@@ -389,5 +389,6 @@ def privacy_profile(
     count, rate = _count(compositions), sampling_rate_of(sampling_rate)
     check_sampling(family, sensitivity, None, rate)
     part = Releases(noise=law, hidden=Hidden.of(sensitivity), count=count, rate=rate)
-    budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in epsilons]
+    listed = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
+    budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in listed]
     return tuple(prove_composed((part,), budget.epsilon).interval for budget in budgets)

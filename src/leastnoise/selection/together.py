@@ -12,11 +12,11 @@ from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.common_lattice import FINENESS
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.prove import worst_shift
-from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import common_neighbours
-from leastnoise.release.mechanism import Mechanism
+from leastnoise.release.mechanism import Mechanism, mechanism_counts
 
 _RELATIVE = 1e-7  # of the factor, as in calibration for several releases
 
@@ -55,14 +55,9 @@ def calibrate_together(
     (2.994, True)
     """
     budget = Budget(epsilon=epsilon, delta=delta)
-    counts = [count for _, count in releases]
-    if not counts or any(type(count) is not int or count < 1 for count in counts):
-        raise InvalidArgument(
-            name="compositions", value=counts, expected="at least one release, and counts >= 1"
-        )
     wanted = [
         replace(mechanism.certificate, budget=budget, compositions=count, grid=None)
-        for mechanism, count in releases
+        for mechanism, count in mechanism_counts(releases)
     ]
     common_neighbours(one.neighbours for one in wanted)
     for one in wanted:
