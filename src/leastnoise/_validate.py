@@ -59,7 +59,7 @@ def whole(
         raise InvalidArgument(
             name=name,
             value=shown(value),
-            expected=f"a whole {name} {_range(least, most)}",
+            expected=f"{name} {_range(least, most)}, a whole number",
             hint=_write_an_int(value, name) if number is None else hint,
         )
     return number
@@ -74,6 +74,17 @@ def wholes(values: object, *, name: str, least: int = 1, most: int = MAX_COUNT) 
         else whole(value, name=name, least=least, most=most)
         for value in listed
     )
+
+
+def any_wholes(values: object, *, name: str) -> tuple[int, ...]:
+    """Return all of `values` as ints of any size and sign; raises InvalidArgument like `wholes`."""
+    listed = items(values, name=name, like="whole numbers, such as [2, 1]")
+    found = [value if type(value) is int else as_int(value) for value in listed]
+    if None in found:
+        raise InvalidArgument(
+            name=name, value="something else", expected=f"{name} to be whole numbers, as ints"
+        )
+    return tuple(found)  # pyright: ignore[reportReturnType] - no None is among them
 
 
 def as_int(value: object) -> int | None:
@@ -140,8 +151,9 @@ def _as_float(value: object) -> float | None:
         except OverflowError:
             return None
         return number if Fraction(number) == exact else None
-    narrow = isinstance(value, Real) and 0 < getattr(value, "nbytes", 0) <= _EXACT_BYTES
-    return float(value) if narrow and not isinstance(value, Integral) else None
+    if not isinstance(value, Real) or isinstance(value, Integral):
+        return None
+    return float(value) if 0 < getattr(value, "nbytes", 0) <= _EXACT_BYTES else None
 
 
 def text(value: object, *, name: str, longest: int | None = None, hint: str = "") -> str:

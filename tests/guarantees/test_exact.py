@@ -57,7 +57,8 @@ def test_print_options_do_not_change_a_float() -> None:
     ["", "abc", "nan", "inf", float("nan"), float("inf"), "1e999", "1e-999", "1e9999999999", "1/0",
      True, None, [1], " 1 ", "1\n", b"1", np.True_, np.longdouble("0.1"), np.ma.masked,
      np.array(1), np.array(0.5), np.timedelta64(3), 1j, np.complex64(1), np.float32("nan"),
-     np.float16("inf"), Decimal("nan"), Decimal("sNaN"), Decimal("-Infinity"), object(), np.uint8, "0x10", "1_000", "9" * 900, "1,5", Fraction(10) ** 301,
+     np.float16("inf"), Decimal("nan"), Decimal("sNaN"), Decimal("-Infinity"), object(), np.uint8,
+     "0x10", "1_000", "9" * 900, "1,5", Fraction(10) ** 301,
      pytest.param(Fraction(10**700 + 1, 10**700), id="700 digits"),
      pytest.param(10**5000, id="5000 digits"), "\u0661"],
 )  # fmt: skip

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certify.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.exact import Exact, decimal_text, exact
+from leastnoise.guarantees.sensitivity import positive_bound
 from leastnoise.noise.loss import Loss
 
 VERSION = 1
@@ -40,6 +42,16 @@ class Witness:
     bits: int
     multipliers: tuple[tuple[int, int], ...]
     prices: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Keep whole numbers as ints; `bound` checks what they say."""
+        for name in ("cells", "reach", "bits"):
+            (number,) = _validate.any_wholes((getattr(self, name),), name=name)
+            object.__setattr__(self, name, number)
+        for name in ("multipliers", "prices"):
+            rows = _validate.items(getattr(self, name), name=name, like="rows of whole numbers")
+            kept = tuple(_validate.any_wholes(row, name=name) for row in rows)
+            object.__setattr__(self, name, kept)
 
     def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
         """Return a bound on E|X|^power for X on the lattice, in sensitivities; exact.
@@ -112,44 +124,47 @@ class LowerBound:
     witness: Witness | RadialWitness
     scope: Scope = "real"
 
+    def __post_init__(self) -> None:
+        """Check and keep the fields; raises InvalidArgument, and proves nothing."""
+        object.__setattr__(self, "loss", Loss.named(self.loss))
+        object.__setattr__(self, "value", _validate.real(self.value, name="value"))
+        for name in ("epsilon", "delta"):
+            object.__setattr__(self, name, exact(getattr(self, name), name=name))
+        kinds = (Witness, RadialWitness)
+        _validate.instance(self.witness, kinds, name="witness", like="a Witness")
+        _validate.one_of(self.scope, ("real", "integer"), name="scope")
+
     @classmethod
     def prove(
         cls,
         *,
         loss: Loss,
-        epsilon: Fraction,
-        delta: Fraction,
+        epsilon: Exact,
+        delta: Exact,
         witness: Witness | RadialWitness,
         scope: Scope = "real",
     ) -> LowerBound:
         """Return the bound that `witness` proves, rounded down to a float."""
-        exact = _proved(witness, loss=loss, epsilon=epsilon, delta=delta, scope=scope)
-        value = float(exact)
-        while Fraction(value) > exact:
-            value = math.nextafter(value, -math.inf)
-        return cls(
+        nothing = cls(
             loss=loss,
-            value=max(value, 0.0),
-            epsilon=epsilon,
-            delta=delta,
+            value=0.0,
+            epsilon=exact(epsilon, name="epsilon"),
+            delta=exact(delta, name="delta"),
             witness=witness,
             scope=scope,
         )
+        proved = _proved(nothing)
+        value = float(proved)
+        while Fraction(value) > proved:
+            value = math.nextafter(value, -math.inf)
+        return replace(nothing, value=max(value, 0.0))
 
     def verify(self) -> None:
         """Prove the bound again, in whole numbers; raises CertificateRejected if it doesn't hold.
 
         It rests on the witness alone, whatever solver found it with whatever tolerance.
         """
-        if self.scope not in ("real", "integer"):
-            raise CertificateRejected(f"Unknown scope {self.scope!r}.")
-        proved = _proved(
-            self.witness,
-            loss=self.loss,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            scope=self.scope,
-        )
+        proved = _proved(self)
         if not (math.isfinite(self.value) and Fraction(self.value) <= max(proved, Fraction(0))):
             raise CertificateRejected(
                 f"The witness proves a loss of at least {float(proved):.9g}, not {self.value:.9g}."
@@ -172,11 +187,11 @@ class LowerBound:
         stated = (self.epsilon, self.delta, self.loss, self.dimension, cells)
         return stated == (budget.epsilon, budget.delta, loss, dimension, steps)
 
-    def at_sensitivity(self, sensitivity: Fraction) -> float:
+    def at_sensitivity(self, sensitivity: Exact) -> float:
         """Return the bound for that sensitivity, rounded down."""
-        exact = Fraction(self.value) * sensitivity ** power_of(self.loss)
-        nearest = float(exact)
-        return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
+        bound = Fraction(self.value) * positive_bound(sensitivity) ** power_of(self.loss)
+        nearest = float(bound)
+        return nearest if Fraction(nearest) <= bound else math.nextafter(nearest, -math.inf)
 
     def to_json(self) -> str:
         """Return the bound with its witness as JSON text, exact."""
@@ -201,7 +216,8 @@ class LowerBound:
         versions, InvalidInput if it isn't JSON.
         """
         fields = exact_fields(parse_object(text), _FIELDS, where="lower bound")
-        if fields["kind"] != "lower-bound" or fields["version"] != VERSION:
+        version = typed(fields["version"], int, where="version")
+        if fields["kind"] != "lower-bound" or version != VERSION:
             raise CertificateRejected("Not a lower bound of a version that is known here.")
         if fields["scope"] not in ("real", "integer"):
             raise CertificateRejected("Unknown scope.")
@@ -223,29 +239,24 @@ def power_of(loss: Loss) -> int:
     return 1 if loss is Loss.MAE else 2
 
 
-def _proved(
-    witness: Witness | RadialWitness,
-    *,
-    loss: Loss,
-    epsilon: Fraction,
-    delta: Fraction,
-    scope: Scope,
-) -> Fraction:
-    """Return what the witness proves.
+def _proved(bound: LowerBound) -> Fraction:
+    """Return what the witness of `bound` proves, whatever value it states.
 
     Rounding any real noise to the lattice at random, so that the mean stays, keeps it private
     against lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).
     """
+    witness, loss, scope = bound.witness, bound.loss, bound.scope
+    epsilon, delta = bound.epsilon, bound.delta
     if epsilon < 0 or not 0 <= delta < 1:
         raise CertificateRejected("A lower bound needs epsilon >= 0 and 0 <= delta < 1.")
     if isinstance(witness, RadialWitness):
         if loss is not Loss.MSE or scope != "real":
             raise CertificateRejected("A bound for vectors is about mse and real noise alone.")
         return witness.bound(epsilon=epsilon, delta=delta)
-    bound = witness.bound(epsilon=epsilon, delta=delta, power=power_of(loss))
+    proved = witness.bound(epsilon=epsilon, delta=delta, power=power_of(loss))
     if scope == "real" and loss is Loss.MSE:
-        bound -= Fraction(1, 4 * witness.cells**2)
-    return bound
+        proved -= Fraction(1, 4 * witness.cells**2)
+    return proved
 
 
 def _witness_of(record: object) -> Witness | RadialWitness:

@@ -12,6 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise import _validate
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certify.strict_json import exact_fields, typed
 from leastnoise.design.radial_bound_tail import Floats, Tail, tail
@@ -48,6 +49,17 @@ class RadialWitness:
     nodes: tuple[int, ...]
     levels: tuple[int, ...]
     prices: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Keep whole numbers as ints; `bound` checks what they say."""
+        for name in _FIELDS[:4]:
+            (number,) = _validate.any_wholes((getattr(self, name),), name=name)
+            object.__setattr__(self, name, number)
+        for name in ("nodes", "levels"):
+            object.__setattr__(self, name, _validate.any_wholes(getattr(self, name), name=name))
+        rows = _validate.items(self.prices, name="prices", like="rows of whole numbers")
+        kept = tuple(_validate.any_wholes(row, name="prices") for row in rows)
+        object.__setattr__(self, "prices", kept)
 
     def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:
         """Return a bound on E‖X‖² of every noise that hides the shifts of length 1.

@@ -103,7 +103,7 @@ def _text_of(value: object) -> str | None:
         return float.__repr__(value)
     if isinstance(value, str | Decimal):
         return str(value)
-    if isinstance(value, np.float32 | np.float16):  # str() would follow numpy's print options
+    if isinstance(value, (np.float32, np.float16)):  # str() would follow numpy's print options
         return np.format_float_scientific(value)
     return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.accounting.composition import prove_epsilon, solve_epsilon
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certify.composition import Convolution, Part, tilt_for
@@ -17,6 +18,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.interval import Interval
+from leastnoise.interop.extra import require
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -69,19 +71,29 @@ def from_plds(plds: Sequence[tuple[PrivacyLossDistribution, int]]) -> ImportedLo
     Raises InvalidArgument for no distribution, counts below 1, an optimistic one (whose numbers
     bound nothing from above), masses that aren't probabilities, and different intervals.
     """
-    if not plds or any(count < 1 for _, count in plds):
-        raise InvalidArgument(
-            name="counts",
-            value=[count for _, count in plds],
-            expected="at least one distribution, and counts >= 1",
-        )
+    found = _counted(plds)
     # dp-accounting has no other way to read a distribution's masses
-    removed = tuple((_lattice(pld._pmf_remove), count) for pld, count in plds)  # noqa: SLF001
+    removed = tuple((_lattice(pld._pmf_remove), count) for pld, count in found)  # noqa: SLF001
     _check_step(removed)
-    if all(pld._symmetric for pld, _ in plds):  # noqa: SLF001
+    if all(pld._symmetric for pld, _ in found):  # noqa: SLF001
         return ImportedLosses(removed=removed, added=removed)
-    added = tuple((_lattice(pld._pmf_add), count) for pld, count in plds)  # noqa: SLF001
+    added = tuple((_lattice(pld._pmf_add), count) for pld, count in found)  # noqa: SLF001
     return ImportedLosses(removed=removed, added=added)
+
+
+def _counted(plds: object) -> tuple[tuple[PrivacyLossDistribution, int], ...]:
+    kind = require("dp_accounting.pld.privacy_loss_distribution").PrivacyLossDistribution
+    like = "pairs of a PrivacyLossDistribution and a count"
+    found = tuple(
+        (
+            _validate.instance(pld, kind, name="plds", like=like),
+            _validate.whole(count, name="counts"),
+        )
+        for pld, count in _validate.pairs(plds, name="plds", like=like)
+    )
+    if not found:
+        raise InvalidArgument(name="plds", value="none", expected="at least one distribution")
+    return found
 
 
 def _lattice(pmf: Any) -> LossLattice:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, float_at_least
@@ -43,6 +44,8 @@ def to_opendp(
     several releases unless `epsilon` is given, and for "zcdp" of other noise.
     """
     opendp = require("opendp.prelude")
+    _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
+    _validate.one_of(measure, ("dp", "zcdp"), name="measure")
     _check_one_release(mechanism, measure, epsilon)
     sensitivity = _ball(mechanism)
     domain, metric = _space(opendp, sensitivity, mechanism.certificate.dimension)
@@ -104,8 +107,6 @@ def _privacy(
         return opendp.zero_concentrated_divergence(), lambda d_in: float_at_least(
             rho * Fraction(d_in) ** 2
         )
-    if measure != "dp":
-        raise InvalidArgument(name="measure", value=measure, expected='"dp" or "zcdp"')
     budget = _budget(mechanism, epsilon)
     ceiling = float_at_least(budget.epsilon), float_at_least(budget.delta)
     pure = budget.delta == 0

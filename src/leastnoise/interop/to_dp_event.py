@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from leastnoise import _validate
 from leastnoise.accounting.composition import Composition
 from leastnoise.certify.composed import Releases
 from leastnoise.certify.prove import worst_shift
@@ -33,6 +34,8 @@ def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
     MissingExtra without dp-accounting.
     """
     events = require("dp_accounting.dp_event")
+    like = "a Mechanism or a Composition"
+    _validate.instance(releases, (Mechanism, Composition), name="releases", like=like)
     if isinstance(releases, Mechanism):
         return _several(events, releases.certificate.one_release)
     found = [_several(events, part) for part in releases.parts]

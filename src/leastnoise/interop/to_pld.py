@@ -5,11 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+from leastnoise import _validate
 from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument
 from leastnoise.interop.domination import dominating_laws
 from leastnoise.interop.extra import require
 from leastnoise.release.mechanism import Mechanism
+
+_MOST_POINTS = 10**6
 
 if TYPE_CHECKING:
     from leastnoise.interop.proved_pld import ProvedPld
@@ -42,11 +45,11 @@ def to_pld(
     require("dp_accounting")
     from leastnoise.interop.proved_pld import ProvedPld  # noqa: PLC0415 - it needs the extra
 
-    step = float(interval)
+    step = _validate.real(interval, name="interval")
     if not 0 < step <= 1:
-        raise InvalidArgument(name="interval", value=interval, expected="0 < interval <= 1")
-    if points is not None and points < 1:
-        raise InvalidArgument(name="points", value=points, expected="points >= 1")
+        raise InvalidArgument(name="interval", value=step, expected="0 < interval <= 1")
+    if points is not None:
+        points = _validate.whole(points, name="points", most=_MOST_POINTS)
     removed, added = dominating_laws(_composition(releases), interval=Fraction(step), points=points)
     pld = ProvedPld.create_from_rounded_probability(
         removed.masses,
@@ -62,4 +65,5 @@ def to_pld(
 def _composition(releases: Mechanism | Composition) -> Composition:
     if isinstance(releases, Mechanism):
         return Composition(parts=(releases.certificate.one_release,))
-    return releases
+    like = "a Mechanism or a Composition"
+    return _validate.instance(releases, Composition, name="releases", like=like)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from leastnoise import _validate
 from leastnoise.certify.plan import read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import Account, Books, cost_in
@@ -36,7 +37,7 @@ def check_ledger(
 
     Not promised: that no older copy was put back, and that nobody wrote the whole file anew.
     """
-    store = Store(path=Path(path))
+    store = Store(path=_validate.path(path, name="path"))
     store.check_pages()
     entries = store.read()
     accounts = Books.of(entries).accounts

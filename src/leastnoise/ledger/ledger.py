@@ -16,7 +16,7 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.ledger.account import Account, Books, record_of_cost
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, ZCDP
-from leastnoise.ledger.preregistered import Preregistered, verify_once
+from leastnoise.ledger.preregistered import Preregistered, certified, verify_once
 from leastnoise.ledger.store import Entry, Store, matches
 
 _LONGEST_NAME = 200
@@ -59,6 +59,10 @@ class Ledger:
 
     path: str | Path
 
+    def __post_init__(self) -> None:
+        """Keep the path as one; raises InvalidArgument."""
+        object.__setattr__(self, "path", _validate.path(self.path, name="path"))
+
     def open_account(
         self,
         dataset: str,
@@ -74,14 +78,12 @@ class Ledger:
         chooses the filter that holds more charges like it. Raises InvalidArgument for bad values,
         Refused if the dataset has an account.
         """
-        for name, text in (("dataset", dataset), ("unit", unit)):
-            if not 0 < len(text) <= _LONGEST_NAME or not text.isprintable():
-                raise InvalidArgument(
-                    name=name, value=repr(text[:40]), expected="1 to 200 printable characters"
-                )
-        _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
+        dataset = _validate.text(dataset, name="dataset", longest=_LONGEST_NAME)
+        unit = _validate.text(unit, name="unit", longest=_LONGEST_NAME)
+        neighbours = _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
+        _validate.instance(budget, Budget, name="budget", like="a Budget")
         if rule is not None:
-            _validate.one_of(rule, RULES, name="rule")
+            rule = _validate.one_of(rule, RULES, name="rule")
         if rule == ZCDP and not budget.delta:
             raise InvalidArgument(name="rule", value=rule, expected="delta > 0 for that filter")
         store = self._store
@@ -123,6 +125,7 @@ class Ledger:
 
         Raises what `charge` would.
         """
+        certified(release)
         account = Books.of(self._store.read()).account(dataset)
         account.check_statement(release, unit=unit, neighbours=neighbours)
         return account.admit(Cost.of(release))
@@ -143,7 +146,8 @@ class Ledger:
         Refused for another unit or neighbours than the account's, CertificateRejected if the
         certificate doesn't hold; then nothing was charged.
         """
-        verify_once(release)  # may take long, and needs no lock
+        _validate.text(label, name="label")
+        verify_once(certified(release))  # may take long, and needs no lock
         cost = Cost.of(release)
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
@@ -169,7 +173,10 @@ class Ledger:
         zcdp filter they cost what their Σρ does. Raises NotCertified if they aren't proved to meet
         `budget` together, and what `charge` does.
         """
-        plan = Preregistered(budget=budget, releases=tuple(releases))
+        _validate.text(label, name="label")
+        like = "pairs of a certificate and a count"
+        listed = _validate.items(releases, name="releases", like=like)
+        plan = Preregistered(budget=budget, releases=listed)
         plan.prove()
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
@@ -195,8 +202,10 @@ class Ledger:
         Returns the entry's number. Raises Refused if the plan has no such release, or it was made
         as often as planned.
         """
+        _validate.text(label, name="label")
+        plan = _validate.whole(plan, name="plan")
         planned = self._plan(plan)
-        index = planned.index_of(release)
+        index = planned.index_of(certified(release))
         if index is None:
             raise Refused(f"The plan {plan} has no release like this one. Nothing was drawn.")
         with self._store.appending() as (entries, log):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
 
+from leastnoise import _validate
 from leastnoise.certify.certificate import Certificate, budget_of
 from leastnoise.certify.composed import Releases, composed_at_most
 from leastnoise.certify.plan import PlanCertificate
@@ -37,12 +38,16 @@ class Preregistered:
     releases: tuple[tuple[Certified, int], ...]
 
     def __post_init__(self) -> None:
-        """Check the counts."""
-        counts = [count for _, count in self.releases]
-        if not counts or any(type(count) is not int or count < 1 for count in counts):
-            raise InvalidArgument(
-                name="releases", value=counts, expected="at least one release, and counts >= 1"
-            )
+        """Check and keep the parts."""
+        _validate.instance(self.budget, Budget, name="budget", like="a Budget")
+        like = "pairs of a certificate and a count"
+        found = tuple(
+            (certified(release, name="releases"), _validate.whole(count, name="count"))
+            for release, count in _validate.pairs(self.releases, name="releases", like=like)
+        )
+        if not found:
+            raise InvalidArgument(name="releases", value="none", expected="at least one release")
+        object.__setattr__(self, "releases", found)
 
     @property
     def cost(self) -> Cost:
@@ -132,6 +137,14 @@ class Preregistered:
             )
         except ValueError as error:
             raise CertificateRejected(str(error)) from error
+
+
+def certified(value: object, *, name: str = "release") -> Certified:
+    """Return `value` if it is a certificate of either kind; raises InvalidArgument."""
+    like, hint = "a Certificate or a PlanCertificate", "A mechanism has one: mechanism.certificate."
+    return _validate.instance(
+        value, (Certificate, PlanCertificate), name=name, like=like, hint=hint
+    )
 
 
 def blocks_of(release: Certified) -> tuple[Certificate, ...]:

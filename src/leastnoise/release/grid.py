@@ -1,7 +1,8 @@
 """The grid: released values are multiples of g, a power of two that never depends on data.
 
-notation: s = the standard deviation of one coordinate. Rounding the sum is post-processing, so any
-fixed g keeps the guarantee (theory/release.md §1); it adds g²/12 to a coordinate's variance.
+notation: s = the standard deviation of one coordinate, for noise on the whole numbers 1 at least.
+Rounding the sum is post-processing, so any fixed g keeps the guarantee (theory/release.md §1); it
+adds g²/12 to a coordinate's variance.
 """
 
 from __future__ import annotations
@@ -64,8 +65,13 @@ def exponent_of(grid: Fraction) -> int:
 
 
 def _variance(noise: Noise) -> Fraction:
-    """s², from the variance at scale 1: scale² may be outside the range of floats."""
-    return noise.scale**2 * Fraction(noise.scaled(1 / noise.scale).variance)
+    """s², from the variance at scale 1: scale² may be outside the range of floats.
+
+    For noise on the whole numbers 1 at least, however rarely it isn't 0: values are cut off at 2^61
+    grid steps, and unless that is a whole number too, what is left of them shows through the noise.
+    """
+    variance = noise.scale**2 * Fraction(noise.scaled(1 / noise.scale).variance)
+    return max(variance, Fraction(1)) if noise.norm == "integer" else variance
 
 
 def _floor_log2(number: Fraction) -> int:

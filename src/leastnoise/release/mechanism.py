@@ -191,7 +191,10 @@ class Mechanism:
         `values` (shape (dimension,), or a number if the dimension is 1) must be a query whose
         sensitivity really is the certificate's. Floats are taken as the exact reals that they are;
         NaN becomes 0 and what is beyond ±2^61 grid steps is cut off there, since an error that
-        depended on the data would be an output too. Raises InvalidArgument for a wrong shape.
+        depended on the data would be an output too. For the same reason values that aren't whole
+        are rounded, halves up, before noise on the whole numbers is added (discrete-staircase).
+        Raises InvalidArgument for a wrong shape and for types that aren't exact numbers: masked
+        arrays, texts, None, Decimal and complex numbers, floats of more than 64 bits.
         """
         noisy = add_noise(self.noise, self.grid, values, geometry=self.certificate.geometry)
         return Released(values=noisy, certificate=self.certificate)

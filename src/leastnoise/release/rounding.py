@@ -18,7 +18,7 @@ import numpy as np
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.release.grid import check_grid, exponent_of
-from leastnoise.release.values import ExactValues, Split, as_exact, flat, splitter
+from leastnoise.release.values import ExactValues, Split, as_exact, flat, nearest_whole, splitter
 from leastnoise.release.whitening import whiten
 from leastnoise.sampling.entropy import Entropy, SystemEntropy
 from leastnoise.sampling.lazy import decide
@@ -50,18 +50,21 @@ def add_noise(
     back by W⁻¹ in floats: post-processing of what is safe by then.
 
     `values` has shape (dimension,), or is a number in one dimension: floats, taken as the
-    exact reals that they are, an integer array, or `ScaledIntegers`. No value raises: NaN counts
-    as 0 and ±inf, like all beyond ±2^61 grid steps, as the nearest value within; an error that
-    depended on data would itself be an output. Results are the doubles nearest to the multiples of
-    g (±inf beyond their range). Raises InvalidArgument for a grid that `check_grid` refuses and for
-    a wrong shape or type, naming shapes and types only; RandomnessError, with nothing published, if
-    a rounding can't be decided (probability 0).
+    exact reals that they are, an integer array, or `ScaledIntegers`. Noise on the whole numbers is
+    added to ⌊v + 1/2⌋, see `nearest_whole`. No value raises: NaN counts as 0 and ±inf, like all
+    beyond ±2^61 grid steps, as the nearest value within; an error that depended on data would
+    itself be an output. Results are the doubles nearest to the multiples of g (±inf beyond their
+    range). Raises InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or
+    type, naming shapes and types only; RandomnessError, with nothing published, if a rounding can't
+    be decided (probability 0).
 
     `entropy` is for tests; a release leaves it out and gets fresh bits, keyed by the system. What
     is not promised: equal time for all draws (theory/release.md §1).
     """
     check_grid(grid, noise)
     exact_values = as_exact(values)
+    if noise.norm == "integer":  # a fraction would stay visible in the sum
+        exact_values = nearest_whole(exact_values)
     shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
     sampler = sampler_of(noise, grid=grid, entropy=entropy or SystemEntropy())
     exponent = exponent_of(grid)

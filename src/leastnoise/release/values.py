@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class ScaledIntegers:
 
     def __post_init__(self) -> None:
         """Check the type of the numerators and the range of bits, never a value."""
+        if isinstance(self.numerators, np.ma.MaskedArray):
+            raise _unknown_type("a masked array", hint="Fill it first: values.filled(0).")
         numerators = np.asarray(self.numerators)
         if numerators.dtype != np.int64:
             raise InvalidArgument(
@@ -45,11 +47,9 @@ class ScaledIntegers:
                 expected="numerators to be an int64 array",
                 hint="Convert it with numpy.asarray(…, dtype=numpy.int64) where that is exact.",
             )
-        if abs(self.bits) > LARGEST_BITS:
-            raise InvalidArgument(
-                name="bits", value=self.bits, expected=f"|bits| <= {LARGEST_BITS}"
-            )
+        bits = _validate.whole(self.bits, name="bits", least=-LARGEST_BITS, most=LARGEST_BITS)
         object.__setattr__(self, "numerators", numerators)
+        object.__setattr__(self, "bits", bits)
 
 
 @final
@@ -185,31 +185,104 @@ def as_exact(values: Values) -> Plain:
     """
     if isinstance(values, ScaledIntegers):
         return values
+    array = _array_of(values)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind == "O":
+        kinds = set(map(type, array.flat))
+        if wrong := [one for one in kinds if not _is_number(one)]:
+            raise _unknown_type(f"{wrong[0].__name__} in an array")
+        merged = _merged(array, kinds)
+        if merged is None:
+            return Rationals(values=array)
+        array, kind, size = merged, merged.dtype.kind, merged.dtype.itemsize
+    if kind in "ib" or (kind == "u" and size < 8):
+        return ScaledIntegers(numerators=array.astype(np.int64), bits=0)
+    if kind == "f" and size <= 8:
+        return array.astype(np.float64)
+    if kind == "u":
+        return Rationals(values=array.astype(object))
+    raise _unknown_type(f"an array of {array.dtype.type.__name__}")  # a dtype tells lengths of text
+
+
+def _merged(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
+    """Return objects of those types as an array of floats or int64, None where that would round."""
+    if all(issubclass(one, float) for one in kinds):
+        return array.astype(np.float64)
+    if all(issubclass(one, (int, np.integer, np.bool_)) for one in kinds):
+        whole = np.asarray(array.tolist())
+        return whole if whole.dtype.kind in "ib" else None
+    return None
+
+
+def _array_of(values: Values) -> NDArray[Any]:
+    """Return `values` as an array: one of objects for a list, whose types numpy would merge."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise _unknown_type("a masked array", hint="Fill it first: values.filled(0).")
+    listed = isinstance(values, (list, tuple))
+    if listed and any(issubclass(one, np.ndarray) for one in set(map(type, values))):
+        raise _unknown_type("a list of arrays", hint="Join them first: numpy.concatenate.")
     try:
-        array = np.asarray(values)
+        return np.asarray(values, dtype=object if listed else None)
     except ValueError:
         raise InvalidArgument(
             name="values", value="a ragged sequence", expected="a flat array of numbers"
         ) from None
-    kind, size = array.dtype.kind, array.dtype.itemsize
-    if kind in "ib" or (kind == "u" and size < 8):
-        return ScaledIntegers(numerators=array.astype(np.int64), bits=0)
-    if kind == "f" and size <= 8:
-        items = np.asarray(values, dtype=object) if isinstance(values, (list, tuple)) else array
-        if items is array or all(isinstance(item, float) for item in items.reshape(-1)):
-            return array.astype(np.float64)
-        array, kind = items, "O"
-    if kind == "u" or (kind == "O" and not any(isinstance(item, Decimal) for item in array.flat)):
-        return Rationals(values=array.astype(object))
-    raise InvalidArgument(
+
+
+def _is_number(kind: type) -> bool:
+    """Say whether objects of that type are exact numbers here; bools count as 0 and 1."""
+    if issubclass(kind, np.timedelta64):  # which numpy derives from its whole numbers
+        return False
+    return issubclass(kind, (int, float, Fraction, np.integer, np.bool_, np.float32, np.float16))
+
+
+def _unknown_type(what: str, *, hint: str = "") -> InvalidArgument:
+    """Return the error that names a type, and never a value."""
+    return InvalidArgument(
         name="values",
-        value=f"an array of {array.dtype.type.__name__}",  # a text's dtype tells its length
+        value=what,
         expected="floats of at most 64 bits, whole numbers, or Fractions",
+        hint=hint,
     )
 
 
+def nearest_whole(values: Plain) -> Plain:
+    """Return the nearest whole numbers, ⌊v + 1/2⌋; NaN and ±inf stay what they are.
+
+    Halves go up, not to the even neighbour: so v ↦ ⌊v + 1/2⌋ never falls and commutes with adding
+    a whole number. Values that are at most k apart, k whole, are then at most k apart after it:
+    what is rounded moves by whole numbers, and no further than before.
+    """
+    if isinstance(values, Rationals):
+        nearest = np.array([_whole_item(one) for one in values.values.flat], dtype=object)
+        return Rationals(values=nearest.reshape(values.values.shape))
+    if isinstance(values, ScaledIntegers):
+        return ScaledIntegers(numerators=_whole_numerators(values), bits=min(values.bits, 0))
+    with np.errstate(all="ignore"):
+        below = np.floor(values)
+        # the difference is exact for v outside (−1/2, 0), and inside it rounds to 1/2 at least
+        return np.asarray(below + (values - below >= 0.5))
+
+
+def _whole_item(item: object) -> object:
+    if isinstance(item, _FLOATS) and not math.isfinite(cast("float", item)):
+        return item
+    return math.floor(_fraction_of(item) + Fraction(1, 2))
+
+
+def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
+    """Return ⌊n·2^(−bits) + 1/2⌋, without n + 2^(bits−1), which may not fit."""
+    numerators, bits = values.numerators, values.bits
+    if bits <= 0:
+        return numerators
+    if bits > 63:  # |n·2^(−bits)| <= 1/2, and only 1/2 itself would be rounded up
+        return np.zeros_like(numerators)
+    halves = numerators >> (bits - 1)  # ⌊2v⌋, and ⌊v + 1/2⌋ = ⌊(⌊2v⌋ + 1)/2⌋
+    return (halves >> 1) + (halves & 1)
+
+
 def steps_of(item: object, exponent: int) -> Fraction:
-    """Return item/2^exponent, cut off at ±2^61; NaN and what isn't a number count as 0."""
+    """Return item/2^exponent, cut off at ±2^61; NaN counts as 0."""
     if isinstance(item, _FLOATS) and math.isinf(cast("float", item)):
         return Fraction(LARGEST_STEPS if cast("float", item) > 0 else -LARGEST_STEPS)
     return _clamped(_fraction_of(item) / Fraction(2) ** exponent)
@@ -227,9 +300,11 @@ def _fraction_of(item: object) -> Fraction:
     if isinstance(item, _FLOATS):
         number = float(cast("float", item))  # exact: no more than 64 bits
         return Fraction(number) if math.isfinite(number) else Fraction(0)
-    if isinstance(item, (int, np.integer)):
+    if isinstance(item, (int, np.integer, np.bool_)):
         return Fraction(int(item))
-    return item if isinstance(item, Fraction) else Fraction(0)
+    if isinstance(item, Fraction):  # one made of numpy's ints would wrap
+        return Fraction(int(item.numerator), int(item.denominator))
+    return Fraction(0)  # nothing else gets past `as_exact`
 
 
 def _split_rationals(values: NDArray[np.object_], exponent: int) -> Split:

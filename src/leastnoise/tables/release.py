@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
+from leastnoise import _validate
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.release.values import ScaledIntegers
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
@@ -69,16 +70,16 @@ class Release:
             "privacy": privacy,
             "contribution": contribution,
             "columns": columns or {},
-            "query": list(query),
+            "query": query,
             "output": output,
         }
         self._spec = spec_file.parse(raw)
-        self._folder = Path(folder)
+        self._folder = _validate.path(folder, name="folder")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
         """Return the release in the TOML file `path`; raises SourceError, or SpecError."""
-        path = Path(path)
+        path = _validate.path(path, name="path")
         return cls(**spec_file.to_dict(spec_file.read(path)), folder=path.parent)
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 
+from leastnoise import _validate
 from leastnoise.certify.plan import COMPOSED, PlanCertificate
 from leastnoise.certify.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
@@ -52,7 +53,7 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
 
     Not promised: that the tables came out of the mechanism, or that the source was what it says.
     """
-    folder = Path(path)
+    folder = _validate.path(path, name="path")
     spec = _stored_spec(folder)
     certificate = _stored_certificate(folder)
     if certificate.budget != spec.budget:
