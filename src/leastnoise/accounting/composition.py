@@ -6,18 +6,26 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import final
 
 from leastnoise import _validate
+from leastnoise.accounting.inversion import (
+    LARGEST,
+    enclose_epsilon,
+    first_private,
+    last_leaking,
+    no_epsilon,
+)
 from leastnoise.accounting.trade_off import type_two_error
-from leastnoise.balls.core import ball, precision
 from leastnoise.certify.common_lattice import FINENESS, lower_parts, upper_parts
 from leastnoise.certify.composed import Releases, directions, is_gaussian, prove_composed
 from leastnoise.certify.composition import Convolution, Part, tilt_for
 from leastnoise.certify.moment_sum import MomentSum, serves
 from leastnoise.certify.moment_sum_laws import laws_of
+from leastnoise.certify.prove import ProvedDelta
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.budget import MAX_EPSILON, Budget
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import common_neighbours
@@ -26,10 +34,11 @@ _ROUNDS = 6  # of new tilts; the third hardly changes anything
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
 _NOTHING_LEFT = 700.0  # logarithm of a δ that floats can't tell from 0
 _SETTLED = 1e-10  # relative change of ε at which they end
-_MARGINS = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # relative, tried in turn until ε is proved
-_EXACT_WIDTH = 1e-12
 _FINEST = 10_000  # lattices have a largest size, which a finer one than this would exceed
 _SMALLEST = Fraction(1, 10**300)  # δ that floats hold
+
+_Solved = tuple[Convolution, float]
+_SolvedByMoments = tuple[MomentSum, float]
 
 
 @final
@@ -40,8 +49,8 @@ class Composition:
     The scales were fixed in advance: this is no account of releases whose noise was chosen after
     earlier outputs had been seen. `fineness` is the number of lattice steps in a standard deviation
     of the loss: twice as many halve the step and make the intervals about four times as narrow.
-    Raises InvalidArgument without a release and unless 1 <= fineness <= 10,000, NotApplicable if the
-    parts are about different neighbours.
+    Raises InvalidArgument without a release and unless 1 <= fineness <= 10,000, NotApplicable if
+    the parts are about different neighbours.
     """
 
     parts: tuple[Releases, ...]
@@ -100,7 +109,7 @@ class Composition:
         """
         wanted = Budget(epsilon=1, delta=delta).delta
         if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
-            return self._bisected(wanted)
+            return self._inverted(wanted)
         if not wanted:
             return self._largest()
         if serves(self.parts) and (found := self._by_moments(wanted)):
@@ -117,9 +126,7 @@ class Composition:
         low = high if inner == outer else MomentSum.for_delta(inner, float(delta))
         if low is None or high is None:
             return None
-        return Interval(
-            prove_epsilon(low, delta, above=False), prove_epsilon(high, delta, above=True)
-        )
+        return epsilon_between(low, high, delta)
 
     def _solved(self, delta: Fraction, *, removed: bool) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
@@ -129,9 +136,7 @@ class Composition:
         low = solve_epsilon(
             lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta
         )
-        return Interval(
-            prove_epsilon(low, delta, above=False), prove_epsilon(high, delta, above=True)
-        )
+        return epsilon_between(low, high, delta)
 
     def _largest(self) -> Interval:
         """Return an interval that contains ε(0): the largest losses of all releases add up."""
@@ -142,69 +147,53 @@ class Composition:
             high += part.count * Fraction(found.upper)
         return Interval(-float_at_least(-low), float_at_least(high))
 
-    def _bisected(self, delta: Fraction) -> Interval:
-        """Bisect where δ(ε) is known as closely as one likes; every decision is a proof."""
+    def _inverted(self, delta: Fraction) -> Interval:
+        """Return an interval that contains ε(delta) where every δ(ε) is proved on its own."""
         for part in self.parts:
             if why := type(part.noise).why_not(dimension=part.noise.dimension, delta=delta):
                 raise NotApplicable(family=part.noise.name, why=why)
+        return enclose_epsilon(
+            lambda epsilon: prove_composed(self.parts, epsilon), delta, family=self._family
+        )
 
-        def private(epsilon: Fraction) -> bool:
-            return prove_composed(self.parts, epsilon).certainly_at_most(delta)
-
-        def leaks(epsilon: Fraction) -> bool:
-            return prove_composed(self.parts, epsilon).certainly_above(delta)
-
-        return _bisect(private, leaks)
-
-
-def _bisect(private: Callable[[Fraction], bool], leaks: Callable[[Fraction], bool]) -> Interval:
-    if private(Fraction(0)):
-        return Interval(0.0, 0.0)
-    low, high = 0.0, 1.0
-    while not private(Fraction(high)):
-        low, high = high, 2 * high
-        if high > 2 * MAX_EPSILON:
-            raise NotApplicable(family="composition", why=f"it needs epsilon > {MAX_EPSILON:,}")
-    while high - low > _EXACT_WIDTH * high:
-        middle = (low + high) / 2
-        if private(Fraction(middle)):
-            high = middle
-        elif leaks(Fraction(middle)):
-            low = middle
-        else:  # so close to the answer that no precision tells
-            break
-    return Interval(low, high)
+    @property
+    def _family(self) -> str:
+        """Whose limits an error speaks of."""
+        return self.parts[0].noise.name if len(self.parts) == 1 else "composition"
 
 
-def solve_epsilon(
-    parts_at: Callable[[float], Sequence[Part]], delta: Fraction
-) -> tuple[Convolution, float]:
+def solve_epsilon(parts_at: Callable[[float], Sequence[Part]], delta: Fraction) -> _Solved:
     """Return a convolution and about the ε at which its δ is `delta`; no part of the proof.
 
     Raises NotApplicable if more than `delta` lies at infinity.
     """
-    epsilon, parts = 1.0, parts_at(0.0)
+    parts = parts_at(0.0)
     if float(delta) <= sum(lattice.infinity * count for lattice, count in parts):
         raise NotApplicable(
             family="composition", why="its outputs tell inputs apart with more than delta"
         )
-    convolution: Convolution | None = None
-    for _ in range(_ROUNDS):
+
+    def improved(parts: Sequence[Part], epsilon: float) -> tuple[Sequence[Part], _Solved]:
         tilt = tilt_for(parts, Fraction(epsilon))
-        parts = parts_at(float(tilt))
-        convolution = Convolution.of(parts, tilt)
-        before, epsilon = epsilon, _root(convolution, float(delta), near=epsilon)
-        if abs(epsilon - before) <= _SETTLED * max(before, 1e-6):
+        tilted = parts_at(float(tilt))
+        convolution = Convolution.of(tilted, tilt)
+        return tilted, (convolution, _root(convolution, float(delta), near=epsilon))
+
+    before = 1.0
+    parts, found = improved(parts, before)
+    for _ in range(_ROUNDS - 1):
+        if abs(found[1] - before) <= _SETTLED * max(before, 1e-6):
             break
-    if convolution is None:
-        raise AssertionError
-    return convolution, epsilon
+        before = found[1]
+        parts, found = improved(parts, before)
+    return found
 
 
 def _root(convolution: Convolution, delta: float, *, near: float) -> float:
     """Return ε >= 0 with δ(ε) near `delta`, 0 if δ(0) is smaller.
 
     Looked for from `near` outward, for which the tilt was made: far from it is only rounding.
+    Raises NotApplicable if none is found.
     """
 
     def excess(epsilon: float) -> float:
@@ -217,6 +206,8 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
     while below > 0:
         low, above = high, below
         high, gap = high + gap, 2 * gap
+        if high > LARGEST:
+            raise no_epsilon()
         below = excess(high)
     while above <= 0:
         if low == 0.0:
@@ -246,19 +237,21 @@ def _false_position(
     return high
 
 
-def prove_epsilon(
-    found: tuple[Convolution | MomentSum, float], delta: Fraction, *, above: bool
-) -> float:
-    """Return a float near the root at which δ is certainly at most `delta`, or at least."""
-    convolution, epsilon = found
-    if not above and epsilon == 0.0:
-        return 0.0
-    for margin in _MARGINS:
-        candidate = epsilon * (1 + margin if above else 1 - margin)
-        below, over = convolution.delta(Fraction(candidate))
-        with precision(128):
-            if bool(over <= ball(delta)) if above else bool(below >= ball(delta)):
-                return candidate
-    if above:
-        raise NotApplicable(family="composition", why="no epsilon was proved for that delta")
-    return 0.0
+def epsilon_between(
+    low: _Solved | _SolvedByMoments, high: _Solved | _SolvedByMoments, delta: Fraction
+) -> Interval:
+    """Return an interval that contains ε(delta), each end proved by a convolution of its own.
+
+    Each comes with about the ε at which its δ is `delta`. Raises NotApplicable if none is proved.
+    """
+    below, least = low
+    above, most = high
+    return Interval(
+        last_leaking(partial(_proved, below), delta, near=least),
+        first_private(partial(_proved, above), delta, near=most),
+    )
+
+
+def _proved(made: Convolution | MomentSum, epsilon: Fraction) -> ProvedDelta:
+    lower, upper = made.delta(epsilon)
+    return ProvedDelta(lower=lower, upper=upper)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise import _validate
-from leastnoise.accounting.composition import prove_epsilon, solve_epsilon
+from leastnoise.accounting.composition import epsilon_between, solve_epsilon
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certify.composition import Convolution, Part, tilt_for
 from leastnoise.certify.losses import BITS, LossLattice
@@ -139,6 +139,4 @@ def _delta(parts: Sequence[Part], epsilon: Fraction) -> Interval:
 
 def _epsilon(parts: Sequence[Part], delta: Fraction) -> Interval:
     found = solve_epsilon(lambda tilt: parts, delta)  # noqa: ARG005
-    return Interval(
-        prove_epsilon(found, delta, above=False), prove_epsilon(found, delta, above=True)
-    )
+    return epsilon_between(found, found, delta)

@@ -15,7 +15,6 @@ from leastnoise import _validate
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.conversions import Converted, Nature
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.calibration.epsilon import enclose_epsilon
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.composed import Releases, gaussian_square, prove_composed
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -151,10 +150,7 @@ class Mechanism:
 
         Raises NotApplicable where there is none (a Gaussian at delta=0).
         """
-        budget, one = Budget(epsilon=1, delta=delta), self.certificate.one_release
-        if one.count > 1 or one.rate != 1:
-            return Composition(parts=(one,)).epsilon(delta=budget.delta)
-        return enclose_epsilon(self.noise, one.hidden, budget.delta)
+        return Composition(parts=(self.certificate.one_release,)).epsilon(delta=delta)
 
     @property
     def gdp(self) -> Converted:
