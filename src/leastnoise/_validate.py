@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from difflib import get_close_matches
 from fractions import Fraction
@@ -239,12 +240,19 @@ def table(value: object, *, name: str) -> dict[str, Any]:
 
 
 def path(value: object, *, name: str) -> Path:
-    """Return `value`, a text or a Path, as a Path."""
-    if isinstance(value, str | Path):
+    """Return `value`, a text or a Path, as a Path; refuses what no file can be called."""
+    if isinstance(value, str | Path) and _names_a_file(value):
         return Path(value)
     raise InvalidArgument(
         name=name, value=shown(value), expected=f"{name} to be a path, as a text or a Path"
     )
+
+
+def _names_a_file(value: str | Path) -> bool:
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
 
 
 def shown(value: object) -> str:

@@ -9,12 +9,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import exact
 from leastnoise.tables import statistic
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.layout import TooFineError, of_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from leastnoise.tables.spec import Key, Predicate, Query, Spec
 
@@ -29,8 +31,11 @@ SUFFIXES = (".csv", ".parquet")
 MOST_CONDITIONS = 64
 
 
-def problems(spec: Spec) -> list[Problem]:
-    """Return every problem of `spec`; where a value is None it is already known to be bad."""
+def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
+    """Return every problem of `spec` beside the keys in `unread`, whose values couldn't be read.
+
+    Such a value is None, or its default. What follows from it is no second problem.
+    """
     found = [
         problem
         for check in (_source, _privacy, _contribution, _columns, _names)
@@ -40,8 +45,19 @@ def problems(spec: Spec) -> list[Problem]:
         path = f"query[{index}]"
         of_query = [problem for check in _OF_QUERY for problem in check(spec, query, path)]
         # Only a block without a problem has a layout.
-        found += of_query or _layout(spec, query, path)
-    return found
+        if not of_query and not any(inside(key, path) for key in unread):
+            of_query = _layout(spec, query, path)
+        found += of_query
+    return [(key, why) for key, why in found if not any(_related(key, one) for one in unread)]
+
+
+def inside(inner: str, outer: str) -> bool:
+    """Say whether the key `inner` is the key `outer`, or stands under it."""
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+
+
+def _related(key: str, other: str) -> bool:
+    return inside(key, other) or inside(other, key)
 
 
 def _source(spec: Spec) -> Iterator[Problem]:
@@ -114,6 +130,8 @@ def _names(spec: Spec) -> Iterator[Problem]:
     for index, query in enumerate(spec.query):
         if query.weight < total * SMALLEST_SHARE:
             yield f"query[{index}].weight", "Expected at least a millionth of all the weights."
+        else:
+            yield from _share(spec, query.weight / total, f"query[{index}]")
         path, name = f"query[{index}].name", query.name
         if not name:
             continue
@@ -127,6 +145,16 @@ def _names(spec: Spec) -> Iterator[Problem]:
         if name.lower() in seen:
             yield path, f"{name!r} is used twice (capitals don't count). Names must differ."
         seen.add(name.lower())
+
+
+def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
+    """Yield a problem if a block's part of ε or δ is no number that a budget can have."""
+    for name, whole in (("epsilon", spec.privacy.epsilon), ("delta", spec.privacy.delta)):
+        try:
+            exact((whole or 0) * share, name=name)
+        except InvalidArgument:
+            why = f"The part of {path} would be below 1e-300, or of more than 600 digits."
+            yield f"privacy.{name}", f"{why} Raise {name}, or round it and the weights."
 
 
 def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:

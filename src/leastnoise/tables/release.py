@@ -69,7 +69,7 @@ class Release:
             "data": data,
             "privacy": privacy,
             "contribution": contribution,
-            "columns": columns or {},
+            "columns": {} if columns is None else columns,
             "query": query,
             "output": output,
         }

@@ -19,6 +19,12 @@ Key = int | str | bool
 MAX_ROWS_BOUND = 2**20
 
 
+def _version(value: object) -> int:
+    if type(value) is not int or value != 1:  # True == 1.0 == 1
+        raise ValueError("Expected version = 1, the only one that there is.")
+    return value
+
+
 def _number(value: object) -> Fraction:
     return exact(value, name="value")  # pyright: ignore[reportArgumentType]
 
@@ -181,7 +187,7 @@ class Output(_Section):
 class Spec(_Section):
     """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`."""
 
-    version: Literal[1]
+    version: Annotated[int, PlainValidator(_version)]
     data: Data
     privacy: Privacy
     contribution: Contribution | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import tomli_w
@@ -80,19 +81,11 @@ def parse(raw: Mapping[str, Any]) -> Spec:
         "query": _queries(raw.get("query", []), problems),
         "output": _optional(Output, raw, "output", problems),
     }
-    known = {key for key, _ in problems}
     partial = Spec.model_construct(**parts)
-    for key, message in checks.problems(partial):
-        # A value that couldn't be read needs no second complaint about what follows from it.
-        if not any(_inside(key, other) or _inside(other, key) for other in known):
-            problems.append((key, message))
+    problems += checks.problems(partial, unread={key for key, _ in problems})
     if problems:
         raise SpecError([(key, message) for key, message in problems if not _absent(key, problems)])
     return partial
-
-
-def _inside(inner: str, outer: str) -> bool:
-    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
 
 
 def _absent(key: str, problems: Problems) -> bool:
@@ -108,9 +101,15 @@ def _columns(raw: object, problems: Problems) -> dict[str, Column]:
     if not isinstance(raw, Mapping):
         problems.append(("columns", "Expected a table of columns."))
         return {}
+    problems += [
+        (f"columns.{name!r}", "Expected a column's name, a text.")
+        for name in raw
+        if not _is_text(name)
+    ]
     return {
-        str(name): _fields(Column, column, f"columns.{name}", problems)
+        name: _fields(Column, column, f"columns.{name}", problems)
         for name, column in raw.items()
+        if _is_text(name)
     }
 
 
@@ -151,24 +150,36 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
 def _value(
     model: type[BaseModel], name: str, raw: Mapping[str, Any], problems: Problems, *, path: str
 ) -> Any:
-    field = model.model_fields[name]
-    annotation: Any = field.annotation
-    for note in field.metadata:
-        annotation = Annotated[annotation, note]
-    adapter = TypeAdapter(annotation, config={"strict": True})
-    value = raw[name]
+    field, adapter, value = model.model_fields[name], _adapter(model, name), raw[name]
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
         where = f"{path}.{name}" if path else name
         problems += [(_dotted(where, item["loc"]), _message(item)) for item in error.errors()]
-        if name in _ENTRIES and isinstance(
-            value, Mapping
-        ):  # one bad entry doesn't make the others bad
-            bad = {item["loc"][0]: None for item in error.errors() if item["loc"]}
-            good = {key: entry for key, entry in value.items() if key not in bad}
-            return {**adapter.validate_python(good), **bad}
+        if name in _ENTRIES and isinstance(value, Mapping):
+            # One bad entry doesn't make the others bad. The error names some keys in its own way.
+            bad = {item["loc"][0] for item in error.errors() if item["loc"]}
+            named = {key: entry for key, entry in value.items() if _is_text(key)}
+            good = {key: entry for key, entry in named.items() if key not in bad}
+            return adapter.validate_python(good) | {key: None for key in named if key in bad}
+    except UnicodeEncodeError:  # of an error's message, which quotes the value
+        problems.append((f"{path}.{name}" if path else name, "Expected text that UTF-8 can hold."))
     return None if field.is_required() else field.get_default(call_default_factory=True)
+
+
+@cache
+def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    """Return what reads one field of a model; making it takes a hundred times as long as using."""
+    field = model.model_fields[name]
+    annotation: Any = field.annotation
+    for note in field.metadata:
+        annotation = Annotated[annotation, note]
+    return TypeAdapter(annotation, config={"strict": True})
+
+
+def _is_text(name: object) -> bool:
+    """Say whether `name` is a text that UTF-8 can hold, without half of a surrogate pair."""
+    return isinstance(name, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in name)
 
 
 def _dotted(path: str, location: tuple[int | str, ...]) -> str:
