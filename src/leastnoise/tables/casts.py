@@ -1,5 +1,7 @@
 """From a column as a file holds it to what each use of it needs; NULL where that can't be.
 
+A cast must not fail for any value that a file can hold: see `Held` for what it may be given.
+
 notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it is a value).
 """
 
@@ -13,15 +15,19 @@ if TYPE_CHECKING:
 
 Use = Literal["u", "k", "v"]
 
+MAX_TEXT = 2**12  # bytes; a longer text is missing, since a query holds 2,048 rows at a time
+
 # Those that a 64-bit integer holds, and the others.
 _SMALL = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _LARGE = ("UBIGINT", "HUGEINT", "UHUGEINT")
 TYPES: dict[str, ColumnType] = {
     **dict.fromkeys((*_SMALL, *_LARGE), "int"),
     **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), "float"),
-    **dict.fromkeys(("VARCHAR", "ENUM", "UUID", "DATE"), "text"),
+    **dict.fromkeys(("VARCHAR", "UUID", "DATE"), "text"),
     "BOOLEAN": "bool",
 }
+_TEXT_ALONE = ("UUID", "DATE", "BLOB")
+_NOTHING = '"NULL"'  # a column that can hold no value, as pandas writes one without any
 _KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
 _WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap as 1.0
 
@@ -29,10 +35,21 @@ _WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap
 @final
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters."""
+    """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters.
+
+    Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
+    below. Others can't be used: among them times and timestamps (whose reader raises past its
+    microseconds), lists and structs (text within them may not be UTF-8), and JSON.
+    """
 
     sql: str
     kind: str
+
+    def read_as(self) -> tuple[ColumnType, ...]:
+        """Return the types that the column can be declared to have."""
+        if self.kind == _NOTHING or (self.type is not None and self.kind not in _TEXT_ALONE):
+            return ("int", "float", "text", "bool")
+        return ("text",) if self.kind in _TEXT_ALONE else ()
 
     @property
     def type(self) -> ColumnType | None:

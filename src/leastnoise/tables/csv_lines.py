@@ -3,18 +3,26 @@
 A line ends at a line feed or a carriage return, quotes or not, so no line can swallow another: a
 person's lines move no one else's. A field is either "…", with "" for a quote within, or everything
 up to the next comma; a quote that opens and doesn't close is a letter like any other.
+
+DuckDB's reader drops lines that are too long or not UTF-8, but with an eye to where its buffers
+end: which others go with them would depend on the lines before. And a query holds 2,048 lines at a
+time, with all of their fields. So it is only given short lines of UTF-8: the file, if it has no
+others, and else a pipe of the lines as they may be.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.casts import Held, Rows
+from leastnoise.tables import pipe
+from leastnoise.tables.casts import MAX_TEXT, Held, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
@@ -23,14 +31,17 @@ _BLOCK = 2**19
 # Of the alternatives, the first that lets a comma follow; both RE2 and Python choose so. Either
 # takes the line with one more comma behind it.
 _FIELD = '("(?:[^"]|"")*"|[^,]*),'
-_PIECE = re.compile(rb"[^\r\n]*[\r\n]|[^\r\n]+")
+_FIELD_BYTES = re.compile(_FIELD.encode("ascii"))
+_LINE = re.compile(rb"[^\r\n]+")
 
 # Each line is one field to DuckDB's reader: quote and escape are off, and the delimiter is a
 # control character. Where it stands nevertheless, the rest of that line is ignored.
+_DELIMITER = "\x1f"
 _LINES_SQL = (
-    "read_csv($path, header = false, skip = 1, auto_detect = false, delim = '\x1f', quote = '', "
-    "escape = '', new_line = '\\n', columns = {'line': 'VARCHAR'}, ignore_errors = true, "
-    f"null_padding = true, strict_mode = false, max_line_size = {2 * MAX_LINE})"
+    f"read_csv($path, header = false, skip = 1, auto_detect = false, delim = '{_DELIMITER}', "
+    "quote = '', escape = '', new_line = '\\n', columns = {'line': 'VARCHAR'}, "
+    "ignore_errors = true, null_padding = true, strict_mode = false, "
+    f"max_line_size = {2 * MAX_LINE})"
 )
 # "\r\n" ends a line and then an empty one, which is none; it splits faster without quotes.
 _QUOTED = f"regexp_extract_all(line || ',', '{_FIELD}', 1)"
@@ -40,10 +51,12 @@ _FIELDS_SQL = (
 )
 
 
-def rows(path: Path) -> Rows:
-    """Return the rows of the file, every column text, without its quotes; NULL if empty."""
-    held = {name: Held(sql=f"c{place}", kind="VARCHAR") for place, name in enumerate(header(path))}
-    listed = ", ".join(f"{_unquoted_sql(place)} AS c{place}" for place in range(len(held)))
+def rows(path: Path, used: Collection[str]) -> Rows:
+    """Return the rows of the file and the `used` columns, text without quotes; NULL if empty."""
+    places = {name: place for place, name in enumerate(header(path)) if name in used}
+    held = {name: Held(sql=f"c{place}", kind="VARCHAR") for name, place in places.items()}
+    unquoted = [f"{_unquoted_sql(place)} AS c{place}" for place in places.values()]
+    listed = ", ".join(unquoted) or "0 AS nothing"
     return Rows(sql=f"(SELECT {listed} FROM ({_FIELDS_SQL}))", columns=held)  # noqa: S608
 
 
@@ -86,20 +99,55 @@ def header(path: Path) -> list[str]:
     return split(first.decode("utf-8"))
 
 
-def cleaned(path: Path, folder: Path) -> Path:
-    """Return `path`, or where some lines are too long or not UTF-8, a copy in `folder` without.
+@contextlib.contextmanager
+def readable(path: Path, folder: Path, used: Collection[str]) -> Iterator[Path]:
+    """Yield what `rows` can read once: `path`, or a pipe in `folder` of its lines put right.
 
-    DuckDB's reader drops such lines too, but with an eye to where its buffers end: which others go
-    with them would depend on the lines before.
+    Lines that are not UTF-8, or longer than MAX_LINE, are left out. Of a line longer than
+    MAX_TEXT only the `used` columns are kept, and of those no field longer than MAX_TEXT.
     """
     with path.open("rb") as file:
-        if all(_is_clean(block) for block in _blocks(file)):
-            return path
-    copy = folder / "lines.csv"
-    with path.open("rb") as file, copy.open("wb") as kept:
-        for block in _blocks(file):
-            kept.write(block if _is_clean(block) else b"".join(filter(_is_good, _pieces(block))))
-    return copy
+        if all(map(_is_plain, _blocks(file))):
+            yield path
+            return
+    places = frozenset(place for place, name in enumerate(header(path)) if name in used)
+    with path.open("rb") as file:
+        blocks = (block if _is_plain(block) else _mended(block, places) for block in _blocks(file))
+        with pipe.piped(blocks, folder / "lines.csv") as piped:
+            yield piped
+
+
+def _mended(block: bytes, places: Collection[int]) -> bytes:
+    return b"".join(
+        shortened(line, places) + b"\n" for line in _LINE.findall(block) if _is_good(line)
+    )
+
+
+def shortened(line: bytes, places: Collection[int]) -> bytes:
+    """Return a line with the same fields at `places`; if it is long, without its other fields.
+
+    >>> shortened(b'1,"a, b",' + b"x" * 5000 + b",2,3", {1, 3})
+    b',"a, b",,"2",'
+    """
+    if len(line) <= MAX_TEXT:
+        return line
+    # What follows the reader's delimiter would be ignored, quotes and commas too.
+    kept, _, _ = line.partition(_DELIMITER.encode("ascii"))
+    if not kept:
+        return b""
+    found = _FIELD_BYTES.finditer(kept + b",")
+    fields = (match[1] for match in itertools.islice(found, max(places, default=0) + 1))
+    # All in quotes: a quote that opened and never closed could now find one to close it.
+    listed = [_quoted(field) if at in places else b"" for at, field in enumerate(fields)]
+    return b",".join([*listed, b""])  # one comma at least, as an empty line is none
+
+
+def _quoted(field: bytes) -> bytes:
+    if not field or len(field) > MAX_TEXT:
+        return b""
+    if len(field) >= 2 and field[:1] == field[-1:] == b'"':
+        field = field[1:-1].replace(b'""', b'"')
+    return b'"' + field.replace(b'"', b'""') + b'"'
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -119,14 +167,16 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _is_clean(block: bytes) -> bool:
-    """Say whether every line of the block is good, without looking at each."""
-    # A block is one read and what was left of others: only a long line makes it much longer.
-    return len(block) <= MAX_LINE and _is_utf8(block)
-
-
-def _pieces(block: bytes) -> list[bytes]:
-    return _PIECE.findall(block)
+def _is_plain(block: bytes) -> bool:
+    """Say whether every line of the block is UTF-8 and short, without looking at each."""
+    start = 0
+    while len(block) - start > MAX_TEXT:
+        # From the start of a line, the last end within reach: no line between can be longer.
+        stop = start + MAX_TEXT + 1
+        start = max(block.rfind(b"\n", start, stop), block.rfind(b"\r", start, stop)) + 1
+        if not start:
+            return False
+    return _is_utf8(block)
 
 
 def _is_good(line: bytes) -> bool:

@@ -8,26 +8,24 @@ with its line; nothing raises.
 from __future__ import annotations
 
 import os
-import tempfile
+from collections import Counter
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import csv_lines, parquet_rows
-from leastnoise.tables.casts import by_use
+from leastnoise.tables import csv_lines, parquet_rows, pipe, spill
+from leastnoise.tables.casts import Held, by_use
 from leastnoise.tables.engine import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from leastnoise.tables.casts import Use
     from leastnoise.tables.spec import ColumnType, Key
-
-_MEMORY = "1200MB"
 
 
 @contextmanager
@@ -36,45 +34,64 @@ def opened(
 ) -> Iterator[DuckDB]:
     """Yield an engine over the `columns` (name to type) of the file; it is closed on leaving.
 
-    Raises SourceError, which never quotes data, if DuckDB can't read the file.
+    It takes as much memory as DuckDB does by default, which is 80 % of the machine's or of the
+    control group's, and then a private folder for temporary files. Raises SourceError, which never
+    quotes data, if DuckDB can't read the file.
     """
-    with tempfile.TemporaryDirectory(prefix="leastnoise-") as spill:
-        config: dict[str, Any] = {
-            "memory_limit": _MEMORY,
-            "temp_directory": spill,
-            "preserve_insertion_order": False,
-            "autoinstall_known_extensions": False,  # nothing is ever fetched
-        }
-        if threads is not None:
-            config["threads"] = threads
-        connection = duckdb.connect(config=config)
-        try:
-            readable = csv_lines.cleaned(path, Path(spill)) if _is_csv(path) else path
-            yield DuckDB(connection, readable, columns)
-        except duckdb.OutOfMemoryException:
-            raise SourceError(f"{path.name} needs more memory or temporary disk space.") from None
-        except (duckdb.Error, OSError):
-            # DuckDB's messages quote the values that they complain about.
-            raise SourceError(f"{path.name} can't be read: it may be damaged.") from None
-        finally:
-            connection.close()
+    try:
+        # The connection is closed first: nothing reads from the pipe or spills any more.
+        with (
+            spill.folder() as folder,
+            _readable(path, folder, columns) as readable,
+            _connected(folder, threads) as connection,
+        ):
+            yield DuckDB(connection, path, columns, readable=readable)
+    except duckdb.OutOfMemoryException:
+        raise SourceError(f"{path.name} needs more memory or temporary disk space.") from None
+    except (duckdb.Error, OSError, UnicodeDecodeError):
+        # DuckDB's messages quote the values that they complain about, UTF-8 or not.
+        raise SourceError(f"{path.name} can't be read: it may be damaged.") from None
 
 
-def source_types(path: Path) -> dict[str, ColumnType | None]:
-    """Return each column of the file with its type; for CSV, and for unusual ones, None.
+@contextmanager
+def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    config: dict[str, Any] = {
+        "temp_directory": str(folder),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,  # nothing is ever fetched
+    }
+    if threads is not None:
+        config["threads"] = threads
+    with duckdb.connect(config=config) as connection:
+        yield connection
 
-    Reads the header or the metadata alone. Raises SourceError if there is no readable file.
+
+@contextmanager
+def _readable(path: Path, folder: Path, used: Collection[str]) -> Iterator[Path]:
+    if _is_csv(path):
+        with csv_lines.readable(path, folder, used) as readable:
+            yield readable
+    else:
+        yield path
+
+
+def source_columns(path: Path) -> dict[str, Held]:
+    """Return each column of the file by name; reads the header or the metadata alone.
+
+    Raises SourceError if there is no readable file, or if this system can't read such a one.
     """
     # os.path, because a Path raises for a NUL or a name that is too long.
     if not os.path.isfile(path):
         raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
-    columns: list[tuple[str, ColumnType | None]]
-    if _is_csv(path):
-        columns = [(name, None) for name in csv_lines.header(path)]
+    if not _is_csv(path):
+        columns = parquet_rows.columns(path)
+    elif pipe.available():
+        columns = [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(path)]
     else:
-        columns = [(name, held.type) for name, held in parquet_rows.columns(path)]
-    names = [name for name, _ in columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
+        raise SourceError("A CSV can't be read on a system without named pipes: use Parquet.")
+    twice = sorted(
+        name for name, times in Counter(name for name, _ in columns).items() if times > 1
+    )
     if twice:
         raise SourceError(f"The header of {path.name} names {twice[0]!r} more than once.")
     return dict(columns)
@@ -89,21 +106,28 @@ class DuckDB(Engine):
     """See `Engine`; made by `opened`."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, path: Path, columns: Mapping[str, ColumnType]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path,
+        columns: Mapping[str, ColumnType],
+        *,
+        readable: Path,
     ) -> None:
         self._connection = connection
         self._tables = 0
         self._places = {name: place for place, name in enumerate(columns)}
-        self._frame = nw.from_native(self._typed(path, columns))
+        self._frame = nw.from_native(self._typed(path, columns, readable))
 
-    def _typed(self, path: Path, columns: Mapping[str, ColumnType]) -> duckdb.DuckDBPyRelation:
-        """Return the file's rows, each column cast for each use; what doesn't cast is NULL.
+    def _typed(
+        self, path: Path, columns: Mapping[str, ColumnType], readable: Path
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the rows of `path`, each column cast for each use; what doesn't cast is NULL.
 
-        DuckDB computes only those that the query will use. Columns are called by their positions,
+        DuckDB reads and casts only what the query will use. Columns are called by their positions,
         since to DuckDB names that differ in capitals are one.
         """
         if _is_csv(path):
-            rows = csv_lines.rows(path)
+            rows = csv_lines.rows(path, columns)
         else:
             rows = parquet_rows.rows(self._connection, path, columns)
         casts = [
@@ -114,7 +138,7 @@ class DuckDB(Engine):
         # A block that only counts rows uses no column.
         listed = ", ".join(casts) or "0 AS nothing"
         query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and the path is bound
-        return self._connection.sql(query, params={"path": parquet_rows.one_file(path)})
+        return self._connection.sql(query, params={"path": parquet_rows.one_file(readable)})
 
     @property
     def frame(self) -> nw.LazyFrame[Any]:

@@ -1,21 +1,30 @@
 """The rows of a Parquet file, whatever its texts hold.
 
 A text that isn't UTF-8 is an error to DuckDB, and an error is an output. DuckDB can write a
-question mark for each wrong byte, or leave them out: what both leave alone is right, the rest NULL.
+question mark for each wrong byte, or leave them out: the rows where these are equally long are
+right, the rest NULL. A decimal past its precision would fail in casts, so it is NULL; so is a
+text that is longer than any key.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
 
 import duckdb
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.casts import Held, Rows
+from leastnoise.tables.casts import MAX_TEXT, Held, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from pathlib import Path
+
+_TREE_SQL = (
+    "SELECT name, num_children, type, type_length, converted_type, precision, scale "
+    "FROM parquet_schema($path)"
+)
+_MAX_PRECISION, _MAX_BYTES = 38, 16  # of DuckDB's decimals
 
 
 def one_file(path: Path) -> str:
@@ -32,72 +41,114 @@ def columns(path: Path) -> list[tuple[str, Held]]:
     with duckdb.connect() as connection:
         try:
             found = connection.sql(f"FROM {_reader()}", params=bound).types
-            tree = connection.sql(
-                "SELECT name, num_children FROM parquet_schema($path)", params=bound
-            )
-            names = _top_names(tree.fetchall())
+            tree = connection.sql(_TREE_SQL, params=bound).fetchall()
         except duckdb.Error:
             raise SourceError(f"{path.name} is not a readable Parquet file.") from None
-    kinds = [str(kind).split("(", maxsplit=1)[0] for kind in found]
+    leaves = _top([_Element(*element) for element in tree])
     return [
-        (name, Held(sql=f"c{place}", kind=kind))
-        for place, (name, kind) in enumerate(zip(names, kinds, strict=True))
+        (leaf.name, _held(f"c{place}", str(kind), leaf))
+        for place, (leaf, kind) in enumerate(zip(leaves, found, strict=True))
     ]
 
 
-def _top_names(tree: list[tuple[str, int | None]]) -> list[str]:
-    """Return the columns' names as the file has them; DuckDB renames those that it finds alike."""
-    names: list[str] = []
+@final
+@dataclass(frozen=True)
+class _Element:
+    """An element of a Parquet schema, as the file's metadata have it."""
+
+    name: str
+    children: int | None
+    type: str | None
+    length: str | None
+    converted: str | None
+    precision: int | None
+    scale: int | None
+
+
+def _top(tree: Sequence[_Element]) -> list[_Element]:
+    """Return the columns, by the file's own names; DuckDB renames those that it finds alike."""
+    found: list[_Element] = []
     inner = 0  # how many elements are still to come of the column before
-    for name, children in tree[1:]:
+    for element in tree[1:]:
         if inner == 0:
-            names.append(name)
+            found.append(element)
             inner = 1
-        inner += (children or 0) - 1
-    return names
+        inner += (element.children or 0) - 1
+    return found
+
+
+def _held(sql: str, kind: str, element: _Element) -> Held:
+    """Return the column, its values bounded where a longer or larger one would be trouble."""
+    kind = kind.split("(", maxsplit=1)[0] if not kind.endswith("]") else kind
+    if element.converted == "DECIMAL":
+        return _decimal(sql, element)
+    if kind == "VARCHAR":
+        sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
+    elif kind == "BLOB":
+        sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
+    return Held(sql=sql, kind=kind)
+
+
+def _decimal(sql: str, element: _Element) -> Held:
+    precision, scale = element.precision or 0, element.scale or 0
+    fixed = element.type in {"INT32", "INT64"} or (
+        element.type == "FIXED_LEN_BYTE_ARRAY" and int(element.length or 0) <= _MAX_BYTES
+    )
+    if not fixed or not 0 <= scale <= precision <= _MAX_PRECISION:
+        # Read as float64, where two persons may become one, or with an error for a long value.
+        return Held(sql=sql, kind="a decimal of more than 38 digits or 16 bytes")
+    digits = "9" * precision
+    most = f"'{digits[: precision - scale]}.{digits[:scale]}'::DECIMAL({precision}, {scale})"
+    # The clamp is what a cast is safe with: DuckDB may cast a value that the CASE leaves out, as
+    # it takes a CASE in a filter apart.
+    clamped = f"least(greatest({sql}, -{most}), {most})"
+    return Held(sql=f"CASE WHEN {clamped} = {sql} THEN {clamped} END", kind="DECIMAL")
 
 
 def rows(connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str]) -> Rows:
     """Return the rows of the file and the `used` columns of it."""
     found = columns(path)
-    listed = ", ".join([held.sql for _, held in found])
+    listed = ", ".join(f"c{place}" for place in range(len(found)))
     held = {name: column for name, column in found if name in used}
-    texts = [column.sql for column in held.values() if column.kind in {"VARCHAR", "JSON"}]
-    if not (texts and _can_mend(connection)):
-        return Rows(sql=f"{_reader()} AS t({listed})", columns=held)
-    mended = f"{_reader(wrong='replace')} AS t({listed})"
-    marked = " OR ".join(f"contains({text}, '?')" for text in texts)
-    query = f"SELECT bool_or({marked}) FROM {mended}"  # noqa: S608  # columns are called by place
-    bound = {"path": one_file(path)}
-    if not connection.sql(query, params=bound).fetchall()[0][0]:
-        return Rows(sql=mended, columns=held)
-    # Of the same row, read in the other way.
-    second = ", ".join(f"{text} AS {text}_short" for text in texts)
-    short = f"{_reader(wrong='ignore', numbered=True)} AS t({listed}, n)"
-    short = f"(SELECT n AS n_short, {second} FROM {short})"  # noqa: S608  # by place, as above
-    long = f"{_reader(wrong='replace', numbered=True)} AS t({listed}, n)"
-    sql = f"{long} LEFT JOIN {short} ON n = n_short"
-    exact = {
-        name: Held(
-            sql=f"CASE WHEN {column.sql} = {column.sql}_short THEN {column.sql} END", kind="VARCHAR"
-        )
-        if column.sql in texts
-        else column
-        for name, column in held.items()
+    texts = {
+        name: f"c{place}"
+        for place, (name, column) in enumerate(found)
+        if name in used and column.kind == "VARCHAR"
     }
-    return Rows(sql=sql, columns=exact)
+    plain = Rows(sql=f"{_reader(wrong='replace')} AS t({listed})", columns=held)
+    marked = " OR ".join(_is_marked(text) for text in texts.values())
+    if not marked or not _any(connection, path, marked, plain.sql):
+        return plain
+    # By row, the lengths of the texts without what isn't UTF-8; less than with it, if there is any.
+    lengths = ", ".join(
+        f"CASE WHEN {_is_marked(text)} THEN strlen({text}) END AS {text}_length"
+        for text in texts.values()
+    )
+    short = f"{_reader(wrong='ignore', numbered=True)} AS t({listed}, n)"
+    right = f"(SELECT n AS n_right, {lengths} FROM {short} WHERE {marked})"  # noqa: S608  # as below
+    long = f"{_reader(wrong='replace', numbered=True)} AS t({listed}, n)"
+    checked = {
+        name: replace(
+            held[name],
+            sql=f"CASE WHEN NOT contains({text}, '?') OR strlen({text}) = {text}_length "
+            f"THEN {held[name].sql} END",
+        )
+        for name, text in texts.items()
+    }
+    return Rows(sql=f"{long} LEFT JOIN {right} ON n = n_right", columns=held | checked)
+
+
+def _any(connection: duckdb.DuckDBPyConnection, path: Path, condition: str, sql: str) -> bool:
+    query = f"SELECT bool_or({condition}) FROM {sql}"  # noqa: S608  # columns are called by place
+    return bool(connection.sql(query, params={"path": one_file(path)}).fetchall()[0][0])
+
+
+def _is_marked(text: str) -> str:
+    """Return SQL that is true of a text that may have been mended, and is not too long to use."""
+    return f"(strlen({text}) <= {MAX_TEXT} AND contains({text}, '?'))"
 
 
 def _reader(*, wrong: str = "", numbered: bool = False) -> str:
     mend = f", utf8_validation = '{wrong}'" if wrong else ""
     number = ", file_row_number = true" if numbered else ""
     return f"read_parquet($path, hive_partitioning = false{mend}{number})"
-
-
-def _can_mend(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Say whether this DuckDB has the option (2.0 does); before, such a text is a SourceError."""
-    query = (
-        "SELECT bool_or(list_contains(parameters, 'utf8_validation')) FROM duckdb_functions() "
-        "WHERE function_name = 'read_parquet'"
-    )
-    return bool(connection.sql(query).fetchall()[0][0])

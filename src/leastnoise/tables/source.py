@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, final
 from leastnoise import _validate
 from leastnoise.errors import SpecError
 from leastnoise.tables import checks, engine_duckdb, statistic
+from leastnoise.tables.casts import MAX_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.spec import ColumnType, Query, Spec
+    from leastnoise.tables.casts import Held
+    from leastnoise.tables.spec import ColumnType, Key, Query, Spec
 
 
 @final
@@ -32,7 +34,7 @@ def find(spec: Spec, folder: Path) -> Source:
     or of a type that can't be used as the spec says.
     """
     path = folder / spec.data.source
-    present = engine_duckdb.source_types(path)
+    present = engine_duckdb.source_columns(path)
     problems: list[tuple[str, str]] = []
     columns: dict[str, ColumnType] = {}
     for column, key in _mentioned(spec):
@@ -41,9 +43,10 @@ def find(spec: Spec, folder: Path) -> Source:
             message = f"{path.name} has no column {column!r}.{' ' if hint else ''}{hint}"
             problems.append((key, message))
             continue
-        kind = spec.data.types.get(column) or present[column]
-        if kind is None:
-            problems.append((key, f"The column {column!r} holds no number, text or bool."))
+        held = present[column]
+        kind = spec.data.types.get(column) or held.type
+        if kind is None or kind not in held.read_as():
+            problems.append((key, _unreadable(column, held, kind)))
         else:
             columns[column] = kind
     problems = list(dict.fromkeys(problems)) or list(_unfit(spec, columns, present))
@@ -51,6 +54,17 @@ def find(spec: Spec, folder: Path) -> Source:
         raise SpecError(problems)
     used = {column for column, key in _mentioned(spec) if not key.startswith(("columns", "data"))}
     return Source(path=path, columns={name: columns[name] for name in columns if name in used})
+
+
+def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
+    can_be = ", ".join(f'"{kind}"' for kind in held.read_as())
+    if not can_be:
+        advice = "Write it as a number, a text, a bool or a date."
+    elif declared is None:
+        advice = f"Declare it in data.types, as one of {can_be}."
+    else:
+        advice = f"It can't be declared {declared!r}, only {can_be}."
+    return f"The column {column!r} holds {held.kind} in the file. {advice}"
 
 
 def _mentioned(spec: Spec) -> Iterator[tuple[str, str]]:
@@ -80,18 +94,19 @@ def _mentioned_in(query: Query, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _unfit(
-    spec: Spec, columns: Mapping[str, ColumnType], present: Mapping[str, ColumnType | None]
+    spec: Spec, columns: Mapping[str, ColumnType], present: Mapping[str, Held]
 ) -> Iterator[checks.Problem]:
     """Yield what the spec's own checks would, where the types are the file's."""
     if not spec.privacy.by_row:
         name = spec.privacy.unit
         # Declared text, 0.0 and -0.0 would be two persons; what is declared int is checked to be.
-        told = columns[name] if columns[name] == "int" else present[name]
+        told = columns[name] if columns[name] == "int" else present[name].type
         yield from checks.unit_type(told or columns[name], name)
     for index, query in enumerate(spec.query):
         path = f"query[{index}]"
         for name, keys in query.group_by.items():
             yield from checks.key_types(columns[name], keys, f"{path}.group_by.{name}")
+            yield from _too_long(keys, f"{path}.group_by.{name}")
         for place, text in enumerate(query.statistics):
             asked = statistic.parse(text)
             if asked.column:
@@ -102,7 +117,16 @@ def _unfit(
             for name, predicate in predicates.items():
                 key = f"{path}.where.{condition}.{name}"
                 yield from checks.predicate_type(columns[name], predicate, key)
+                yield from _too_long(predicate.among, f"{key}.among")
         if query.histogram:
             name = query.histogram.column
             key = f"{path}.histogram.column"
             yield from checks.numeric_type(columns[name], name, key, "histogram")
+
+
+def _too_long(keys: Sequence[Key], path: str) -> Iterator[checks.Problem]:
+    """Yield a problem for each text that no row can have, as longer ones are read as missing."""
+    for index, key in enumerate(keys):
+        # as a CSV holds it
+        if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
+            yield f"{path}[{index}]", f"Expected a text of less than {MAX_TEXT:,} bytes in quotes."

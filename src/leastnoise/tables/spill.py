@@ -1,0 +1,123 @@
+"""A private folder for what doesn't fit in memory, and the removal of those that were left behind.
+
+A run that is killed can't remove its folder. Whoever owns a folder holds a lock on it for as long
+as they live, so the next run of the same user can tell: what can be locked belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  # Windows, where nothing is swept
+    fcntl = None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PREFIX = "leastnoise-spill-"
+_TRIES = 100
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    """Yield an empty folder that only this user can enter, and remove it afterwards.
+
+    The folders of this user's runs that have ended without removing theirs are removed first.
+    Raises OSError if no folder can be made.
+    """
+    if fcntl is None:
+        with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+            yield Path(name)
+        return
+    _sweep(Path(tempfile.gettempdir()))
+    path, descriptor = _made()
+    try:
+        yield path
+    finally:
+        try:
+            _remove(path, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _made() -> tuple[Path, int]:
+    """Make a folder (mode 0700) and lock it; return it with the descriptor that holds the lock."""
+    for _ in range(_TRIES):
+        path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        # Another run may take it for abandoned before it is locked, and remove it.
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = _opened(path)
+            if _lock(descriptor, wait=True) and _is_at(path, descriptor):
+                return path, descriptor
+            os.close(descriptor)
+    raise OSError("No temporary folder can be locked.")
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what runs of this user that have ended left in `parent`; touch nothing else."""
+    try:
+        found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]
+    except OSError:
+        return
+    for name in found:
+        # Gone meanwhile, a link, another user's, or not to be removed: no concern of this run.
+        with contextlib.suppress(OSError):
+            descriptor = _opened(Path(name))
+            try:
+                if _is_mine(descriptor) and _lock(descriptor, wait=False):
+                    _remove(Path(name), descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
+def _is_mine(descriptor: int) -> bool:
+    found = os.fstat(descriptor)
+    return found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(descriptor))
+    return False
+
+
+def _lock(descriptor: int, *, wait: bool) -> bool:
+    """Lock the folder for as long as the descriptor is open; say whether that could be done."""
+    if fcntl is None:  # pragma: no cover
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        # Held by a run that lives, or a file system without locks: there nothing is swept.
+        return wait
+    return True
+
+
+def _remove(path: Path, descriptor: int) -> None:
+    """Remove the folder, going by its descriptor: whatever `path` now leads to is left alone."""
+    for inner, folders, files, at in os.fwalk(".", topdown=False, dir_fd=descriptor):
+        del inner
+        for name in files:
+            os.unlink(name, dir_fd=at)
+        for name in folders:
+            _unlink_folder(name, at)
+    path.rmdir()
+
+
+def _unlink_folder(name: str, at: int) -> None:
+    # A link to a folder is listed as one, but isn't.
+    if stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=at)
+    else:
+        os.rmdir(name, dir_fd=at)

@@ -1,0 +1,114 @@
+"""No value that a file can hold is an error: its column is refused by its type, or it is missing.
+
+Every type that Parquet has, times every type that a spec can declare, in every use that a spec can
+make of a column. What is refused is refused from the schema, before anything is charged.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leastnoise.errors import SpecError
+from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables.layout import of_block
+from tests.tables import hostile
+
+COLUMNS = hostile.columns()
+MOST = max(len(column) for column in COLUMNS.values())
+DECLARED = [None, "int", "float", "text", "bool"]
+WHOLE = ("int", "uint", "float", "decimal_", "duration", "text", "large_text", "dictionary", "bool")
+REFUSED = ("timestamp", "time_", "list", "struct", "map", "json", "decimal256")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file with all columns; each begins with NULLs, and its last row is the good one."""
+    made = tmp_path_factory.mktemp("hostile")
+    table = pa.table(
+        {
+            name: pa.chunked_array([pa.nulls(MOST - len(column), column.type), column])
+            for name, column in COLUMNS.items()
+        }
+    )
+    table = table.append_column("good", pa.array([False] * (MOST - 1) + [True]))
+    pq.write_table(table, made / "rows.parquet")
+    return made
+
+
+def uses(name: str, declared: str | None) -> list[dict[str, Any]]:
+    """A block for each use of a column; by the good row each vector starts with 1."""
+    by_good = {"group_by": {"good": [True, False]}}
+    found: list[dict[str, Any]] = []
+    if declared != "text":
+        found.append({"statistics": ["count", f"sum({name})", f"mean({name})"], **by_good})
+    if declared not in {"text", "bool"}:
+        found.append({"histogram": {"column": name, "edges": [1, 2, 3]}, **by_good})
+        found.append({"where": {"w": {"good": {"among": [True]}, name: {"min": 1}}}})
+    keys: dict[str, Any] = {"int": 1, "text": "1", "bool": True}
+    for kind, key in keys.items():
+        if declared in {None, kind}:
+            both = {"group_by": {name: [key], "good": [True]}}
+            found.append({"statistics": ["count"], **both})
+            found.append({"where": {"w": {"good": {"among": [True]}, name: {"among": [key]}}}})
+    return found
+
+
+def answers(
+    folder: Path, name: str, declared: str | None, queries: list[dict[str, Any]], **more: Any
+) -> list[list[int]]:
+    """The vector of each block that isn't refused."""
+    raw = {
+        "version": 1,
+        "data": {"source": "rows.parquet", "types": {name: declared} if declared else {}},
+        "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
+        "query": [{"name": f"q{index}", **query} for index, query in enumerate(queries)],
+        **more,
+    }
+    if any("sum" in str(query) for query in queries):
+        raw["columns"] = {name: {"bounds": [0, 1]}}
+    spec = spec_file.parse(raw)
+    try:
+        found = source.find(spec, folder)
+    except SpecError as error:
+        refused = {key.split(".")[0] for key, _ in error.problems}
+        left = [one for index, one in enumerate(queries) if f"query[{index}]" not in refused]
+        if refused <= {f"query[{index}]" for index in range(len(queries))} and left:
+            return answers(folder, name, declared, left, **more)
+        return []
+    vectors: list[list[int]] = []
+    with engine_duckdb.opened(found.path, columns=found.columns) as engine:
+        for query in spec.query:
+            layout = of_block(spec, query)
+            vector = bounding.query_vector(engine, spec, layout)
+            vectors.append([int(value) >> layout.bits for value in vector])
+    return vectors
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+@pytest.mark.parametrize("name", COLUMNS)
+def test_no_value_is_an_error_in_any_use(folder: Path, name: str, declared: str | None) -> None:
+    found = answers(folder, name, declared, uses(name, declared))
+    if name.startswith(REFUSED):
+        assert found == []
+    elif name.startswith(WHOLE) and declared != "text":
+        assert found
+        assert all(vector[0] == 1 for vector in found)  # which no value beside it disturbs
+
+
+@pytest.mark.parametrize("declared", [None, "int", "text"])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_value_is_a_person_or_nobody(folder: Path, name: str, declared: str | None) -> None:
+    query = {"statistics": ["count_units", "count"], "group_by": {"good": [True, False]}}
+    privacy = {"unit": name, "epsilon": 1, "delta": "1e-6"}
+    contribution = {"max_rows": MOST}
+    more = {"privacy": privacy, "contribution": contribution}
+    for persons, rows, other_persons, other_rows in answers(
+        folder, name, declared, [query], **more
+    ):
+        assert persons == rows == (name != "null")
+        assert other_persons <= other_rows < MOST
