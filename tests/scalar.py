@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
+from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.base import Noise
 from leastnoise.release.rounding import add_noise
 from leastnoise.sampling.entropy import InsecureSeededEntropy
@@ -40,10 +41,10 @@ def plain_delta(law: Noise, shift: float, epsilon: float, kinks: Sequence[float]
 
 
 def draws(law: Noise, count: int, *, seed: int) -> np.ndarray:
-    """`count` releases of 0 on a fine grid, shape (count,), from one seeded bit string."""
+    """`count` cells of 0 on a fine grid, shape (count,), from one seeded bit string."""
+    grid, cells = Fraction(1, 2**24), Cells(count=count)
     entropy = InsecureSeededEntropy(seed)
-    grid = Fraction(1, 2**24)
-    return np.array([add_noise(law, grid, [0.0], entropy=entropy)[0] for _ in range(count)])
+    return add_noise(law, grid, np.zeros(count), geometry=cells, entropy=entropy)
 
 
 def assert_law(drawn: np.ndarray, law: Noise, cdf: Callable[[np.ndarray], np.ndarray]) -> None:

@@ -27,6 +27,7 @@ from leastnoise.release.values import LARGEST_STEPS, ScaledIntegers
 from leastnoise.sampling.base import Block, Sampler
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.registry import sampler_of
+from tests.both_routes import Counting, OnlyBalls
 
 TWO = Fraction(2)
 SCALE = Fraction(10, 3)  # not dyadic: the float of scale/g is never exact
@@ -61,37 +62,6 @@ class Fixed(Sampler):
             reach=float(np.abs(estimates).max(initial=0.0)),
             enclose=enclose,
         )
-
-
-class OnlyBalls(Sampler):
-    """The same draw, with every float estimate disowned."""
-
-    def __init__(self, sampler: Sampler) -> None:
-        self.sampler = sampler
-
-    def draw(self, count: int) -> Block:
-        block = self.sampler.draw(count)
-        return replace(block, beyond=np.ones(count, dtype=bool), estimates=np.zeros(count))
-
-
-class Counting(Sampler):
-    """The same draw; notes the coordinates that needed balls."""
-
-    def __init__(self, sampler: Sampler) -> None:
-        self.sampler = sampler
-        self.asked: set[tuple[int, int]] = set()
-        self.blocks = 0
-
-    def draw(self, count: int) -> Block:
-        block = self.sampler.draw(count)
-        number = self.blocks
-        self.blocks += 1
-
-        def enclose(index: int, bits: int) -> arb:
-            self.asked.add((number, index))
-            return block.enclose(index, bits)
-
-        return replace(block, enclose=enclose)
 
 
 def zeros(count: int) -> np.ndarray:

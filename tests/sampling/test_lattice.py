@@ -5,13 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.optimal import Optimal
 from leastnoise.release.rounding import add_noise
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 
 MASSES = (5, 3, 4, 0, 1)
-_DRAWS = 4000
+_DRAWS = 100_000
 _CRITICAL = 27.9  # χ² of 9 degrees of freedom, exceeded with probability 0.001
 
 
@@ -21,11 +22,12 @@ def _chi_squared(counts: np.ndarray, chances: np.ndarray) -> float:
 
 
 def _counts(law: Optimal | DiscreteStaircase, edges: np.ndarray) -> np.ndarray:
+    grid, cells = Fraction(1, 2**12), Cells(count=_DRAWS)
     entropy = InsecureSeededEntropy(7)
-    grid = Fraction(1, 2**12)
-    draws = [float(add_noise(law, grid, 10.0, entropy=entropy)) - 10 for _ in range(_DRAWS)]
-    assert min(draws) >= edges[0]
-    assert max(draws) <= edges[-1]
+    values = np.full(_DRAWS, 10.0)
+    draws = add_noise(law, grid, values, geometry=cells, entropy=entropy) - 10
+    assert draws.min() >= edges[0]
+    assert draws.max() <= edges[-1]
     return np.histogram(draws, edges)[0]
 
 
@@ -35,7 +37,7 @@ def test_draws_have_the_probabilities_of_the_masses() -> None:
     assert counts[1] == counts[7] == 0
     kept = weights > 0
     assert _chi_squared(counts[kept], weights[kept]) < _CRITICAL
-    other = np.array([1, 4, 3, 6, 3, 4, 1]) / 22  # the middle 20 % too heavy
+    other = np.array([2, 8, 6, 11, 6, 8, 2]) / 43  # the middle 10 % too heavy
     assert _chi_squared(counts[kept], other) > _CRITICAL
 
 

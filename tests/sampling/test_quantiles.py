@@ -134,7 +134,7 @@ def test_cells_tile_the_words() -> None:
 def test_words_find_their_own_cell() -> None:
     """A table of cell numbers, looked up at the first, middle and last float of every cell."""
     numbered = Quantile(
-        enclose=_cell_number,
+        function=_cell_number,
         derivatives=lambda u, count: [arb(0)] * count,
         reach=float(CELLS),
     )

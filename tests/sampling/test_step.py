@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.release.rounding import add_noise
 from leastnoise.sampling.entropy import InsecureSeededEntropy
@@ -14,9 +15,9 @@ LAW = TruncatedStaircase(scale=2, gamma="0.37", radius="3.3", decay="0.8")
 
 
 def _draws(count: int, seed: int) -> np.ndarray:
+    grid, cells = Fraction(1, 2**20), Cells(count=count)
     entropy = InsecureSeededEntropy(seed)
-    grid = Fraction(1, 2**20)
-    return np.array([add_noise(LAW, grid, [0.0], entropy=entropy)[0] for _ in range(count)])
+    return add_noise(LAW, grid, np.zeros(count), geometry=cells, entropy=entropy)
 
 
 def _p_value(draws: np.ndarray, law: TruncatedStaircase) -> float:

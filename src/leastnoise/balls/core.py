@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from threading import RLock
 
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, ctx, fmpq
 
 
 class _Turn:
@@ -44,8 +44,8 @@ def precision(bits: int) -> Iterator[None]:
 
 def ball(number: Fraction | int) -> arb:
     """Return the ball that encloses `number` at the current precision."""
-    fraction = Fraction(number)
-    return arb(fmpq(fmpz(fraction.numerator), fmpz(fraction.denominator)))
+    fraction = number if isinstance(number, Fraction) else Fraction(number)
+    return arb(fmpq(fraction.numerator, fraction.denominator))
 
 
 def float_below(x: arb) -> float:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     from flint import arb
     from numpy.typing import NDArray
 
@@ -30,6 +31,17 @@ class Block:
     error: float
     reach: float
     enclose: Callable[[int, int], arb]
+
+
+def left_to_balls(count: int, enclose: Callable[[int, int], arb]) -> Block:
+    """Return a block without estimates."""
+    return Block(
+        estimates=np.zeros(count),
+        beyond=np.ones(count, dtype=bool),
+        error=0.0,
+        reach=0.0,
+        enclose=enclose,
+    )
 
 
 class Sampler(ABC):

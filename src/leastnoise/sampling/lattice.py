@@ -1,10 +1,15 @@
-"""Exact draws from laws on a lattice: whole-number weights need whole-number randomness alone."""
+"""Exact draws from laws on a lattice, by inversion: the points or the cells about them are pieces.
+
+|K| = 0 is one point, every other |K| two: their whole-number weights are exact.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import accumulate
+
+from flint import arb
 
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
@@ -12,50 +17,45 @@ from leastnoise.noise.lattice import Lattice
 from leastnoise.noise.lattice_steps import LatticeStepNoise
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
-from leastnoise.sampling.lazy import LazyReal
-from leastnoise.sampling.scalar import LazyBetween, LazySampler
-from leastnoise.sampling.scaled import Constant
+from leastnoise.sampling.pieces import Pieces, finitely_many
+from leastnoise.sampling.step import inverting
+
+_HALF = Fraction(1, 2)
 
 
 def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of even steps, in units of `grid`: a lattice point, then uniform about it."""
+    """Return one draw of even steps, in units of `grid`: a lattice point, and uniform about it."""
     if not isinstance(noise, LatticeStepNoise):
         raise TypeError(f"{noise.name} has no lattice of steps")
-    points, width = _Points(noise.lattice, entropy), Fraction(1, 2 * noise.lattice.cells)
+    cell = noise.scale / grid / noise.lattice.cells
 
-    def draw_one() -> LazyReal:
-        centre = Fraction(points.draw(), noise.lattice.cells)
-        return LazyBetween(entropy, centre - width, centre + width)
+    def ends(k: int) -> tuple[Fraction, Fraction]:
+        return cell * max(Fraction(0), k - _HALF), cell * (k + _HALF)
 
-    return LazySampler(draw_one, factor=noise.scale / grid)
+    return inverting(_pieces(noise.lattice, ends), entropy)
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of `DiscreteStaircase`, in units of `grid`."""
     if not isinstance(noise, DiscreteStaircase):
         raise TypeError(f"{noise.name} has no lattice")
-    points = _Points(noise.lattice, entropy)
-    return LazySampler(
-        lambda: Constant(Fraction(points.draw(), noise.cells)), factor=noise.scale / grid
-    )
+    cell = noise.scale / grid / noise.cells
+
+    def ends(k: int) -> tuple[Fraction, Fraction]:
+        return (point := k * cell), point
+
+    return inverting(_pieces(noise.lattice, ends), entropy)
 
 
-class _Points:
-    """Draws K with P(K = k) = masses[|k|]/total, exactly."""
+def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> Pieces:
+    """Return the pieces ends(|K|), those of positive weight."""
+    points = [k for k, mass in enumerate(lattice.masses) if mass]
+    # the total of S_j's numerators, from the outermost point inward; 0 has no second half
+    doubled = [2 * lattice.masses[k] for k in reversed(points)]
+    doubled[-1] //= 2
+    beyond = list(accumulate(doubled, initial=0))[::-1]
 
-    def __init__(self, lattice: Lattice, entropy: Entropy) -> None:
-        # The weights of 0, then of 1 and −1, then of 2 and −2, …: K = 0 has no sign to draw.
-        doubled = [lattice.masses[0], *(2 * mass for mass in lattice.masses[1:])]
-        self._ends = list(accumulate(doubled))
-        self._entropy = entropy
+    def survival(j: int) -> arb:
+        return arb(beyond[j]) / arb(beyond[0])
 
-    def draw(self) -> int:
-        """Return K, by a uniform whole number below the total (redrawn if it isn't below)."""
-        total = self._ends[-1]
-        number = self._entropy.bits(total.bit_length())
-        while number >= total:
-            number = self._entropy.bits(total.bit_length())
-        magnitude = bisect_right(self._ends, number)
-        # the parity of the place within the two equal halves would do; a fresh bit is clearer
-        negative = magnitude > 0 and self._entropy.bits(1) == 1
-        return -magnitude if negative else magnitude
+    return finitely_many(lambda j: ends(points[j]), survival, len(points))

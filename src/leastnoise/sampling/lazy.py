@@ -16,10 +16,11 @@ from flint import arb
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import RandomnessError
-from leastnoise.sampling.quantiles import EXPONENTIAL, HALF_NORMAL, Quantile
+from leastnoise.sampling.quantiles import EXPONENTIAL, HALF_NORMAL
 
 if TYPE_CHECKING:
     from leastnoise.sampling.entropy import Entropy
+    from leastnoise.sampling.inverse import InverseSurvival
 
 # The precisions tried in turn, in bits. 60 needs nothing beyond a coordinate's first word. A
 # decision still open at the last has probability below 2^-15000 for every law of §2, or there is a
@@ -89,7 +90,7 @@ class LazyUniform(LazyReal):
 class LazyMagnitude(LazyReal):
     """Q(U) for a lazy uniform U: a non-negative real with P(> Q(u)) = u."""
 
-    def __init__(self, quantile: Quantile, uniform: LazyUniform) -> None:
+    def __init__(self, quantile: InverseSurvival, uniform: LazyUniform) -> None:
         self._quantile = quantile
         self._uniform = uniform
 

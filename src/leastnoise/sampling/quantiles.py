@@ -1,7 +1,7 @@
 """Magnitudes as functions of a uniform: exactly in balls, and fast by proved Taylor tables.
 
-notation: Q the quantile, P(|X| > Q(u)) = u; w the first 63 bits of u, so u = (w + V)/2^63 with
-V in (0, 1) the later bits; u and Q are the theory's 2p and |z| (theory/release.md §1).
+notation: Q, u, w, V as in sampling/inverse.py; u and Q are the theory's 2p and |z|
+(theory/release.md §1).
 
 The 17 binades of w from 2^46 are cut into 128 cells each; on each, Q(w/2^63) is a Taylor
 polynomial of degree 6 about the middle. tests/sampling/test_quantiles.py proves in balls, over all
@@ -20,6 +20,7 @@ import numpy as np
 from flint import arb, fmpz_poly
 
 from leastnoise.balls.core import precision
+from leastnoise.sampling.inverse import WORD_BITS, InverseSurvival, Lookup
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,8 +30,6 @@ DEGREE = 6
 CELLS_PER_BINADE = 128
 FIRST_BINADE, LAST_BINADE = 46, 63  # words in [2^46, 2^63)
 CELLS = (LAST_BINADE - FIRST_BINADE) * CELLS_PER_BINADE
-WORD_BITS = 63
-
 # A float's bits, shifted right by this, are its exponent and the 7 leading bits of its mantissa:
 # its cell, but for a constant.
 _CELL_SHIFT = 52 - 7
@@ -41,29 +40,36 @@ _MIDDLE = np.int64(1 << (_CELL_SHIFT - 1))
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Quantile:
-    """A decreasing function Q from (0, 1] to [0, ∞), in balls.
+class Quantile(InverseSurvival):
+    """A smooth Q, whose Taylor table is within ETA of it.
 
-    `derivatives(u, count)` encloses Q′(u), …, up to that order; `reach` bounds the table's values.
+    `function(u)` encloses Q(u), `derivatives(u, count)` Q′(u), … up to that order; `reach` bounds
+    the table's values.
     """
 
-    enclose: Callable[[arb], arb]
+    function: Callable[[arb], arb]
     derivatives: Callable[[arb, int], list[arb]]
     reach: float
 
+    def enclose(self, u: arb) -> arb:
+        """See `InverseSurvival.enclose`."""
+        return self.function(u)
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Lookup:
-    """Q̂ of many words, each within ETA of Q(u) except where `beyond` (those are meaningless)."""
-
-    values: NDArray[np.float64]
-    beyond: NDArray[np.bool_]
+    def look_up(self, words: NDArray[np.uint64]) -> Lookup:
+        """See `InverseSurvival.look_up`."""
+        return look_up(self, words)
 
 
 def look_up(quantile: Quantile, words: NDArray[np.uint64]) -> Lookup:
-    """Return Q̂ for 63-bit words, shape (n,): Horner's rule about the middle of each one's cell."""
-    w = words.view(np.int64).astype(np.float64)
+    """Return Q̂ for 63-bit words, shape (n,); |Q̂ − Q(u)| <= ETA."""
+    return look_up_floats(quantile, words.view(np.int64).astype(np.float64))
+
+
+def look_up_floats(quantile: Quantile, w: NDArray[np.float64]) -> Lookup:
+    """Return Q̂ for floats w, which are used up; |Q̂ − Q(w/2^63)| <= ETA.
+
+    Horner's rule about the middle of each one's cell. Whatever isn't in [2^46, 2^63) is `beyond`.
+    """
     raw = w.view(np.int64)
     cell = raw >> _CELL_SHIFT
     cell -= _FIRST_CELL
@@ -77,7 +83,8 @@ def look_up(quantile: Quantile, words: NDArray[np.uint64]) -> Lookup:
     for row in coefficients[DEGREE - 1 :: -1]:
         values *= offset
         values += row.take(cell, mode="clip", out=gathered)
-    return Lookup(values=values, beyond=cell.view(np.uint64) >= CELLS)  # negative is huge, unsigned
+    beyond = cell.view(np.uint64) >= CELLS  # negative is huge, unsigned
+    return Lookup(values=values, beyond=beyond, error=ETA, reach=quantile.reach)
 
 
 @cache
@@ -166,6 +173,8 @@ def _cosine_derivatives(u: arb, count: int) -> list[arb]:
     return [half**m * (half * (u + m)).cos() for m in range(1, count + 1)]
 
 
-COSINE = Quantile(enclose=_cosine_enclose, derivatives=_cosine_derivatives, reach=1.001)
-HALF_NORMAL = Quantile(enclose=_normal_enclose, derivatives=_normal_derivatives, reach=4.5)
-EXPONENTIAL = Quantile(enclose=_exponential_enclose, derivatives=_exponential_derivatives, reach=12)
+COSINE = Quantile(function=_cosine_enclose, derivatives=_cosine_derivatives, reach=1.001)
+HALF_NORMAL = Quantile(function=_normal_enclose, derivatives=_normal_derivatives, reach=4.5)
+EXPONENTIAL = Quantile(
+    function=_exponential_enclose, derivatives=_exponential_derivatives, reach=12
+)

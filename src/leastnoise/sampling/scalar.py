@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import final
 
-import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.sampling.base import Block, Sampler
+from leastnoise.sampling.base import Block, Sampler, left_to_balls
 from leastnoise.sampling.entropy import Entropy
 from leastnoise.sampling.lazy import LazyReal, LazyUniform, decide
 
@@ -27,12 +26,8 @@ class LazySampler(Sampler):
     def draw(self, count: int) -> Block:
         """See `Sampler.draw`; there are no estimates, so all of them are `beyond`."""
         values = [self._draw_one() for _ in range(count)]
-        return Block(
-            estimates=np.zeros(count),
-            beyond=np.ones(count, dtype=bool),
-            error=0.0,
-            reach=0.0,
-            enclose=lambda index, bits: ball(self._factor) * values[index].enclose(bits),
+        return left_to_balls(
+            count, lambda index, bits: ball(self._factor) * values[index].enclose(bits)
         )
 
 

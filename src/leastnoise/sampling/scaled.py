@@ -8,9 +8,9 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.sampling.base import Block, Sampler
+from leastnoise.sampling.base import Block, Sampler, left_to_balls
+from leastnoise.sampling.inverse import WORD_BITS, InverseSurvival
 from leastnoise.sampling.lazy import LazyMagnitude, LazyReal, LazyUniform, decide
-from leastnoise.sampling.quantiles import ETA, WORD_BITS, Quantile, look_up
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -25,38 +25,43 @@ _TINY = 2.0**-900  # absolute: above what underflow can cost, far below any grid
 
 @final
 class ScaledSampler(Sampler):
-    """Draws S·(±Q(U_i)), S > 0 a lazy real that all coordinates share.
+    """Draws S·(±Q(U_i)), S > 0 a lazy real that all coordinates share; 1 if there is no `factor`.
 
     A coordinate is one 64-bit word: the lowest bit is the sign, the others the first 63 of U_i.
     """
 
-    def __init__(self, *, factor: LazyReal, quantile: Quantile, entropy: Entropy) -> None:
+    def __init__(
+        self, *, quantile: InverseSurvival, entropy: Entropy, factor: LazyReal | None = None
+    ) -> None:
         self._factor = factor
         self._quantile = quantile
         self._entropy = entropy
-        self._factor_float = nearly(factor)
+        self._factor_float = 1.0 if factor is None else nearly(factor)
         self._factor_balls: dict[int, arb] = {}
 
     def draw(self, count: int) -> Block:
         """Return the next `count` coordinates; see `Sampler.draw`.
 
-        Proof of `error`. Let s = fl(S), |s − S| <= 2^-50 S + 2^-1000, and R = reach of the table:
+        Proof of `error`. Let s = fl(S), |s − S| <= 2^-50 S + 2^-1000, and η and R the error and
+        the reach of what was looked up:
         |fl(sQ̂) − SQ| <= S|Q̂ − Q| + |s − S|Q̂ + 2^-53 s Q̂ <= s(1.0005 η + 2^-49 R) + 2^-900.
         The floats that evaluate the bound are wrong by a relative 2^-50: 1.001 covers it.
         """
         words = self._entropy.words(count)
-        found = look_up(self._quantile, words >> np.uint64(1))
+        enclose = _Encloser(self, words)
+        found = self._quantile.look_up(words >> np.uint64(1))
+        if found is None:
+            return left_to_balls(count, enclose)
         estimates = found.values
         estimates *= self._factor_float
         raw = estimates.view(np.uint64)
         raw ^= words << np.uint64(63)
-        reach = self._quantile.reach
         return Block(
             estimates=estimates,
             beyond=found.beyond,
-            error=self._factor_float * (1.001 * ETA + 2.0**-49 * reach) + _TINY,
-            reach=self._factor_float * reach * 1.001 + _TINY,
-            enclose=_Encloser(self, words),
+            error=self._factor_float * (1.001 * found.error + 2.0**-49 * found.reach) + _TINY,
+            reach=self._factor_float * found.reach * 1.001 + _TINY,
+            enclose=enclose,
         )
 
     def coordinate(self, word: int) -> tuple[LazyMagnitude, int]:
@@ -66,6 +71,8 @@ class ScaledSampler(Sampler):
 
     def factor_ball(self, bits: int) -> arb:
         """Enclose S; the same for all coordinates, so once a precision."""
+        if self._factor is None:
+            return arb(1)
         if bits not in self._factor_balls:
             self._factor_balls[bits] = self._factor.enclose(bits)
         return self._factor_balls[bits]

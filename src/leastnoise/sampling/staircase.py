@@ -1,12 +1,13 @@
-"""Exact staircase draws: uniform up to γ + J, J from geometric numbers of steps.
+"""Exact staircase draws, by inversion: a step is a piece, and a logarithm tells which.
 
-notation: b = e^(−decay), m = b/(1 − b). X/scale is uniform on ±(γ + J) with P(J = j) ∝ b^j (γ + j):
-with probability γ/(γ + m) J is geometric, P(J = j) ∝ b^j; else P(J = j) ∝ j b^j, which is 1 plus
-the sum of two geometric numbers. A geometric number is ⌊E/decay⌋ for a standard exponential E.
+notation: b = e^(−decay), m = b/(1 − b). Step 0, |X|/scale < γ, has a density of 1, step j from
+there to γ + j one of b^j, all over 2(γ + m): beyond the first j + 1 steps lies
+S_{j+1} = b^j m/(γ + m). A uniform u < S_1 is in step 1 + ⌊−ln(u/S_1)/decay⌋.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from flint import arb
@@ -16,37 +17,40 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.staircase import Staircase
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
-from leastnoise.sampling.lazy import LazyExponential, LazyReal, decide
-from leastnoise.sampling.scalar import LazyBetween, LazySampler, choose
+from leastnoise.sampling.pieces import Pieces
+from leastnoise.sampling.step import inverting
+
+_LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
+_LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a staircase `noise`, in units of `grid`."""
     if not isinstance(noise, Staircase):
         raise TypeError(f"{noise.name} is not a staircase")
+    return inverting(_pieces(noise, noise.scale / grid), entropy)
+
+
+def _pieces(noise: Staircase, unit: Fraction) -> Pieces:
+    """Return the steps in multiples of `unit`; there is no last one."""
     gamma, decay = noise.gamma, noise.decay
 
-    def shares() -> list[arb]:
-        mean_step = 1 / ball(decay).expm1()
-        return [ball(gamma) / (ball(gamma) + mean_step), arb(1)]
+    def ends(j: int) -> tuple[Fraction, Fraction]:
+        return unit * (gamma + j - 1 if j else 0), unit * (gamma + j)
 
-    def draw_one() -> LazyReal:
-        if choose(entropy, shares) == 0:
-            steps = _geometric(entropy, decay)
-        else:
-            steps = 1 + _geometric(entropy, decay) + _geometric(entropy, decay)
-        return LazyBetween(entropy, Fraction(0), gamma + steps, symmetric=True)
+    def survival(j: int) -> arb:
+        if j == 0:
+            return arb(1)
+        return ball(-decay * (j - 1)).exp() / (1 + ball(gamma) * ball(decay).expm1())
 
-    return LazySampler(draw_one, factor=noise.scale / grid)
+    def locate(u: arb) -> int | None:
+        middle = survival(1)
+        if not u < middle:
+            return 0 if u >= middle else None
+        steps = -(u / middle).log() / ball(decay)
+        whole = steps.floor().unique_fmpz() if steps.is_finite() else None
+        return None if whole is None else int(whole) + 1
 
-
-def _geometric(entropy: Entropy, decay: Fraction) -> int:
-    """Return ⌊E/decay⌋, decided in balls."""
-    exponential = LazyExponential(entropy)
-
-    def question(bits: int) -> int | None:
-        ratio = exponential.enclose(bits) / ball(decay)
-        whole = ratio.floor().unique_fmpz() if ratio.is_finite() else None
-        return None if whole is None else int(whole)
-
-    return decide(question)
+    count = math.ceil(_LAST / decay) + 2
+    tabled = count if count <= _LARGEST_TABLE else 0
+    return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)

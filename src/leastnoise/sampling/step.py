@@ -1,6 +1,6 @@
-"""Exact draws from step densities: a step by its mass, then uniform on it; theory/release.md §2.
+"""Exact draws from step densities, by inversion: a step is a piece; theory/release.md §2.
 
-An atom at 0 comes first: whether it is drawn is decided in balls, like the step.
+An atom at 0 is the innermost piece.
 """
 
 from __future__ import annotations
@@ -14,30 +14,41 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.steps import StepNoise, Steps
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.entropy import Entropy
-from leastnoise.sampling.lazy import LazyReal
-from leastnoise.sampling.scalar import LazyBetween, LazySampler, choose
-from leastnoise.sampling.scaled import Constant
+from leastnoise.sampling.pieces import Pieces, PiecewiseUniform, Survival, finitely_many
+from leastnoise.sampling.scaled import ScaledSampler
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a step `noise`, in units of `grid`."""
     if not isinstance(noise, StepNoise):
         raise TypeError(f"{noise.name} has no steps")
-    steps, atom = noise.steps, noise.atom
-
-    def draw_one() -> LazyReal:
-        if atom and choose(entropy, lambda: [ball(atom), arb(1)]) == 0:
-            return Constant(Fraction(0))
-        step = choose(entropy, lambda: _cumulative(steps))
-        return LazyBetween(entropy, steps.edges[step], steps.edges[step + 1], symmetric=True)
-
-    return LazySampler(draw_one, factor=noise.scale / grid)
+    pieces = _pieces(noise.steps, noise.atom, noise.scale / grid)
+    return inverting(pieces, entropy)
 
 
-def _cumulative(steps: Steps) -> list[arb]:
-    """Enclose P(|X| < edge_{j+1}) for every step; the last is exactly 1."""
-    sums = [arb(0)]
-    for index, (weight, level) in enumerate(zip(steps.weights, steps.levels, strict=True)):
-        width = steps.edges[index + 1] - steps.edges[index]
-        sums.append(sums[-1] + ball(weight * width) * ball(-steps.decay * level).exp())
-    return [*(partial / sums[-1] for partial in sums[1:-1]), arb(1)]
+def inverting(pieces: Pieces, entropy: Entropy) -> Sampler:
+    """Return one draw of a fair sign times a magnitude made of `pieces`."""
+    return ScaledSampler(quantile=PiecewiseUniform(pieces), entropy=entropy)
+
+
+def _pieces(steps: Steps, atom: Fraction, unit: Fraction) -> Pieces:
+    """Return the atom, if there is one, and the steps that aren't 0, in multiples of `unit`."""
+    kept = [j for j, weight in enumerate(steps.weights) if weight]
+    areas = [steps.weights[j] * (steps.edges[j + 1] - steps.edges[j]) for j in kept]
+    atoms = 1 if atom else 0
+
+    def masses() -> list[arb]:
+        slope = ball(-steps.decay)
+        found = [
+            ball(area) * (slope * steps.levels[j]).exp()
+            for j, area in zip(kept, areas, strict=True)
+        ]
+        return [ball(atom / (1 - atom)) * sum(found, arb(0)), *found] if atom else found
+
+    def ends(j: int) -> tuple[Fraction, Fraction]:
+        if j < atoms:
+            return Fraction(0), Fraction(0)
+        step = kept[j - atoms]
+        return unit * steps.edges[step], unit * steps.edges[step + 1]
+
+    return finitely_many(ends, Survival(masses), len(kept) + atoms)

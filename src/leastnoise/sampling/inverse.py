@@ -1,0 +1,44 @@
+"""What a magnitude has to offer to be drawn by inversion: exactly, and fast for most words.
+
+notation: Q the inverse of the survival function, P(|X| > Q(u)) = u; w the first 63 bits of a
+uniform u, so u = (w + V)/2^63 with V in (0, 1) the later bits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from flint import arb
+    from numpy.typing import NDArray
+
+WORD_BITS = 63
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lookup:
+    """Q̂ of many words: |Q̂ − Q(u)| <= `error`, a proved bound, and Q(u) <= `reach`.
+
+    Both but for the words that are `beyond`, whose (finite) values mean nothing.
+    """
+
+    values: NDArray[np.float64]
+    beyond: NDArray[np.bool_]
+    error: float
+    reach: float
+
+
+class InverseSurvival(ABC):
+    """A decreasing function Q from (0, 1] to [0, ∞): |X| = Q(U) for a uniform U."""
+
+    @abstractmethod
+    def enclose(self, u: arb) -> arb:
+        """Return a ball that contains Q(u), NaN where `u` is too wide to tell."""
+
+    @abstractmethod
+    def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
+        """Return Q̂ for 63-bit words, shape (n,), whatever the later bits; None if for no word."""
