@@ -1,18 +1,30 @@
-"""One draw by two routes: float estimates where they suffice, or balls for every coordinate."""
+"""One draw by two routes: float estimates where they suffice, or balls for every coordinate.
+
+And a third one for laws drawn by inversion, an oracle: `truth(u)` is the |X|/scale with
+P(|X|/scale > truth(u)) = u, in mpmath.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from flint import arb
+from mpmath import mpf, nstr, workdps
 
+from leastnoise.balls.core import precision
+from leastnoise.noise.base import Noise
+from leastnoise.release.grid import default_grid, exponent_of
+from leastnoise.release.rounding import round_sums
 from leastnoise.sampling.base import Block, Sampler
 from leastnoise.sampling.entropy import Entropy, InsecureSeededEntropy
+from leastnoise.sampling.registry import sampler_of
 
-if TYPE_CHECKING:
-    from flint import arb
+FULL = 1 << 63
+Truth = Callable[[Any], Any]
 
 
 class OnlyBalls(Sampler):
@@ -57,3 +69,85 @@ class GivenWords(Entropy):
         taken, self._given = self._given[:size], self._given[size:]
         missing = size - len(taken)
         return taken + (self._later._read(missing) if missing else b"")
+
+
+def random_words(count: int, seed: int) -> list[int]:
+    """`count` words of 63 bits."""
+    return [int(word) >> 1 for word in InsecureSeededEntropy(seed).words(count)]
+
+
+def random_values(count: int, seed: int) -> np.ndarray:
+    """`count` numbers from 0 to 128."""
+    return InsecureSeededEntropy(seed).words(count) / 2.0**57
+
+
+def is_negative(index: int) -> bool:
+    """Whether `block_of` makes this coordinate negative."""
+    return index % 5 == 0
+
+
+def block_of(noise: Noise, words: Sequence[int], grid: Fraction) -> Block:
+    """Return a block that begins with these 63-bit words; it is long enough for a table."""
+    signed = [word << 1 | is_negative(index) for index, word in enumerate(words)]
+    sampler = sampler_of(noise, grid=grid, entropy=GivenWords([*signed, *[1 << 62] * 100]))
+    return sampler.draw(len(signed) + 100)
+
+
+def dishonest(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
+    """How many estimates are further from the truth than they claim, for some later bits."""
+    grid = default_grid(noise)
+    block = block_of(noise, words, grid)
+    wrong = 0
+    with workdps(60):
+        unit = _in_steps(noise, grid)
+        for index in np.flatnonzero(~block.beyond[: len(words)]).tolist():
+            estimate = mpf(float(block.estimates[index])) * (-1 if is_negative(index) else 1)
+            for u in (mpf(words[index]) / FULL, mpf(words[index] + 1) / FULL):  # V is in between
+                wrong += abs(estimate - unit * truth(u)) > block.error
+            wrong += abs(estimate) > block.reach * (1 + 2.0**-40)
+    return int(wrong)
+
+
+def told_by_balls(noise: Noise, truth: Truth, words: Sequence[int]) -> int:
+    """How many words tell where they are without a further bit; all those must be right."""
+    grid = default_grid(noise)
+    block = block_of(noise, words, grid)
+    told = 0
+    for index, word in enumerate(words):
+        with precision(124):
+            enclosure = block.enclose(index, 60)
+        if enclosure.is_nan():
+            continue
+        told += 1
+        with workdps(60):
+            x = truth((mpf(word) + 0.5) / FULL) * _in_steps(noise, grid)
+            digits = nstr(-x if is_negative(index) else x, 50)
+        with precision(250):
+            slack = (abs(arb(digits)) + 1) * arb(2) ** -150
+            assert enclosure.overlaps(arb(digits, slack))
+    return told
+
+
+def _in_steps(noise: Noise, grid: Fraction) -> Any:
+    unit = noise.scale / grid
+    return mpf(unit.numerator) / unit.denominator
+
+
+def assert_routes_agree(
+    noise: Noise, entropy: Callable[[], Entropy], values: np.ndarray, *, bits: int = 20
+) -> int:
+    """Both routes release the same; return how many coordinates the first left to balls.
+
+    The grid is 2^-bits standard deviations. One block at most: what balls read after it would
+    otherwise shift the words of the next.
+    """
+    assert values.size <= 1 << 14
+    exponent = exponent_of(default_grid(noise)) + 20 - bits
+    counting, only = (
+        wrap(sampler_of(noise, grid=Fraction(2) ** exponent, entropy=entropy()))
+        for wrap in (Counting, OnlyBalls)
+    )
+    first, second = (round_sums(sampler, exponent, values) for sampler in (counting, only))
+    assert np.array_equal(first, second)
+    assert isinstance(counting, Counting)
+    return len(counting.asked)

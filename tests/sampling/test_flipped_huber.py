@@ -26,4 +26,4 @@ def test_the_law_is_drawn(alpha: str, gamma: str) -> None:
         half = beyond(np.abs(x)) / beyond(np.array(0.0)) / 2
         return np.where(x > 0, 1 - half, half)
 
-    assert_law(draws(law, 5000, seed=34), law, cdf)
+    assert_law(draws(law, 20_000, seed=34), law, cdf)

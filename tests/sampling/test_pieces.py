@@ -12,10 +12,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytest
-from flint import arb
-from mpmath import exp, floor, mpf, nstr, workdps
+from mpmath import exp, floor, mpf, workdps
 
-from leastnoise.balls.core import precision
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.base import Noise
 from leastnoise.noise.cactus import Cactus
@@ -24,13 +22,20 @@ from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
-from leastnoise.release.grid import default_grid, exponent_of
-from leastnoise.release.rounding import add_noise, round_sums
+from leastnoise.release.grid import default_grid
+from leastnoise.release.rounding import add_noise
 from leastnoise.sampling import pieces
-from leastnoise.sampling.base import Block
 from leastnoise.sampling.entropy import InsecureSeededEntropy
-from leastnoise.sampling.registry import sampler_of
-from tests.both_routes import Counting, GivenWords, OnlyBalls
+from tests.both_routes import (
+    FULL,
+    GivenWords,
+    assert_routes_agree,
+    block_of,
+    dishonest,
+    random_values,
+    random_words,
+    told_by_balls,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,7 +44,6 @@ def with_60_digits(function: F) -> F:
     return cast("F", workdps(60)(function))
 
 
-FULL = 1 << 63
 SCALE = Fraction(10, 3)
 Reference = list[tuple[Fraction, Fraction, Any]]  # of each piece: its ends, and its mass
 
@@ -144,35 +148,10 @@ def _truth(reference: Reference, u: Any) -> Any:
     return _real(reference[-1][1])
 
 
-def _block(noise: Noise, words: list[int], grid: Fraction) -> Block:
-    """Return the block that begins with these 63-bit words, every fifth of them negative."""
-    signed = [word << 1 | (index % 5 == 0) for index, word in enumerate(words)]
-    fill = [1 << 62] * 100  # enough for a table
-    sampler = sampler_of(noise, grid=grid, entropy=GivenWords([*signed, *fill]))
-    return sampler.draw(len(signed) + len(fill))
-
-
-def _random_words(count: int, seed: int) -> list[int]:
-    return [int(word) >> 1 for word in InsecureSeededEntropy(seed).words(count)]
-
-
-@with_60_digits
 def _dishonest(name: str) -> int:
-    """How many estimates are further from the truth than they claim, for some later bits."""
     noise, reference = LAWS[name]
-    grid = default_grid(noise)
-    words = _adversarial(reference) + _random_words(200, seed=3)
-    block = _block(noise, words, grid)
-    unit = _real(noise.scale / grid)
-    wrong = 0
-    for index, word in enumerate(words):
-        sign = -1 if index % 5 == 0 else 1
-        ends = (mpf(word) / FULL, mpf(word + 1) / FULL)  # all of [word, word + 1] lies between
-        for u in () if block.beyond[index] else ends:
-            estimate = mpf(float(block.estimates[index]))
-            wrong += abs(estimate - sign * unit * _truth(reference, u)) > block.error
-            wrong += abs(block.estimates[index]) > block.reach * (1 + 2.0**-40)
-    return wrong
+    words = _adversarial(reference) + random_words(200, seed=3)
+    return dishonest(noise, lambda u: _truth(reference, u), words)
 
 
 @EVERY
@@ -188,8 +167,8 @@ def test_a_threshold_that_is_off_by_little_is_caught(
     name: str, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By 2^-50 where Q jumps; where it is continuous that is less than `error`, so by 2^-40."""
-    near = pieces._near
-    monkeypatch.setattr(pieces, "_near", lambda probability: near(probability) + words)
+    near = pieces.nearest_word
+    monkeypatch.setattr(pieces, "nearest_word", lambda probability: near(probability) + words)
     assert _dishonest(name) > 0
 
 
@@ -205,11 +184,11 @@ def test_words_that_no_ball_is_asked_about_are_caught(
 def test_little_is_left_to_balls(name: str) -> None:
     """Not idle: two words a threshold, what is far out, and 2^-12 of a grid step about a half."""
     noise, reference = LAWS[name]
-    block = _block(noise, _random_words(1 << 14, seed=4), default_grid(noise))
+    block = block_of(noise, random_words(1 << 14, seed=4), default_grid(noise))
     assert block.beyond.mean() < 2.0**-12
     assert block.error < 2.0**-16
     words = _adversarial(reference)
-    block = _block(noise, words, default_grid(noise))
+    block = block_of(noise, words, default_grid(noise))
     ends = np.array([0, *_thresholds(reference)])
     inside = np.array([word > 2**43 and np.abs(ends - word).min() > 3 for word in words])
     assert not block.beyond[: len(words)][inside].any()
@@ -218,21 +197,8 @@ def test_little_is_left_to_balls(name: str) -> None:
 @EVERY
 def test_balls_agree_with_the_oracle(name: str) -> None:
     noise, reference = LAWS[name]
-    grid = default_grid(noise)
-    words = _adversarial(reference) + _random_words(200, seed=5)
-    block = _block(noise, words, grid)
-    told = 0
-    for index, word in enumerate(words):
-        with precision(124):
-            enclosure = block.enclose(index, 60)
-        with workdps(60):
-            sign = -1 if index % 5 == 0 else 1
-            x = sign * _truth(reference, (mpf(word) + 0.5) / FULL) * _real(noise.scale / grid)
-            digits = nstr(x, 50)
-        with precision(250):
-            near = arb(digits, abs(arb(digits)) * arb(2) ** -150 + arb(2) ** -150)
-            assert enclosure.overlaps(near) or enclosure.is_nan()
-        told += not enclosure.is_nan()
+    words = _adversarial(reference) + random_words(200, seed=5)
+    told = told_by_balls(noise, lambda u: _truth(reference, u), words)
     assert told > 0.7 * len(words)
 
 
@@ -241,35 +207,27 @@ def test_balls_agree_with_the_oracle(name: str) -> None:
 def test_both_routes_agree_on_the_worst_words(name: str, bits: int) -> None:
     noise, reference = LAWS[name]
     words = [word << 1 | sign for word in _adversarial(reference) for sign in (0, 1)]
-    exponent = exponent_of(default_grid(noise)) + 20 - bits
-    results = []
-    for wrap in (Counting, OnlyBalls):
-        sampler = sampler_of(noise, grid=Fraction(2) ** exponent, entropy=GivenWords(words))
-        results.append(round_sums(wrap(sampler), exponent, np.full(len(words), 0.3)))
-    assert np.array_equal(*results)
+    values = np.full(len(words), 0.3)
+    assert_routes_agree(noise, lambda: GivenWords(words), values, bits=bits)
 
 
 @EVERY
-@pytest.mark.parametrize(
-    ("bits", "count"),
-    [(20, 700), (36, 300), pytest.param(20, 120_000, marks=pytest.mark.slow)],
-    ids=["quick", "fine", "long"],
-)
+@pytest.mark.parametrize(("bits", "count"), [(20, 700), (36, 300)])
 def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: int) -> None:
-    """Blocks of one draw each, so that what balls read in one doesn't shift the bits of others."""
-    noise, _ = LAWS[name]
-    exponent = exponent_of(default_grid(noise)) + 20 - bits
-    for start in range(0, count, 1 << 14):
-        size = min(1 << 14, count - start)
-        values = InsecureSeededEntropy(start).words(size) / 2.0**57
-        results, asked = [], 0
-        for wrap in (Counting, OnlyBalls):
-            source = InsecureSeededEntropy(7 + start)
-            sampler = wrap(sampler_of(noise, grid=Fraction(2) ** exponent, entropy=source))
-            results.append(round_sums(sampler, exponent, values))
-            asked += len(sampler.asked) if isinstance(sampler, Counting) else 0
-        assert np.array_equal(*results)
-        assert asked < 0.01 * size or bits > 20
+    values = random_values(count, seed=1)
+    asked = assert_routes_agree(LAWS[name][0], lambda: InsecureSeededEntropy(7), values, bits=bits)
+    assert asked < 0.01 * count or bits > 20
+
+
+@pytest.mark.slow
+@EVERY
+def test_filter_and_balls_agree_on_many_bits(name: str) -> None:
+    for seed in range(8):
+        values = random_values(1 << 14, seed=seed)
+        asked = assert_routes_agree(
+            LAWS[name][0], lambda seed=seed: InsecureSeededEntropy(100 + seed), values
+        )
+        assert asked < 2.0**-10 * values.size
 
 
 @EVERY
@@ -297,8 +255,8 @@ def test_a_tie_of_a_lattice_law_is_decided() -> None:
 
 def test_steps_too_small_for_a_table_go_to_balls() -> None:
     law = Staircase(scale=1, gamma="0.5", decay="1e-6")
-    block = _block(law, _random_words(50, seed=7), default_grid(law))
+    block = block_of(law, random_words(50, seed=7), default_grid(law))
     assert block.beyond.all()
     law = TruncatedStaircase(scale=1, gamma="0.5", radius="9.5", decay=40)
-    block = _block(law, [3, 1 << 5, 1 << 62], default_grid(law))
+    block = block_of(law, [3, 1 << 5, 1 << 62], default_grid(law))
     assert block.beyond[:3].tolist() == [True, True, False]

@@ -1,13 +1,13 @@
-"""Exact flipped Huber draws: the body by inversion, the tail by the normal quantile.
+"""Exact flipped Huber draws, by inversion: the tail is a normal law's, the body a Laplace law's.
 
-notation: u = α/γ; in units of scale·γ the body is a Laplace law of rate u cut off at u, the tail a
-normal law beyond u: Q(V·P(|Z| > u)) for a uniform V, where P(|Z| > Q(v)) = v.
+notation: c = α/γ the corner; y = |X|/(scale·γ) has a density ∝ e^(−cy) up to c, and beyond it
+∝ e^(−y²/2 − c²/2), where p of its mass lies. For u < p it is that of the normal law given |Z| > c:
+P(|Z| > y) = P(|Z| > c)·u/p. For u > p, e^(−cy) = e^(−c²) + (1 − e^(−c²))(u − p)/(1 − p).
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import final
 
 from flint import arb
 
@@ -15,61 +15,44 @@ from leastnoise.balls.core import ball
 from leastnoise.noise.base import Noise
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.sampling.base import Sampler
+from leastnoise.sampling.curves import Constants, Curve, Curved
 from leastnoise.sampling.entropy import Entropy
-from leastnoise.sampling.lazy import LazyReal, LazyUniform
-from leastnoise.sampling.quantiles import HALF_NORMAL
-from leastnoise.sampling.scalar import LazySampler, LazyTruncatedExponential, choose
+from leastnoise.sampling.quantiles import EXPONENTIAL, HALF_NORMAL
+from leastnoise.sampling.scaled import Constant, ScaledSampler
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a flipped Huber `noise`, in units of `grid`."""
     if not isinstance(noise, FlippedHuber):
         raise TypeError(f"{noise.name} is not flipped-huber")
-    u = noise.corner
-
-    def draw_one() -> LazyReal:
-        if u > 0 and choose(entropy, lambda: _shares(u)) == 0:
-            return _Body(entropy, u)
-        return _Tail(entropy, u)
-
-    return LazySampler(draw_one, factor=noise.scale * noise.gamma / grid)
-
-
-def _shares(u: Fraction) -> list[arb]:
-    """Enclose P(|Y| <= u), and 1."""
-    body = -ball(-u * u).expm1() / ball(u)
-    tail = ball(-u * u / 2).exp() * (arb.pi() / 2).sqrt() * _outside(u)
-    return [body / (body + tail), arb(1)]
+    c = noise.corner
+    tail = Curve(quantile=HALF_NORMAL, constants=lambda: _tail(c))
+    body = Curve(quantile=EXPONENTIAL, constants=lambda: _body(c))
+    return ScaledSampler(
+        factor=Constant(noise.scale * noise.gamma / grid),
+        quantile=Curved(tail, body) if c > 0 else HALF_NORMAL,
+        entropy=entropy,
+    )
 
 
-def _outside(u: Fraction) -> arb:
-    """P(|Z| > u) of a standard normal Z."""
-    return (ball(u) / arb(2).sqrt()).erfc()
+def _tail(c: Fraction) -> Constants:
+    share = _share_of_tail(c)
+    return Constants(bottom=arb(0), top=share, low=arb(0), slope=_outside(c) / share, factor=arb(1))
 
 
-@final
-class _Body(LazyReal):
-    """Density ∝ e^(−u|y|) on |y| <= u."""
-
-    def __init__(self, entropy: Entropy, u: Fraction) -> None:
-        self._u = u
-        self._exponential = LazyTruncatedExponential(entropy, u * u)
-
-    def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
-        return self._exponential.enclose(bits) / ball(self._u)
+def _body(c: Fraction) -> Constants:
+    share, rest = _share_of_tail(c), ball(-c * c).exp()
+    slope = (1 - rest) / (1 - share)
+    return Constants(bottom=share, top=arb(1), low=rest, slope=slope, factor=1 / ball(c))
 
 
-@final
-class _Tail(LazyReal):
-    """A standard normal law given |y| > u."""
+def _share_of_tail(c: Fraction) -> arb:
+    """Enclose p, from the masses ∫e^(−cy) up to c and e^(−c²/2)√(π/2)·P(|Z| > c)."""
+    body = -ball(-c * c).expm1() / ball(c)
+    tail = ball(-c * c / 2).exp() * (arb.pi() / 2).sqrt() * _outside(c)
+    return tail / (body + tail)
 
-    def __init__(self, entropy: Entropy, u: Fraction) -> None:
-        self._u = u
-        self._negative = entropy.bits(1) == 1
-        self._uniform = LazyUniform(entropy)
 
-    def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
-        value = HALF_NORMAL.enclose(self._uniform.enclose(bits) * _outside(self._u))
-        return -value if self._negative else value
+def _outside(c: Fraction) -> arb:
+    """P(|Z| > c) of a standard normal Z."""
+    return (ball(c) / arb(2).sqrt()).erfc()

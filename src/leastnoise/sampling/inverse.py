@@ -6,16 +6,21 @@ uniform u, so u = (w + V)/2^63 with V in (0, 1) the later bits.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from flint import arb
+
+from leastnoise.errors import RandomnessError
+
 if TYPE_CHECKING:
     import numpy as np
-    from flint import arb
     from numpy.typing import NDArray
 
 WORD_BITS = 63
+_RELATIVE = 2.0**-52
 
 
 @final
@@ -42,3 +47,18 @@ class InverseSurvival(ABC):
     @abstractmethod
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
         """Return Q̂ for 63-bit words, shape (n,), whatever the later bits; None if for no word."""
+
+
+def nearest_word(probability: arb) -> int:
+    """Return a whole number within 1 of 2^63·probability, proved in balls."""
+    words = probability * arb((1, WORD_BITS))
+    found = (words.mid() + arb(0.5)).floor().unique_fmpz()
+    if found is None or not abs(words - arb(found)) <= 1:
+        raise RandomnessError("A probability is known too vaguely; nothing was published.")
+    return int(found)
+
+
+def float_near(number: arb) -> float:
+    """Return a float within a relative 2^-52 of a number >= 0, proved in balls, or else inf."""
+    found = float(number.mid())
+    return found if abs(number - arb(found)) <= number * arb(_RELATIVE) else math.inf

@@ -24,8 +24,7 @@ import numpy as np
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.errors import RandomnessError
-from leastnoise.sampling.inverse import WORD_BITS, InverseSurvival, Lookup
+from leastnoise.sampling.inverse import WORD_BITS, InverseSurvival, Lookup, float_near, nearest_word
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 _FEW = 16  # words that are never worth a table, and
 _WORDS_PER_PIECE = 0.25  # how many are: building a piece takes about a fourth of an exact draw
 _FINEST = 2.0**-40  # of E|X|: pieces where one word moves Q by more are left to balls
-_RELATIVE = 2.0**-52  # how near the table's slopes are
 _BITS = 192  # of precision: far more than t_j and ĥ need
 _DOUBT = 2  # words about each S_j that balls decide
 
@@ -156,7 +154,7 @@ class _Table:
         )
         self.reach = float(right[served].max(initial=0.0)) * (1 + 2.0**-50)
         # ascending in w: place 0 is for the words below all pieces, if there are any
-        self._first = np.array([_near(sj) - 1 for sj in survival[:0:-1]], dtype=np.int64)
+        self._first = np.array([nearest_word(sj) - 1 for sj in survival[:0:-1]], dtype=np.int64)
         self._start = np.append(np.int64(0), self._first)
         self._right = np.append(0.0, np.where(served, right, 0.0)[::-1])
         self._slope = np.append(0.0, np.where(served, slopes, 0.0)[::-1])
@@ -175,17 +173,6 @@ class _Table:
         return Lookup(values=values, beyond=beyond, error=self.error, reach=self.reach)
 
 
-def _near(probability: arb) -> int:
-    """Return a whole number within 1 of 2^63·probability, proved in balls."""
-    words = probability * arb((1, WORD_BITS))
-    found = (words.mid() + arb(0.5)).floor().unique_fmpz()
-    if found is None or not abs(words - arb(found)) <= 1:
-        raise RandomnessError("A probability is known too vaguely; nothing was published.")
-    return int(found)
-
-
 def _slope(width: Fraction, mass: arb) -> float:
-    """Return h = width/(2^63·mass) within a relative 2^-52, proved in balls, or else inf."""
-    slope = ball(width) / (mass * arb((1, WORD_BITS)))
-    found = float(slope.mid())
-    return found if abs(slope - arb(found)) <= slope * arb(_RELATIVE) else np.inf
+    """Return h = width/(2^63·mass), inf where the mass isn't known well enough."""
+    return float_near(ball(width) / (mass * arb((1, WORD_BITS))))

@@ -47,35 +47,3 @@ def choose(entropy: Entropy, cumulative: Callable[[], Sequence[arb]]) -> int:
         return index if above and below else None
 
     return decide(question)
-
-
-@final
-class LazyBetween(LazyReal):
-    """Uniform between two rationals, with a fair sign if `symmetric`."""
-
-    def __init__(
-        self, entropy: Entropy, lower: Fraction, upper: Fraction, *, symmetric: bool = False
-    ) -> None:
-        self._negative = symmetric and entropy.bits(1) == 1
-        self._lower, self._width = lower, upper - lower
-        self._uniform = LazyUniform(entropy)
-
-    def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
-        value = ball(self._lower) + ball(self._width) * self._uniform.enclose(bits)
-        return -value if self._negative else value
-
-
-@final
-class LazyTruncatedExponential(LazyReal):
-    """Density ∝ e^(−|x|) on |x| <= limit: a fair sign times −ln(1 − U(1 − e^(−limit)))."""
-
-    def __init__(self, entropy: Entropy, limit: Fraction) -> None:
-        self._negative = entropy.bits(1) == 1
-        self._limit = limit
-        self._uniform = LazyUniform(entropy)
-
-    def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
-        value = -(ball(-self._limit).expm1() * self._uniform.enclose(bits)).log1p()
-        return -value if self._negative else value

@@ -1,14 +1,22 @@
-"""Exact truncated Laplace draws: b/g times independent signed truncated exponentials."""
+"""Exact truncated Laplace draws: b/g times signed exponentials, cut off at a = radius.
+
+P(|X|/b > r) = u is e^(−r) = e^(−a) + (1 − e^(−a))u.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+from flint import arb
+
+from leastnoise.balls.core import ball
 from leastnoise.noise.base import Noise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.sampling.base import Sampler
+from leastnoise.sampling.curves import Constants, Curve, Curved
 from leastnoise.sampling.entropy import Entropy
-from leastnoise.sampling.scalar import LazySampler, LazyTruncatedExponential
+from leastnoise.sampling.quantiles import EXPONENTIAL
+from leastnoise.sampling.scaled import Constant, ScaledSampler
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -16,4 +24,10 @@ def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     if not isinstance(noise, TruncatedLaplace):
         raise TypeError(f"{noise.name} is not truncated-laplace")
     radius = noise.radius
-    return LazySampler(lambda: LazyTruncatedExponential(entropy, radius), factor=noise.scale / grid)
+
+    def constants() -> Constants:
+        rest = ball(-radius).exp()
+        return Constants(bottom=arb(0), top=arb(1), low=rest, slope=1 - rest, factor=arb(1))
+
+    quantile = Curved(Curve(quantile=EXPONENTIAL, constants=constants))
+    return ScaledSampler(factor=Constant(noise.scale / grid), quantile=quantile, entropy=entropy)
