@@ -18,6 +18,10 @@ from typing import ClassVar, Literal, final
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees import hulls
+from leastnoise.guarantees.bodies.ball import Ball
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.exact import Exact, exact
 
 Neighbours = Literal["add-remove", "replace-one"]
@@ -84,6 +88,14 @@ class Sensitivity(ABC):
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """See `radius`; the arguments are checked."""
 
+    def body(self, *, dimension: int) -> Body | None:
+        """Return the convex hull of all shifts of R^dimension, exactly.
+
+        None where it is not known that well, or has no inner points.
+        """
+        del dimension
+        return None
+
 
 @final
 @dataclass(frozen=True)
@@ -104,6 +116,12 @@ class L2(Sensitivity):
         """See `Sensitivity.radius`; for one coordinate all norms agree."""
         return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
+    def body(self, *, dimension: int) -> Body:
+        """See `Sensitivity.body`: a ball, or an interval."""
+        if dimension == 1:
+            return Interval(bound=self.bound)
+        return Ball(bound=self.bound, coordinates=dimension)
+
 
 @final
 @dataclass(frozen=True)
@@ -123,6 +141,10 @@ class L1(Sensitivity):
         """See `Sensitivity.radius`."""
         del dimension
         return None if norm == "integer" else self.bound
+
+    def body(self, *, dimension: int) -> Body | None:
+        """See `Sensitivity.body`: cells of one number each, of which one moves."""
+        return hulls.moved_cells(bound=self.bound, most=1, cells=dimension)
 
 
 @final
@@ -151,6 +173,10 @@ class Integer(Sensitivity):
         """See `Sensitivity.radius`; it is about one number."""
         del norm
         return self.bound if dimension == 1 else None
+
+    def body(self, *, dimension: int) -> Body | None:
+        """See `Sensitivity.body`: an interval, whose ends are whole numbers."""
+        return Interval(bound=self.bound) if dimension == 1 else None
 
 
 BALLS: dict[str, type[L1] | type[L2] | type[Integer]] = {

@@ -22,6 +22,9 @@ from typing import ClassVar, final
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees import hulls
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.sensitivity import (
     BALLS,
@@ -74,6 +77,10 @@ class Linf(Sensitivity):
         if norm == "l1":
             return _l1_radius(moved * self.bound, moved=moved)
         return root_above(self.bound**2 * moved)
+
+    def body(self, *, dimension: int) -> Body | None:
+        """See `Sensitivity.body`: cells, or a box, or what lies between."""
+        return hulls.moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
 
 @final
@@ -181,6 +188,14 @@ class CountingQueries(Sensitivity):
             return _l1_radius(self.bound * moved + counted, moved=moved + counted)
         return root_above(self.bound**2 * moved + counted)
 
+    def body(self, *, dimension: int) -> Body | None:
+        """See `Sensitivity.body`: signs are kept where a record is added or removed."""
+        if dimension != self.coordinates:
+            return None
+        hull = hulls.added_record if self.neighbours == "add-remove" else hulls.replaced_record
+        hull = hulls.counted_record if self.with_total else hull
+        return hull(bound=self.bound, most=self.max_nonzero, queries=self.dimension)
+
     def largest(self, form: QuadraticForm) -> Fraction:
         """Return the largest value of `form` over all shifts, exactly.
 
@@ -268,6 +283,19 @@ class Groups(Sensitivity):
         square = self.bound**2 * self.dimension
         return root_above(max(self._corners(square + 1, square)))
 
+    def body(self, *, dimension: int) -> Body | None:
+        """See `Sensitivity.body`: cells of counted queries.
+
+        A record that is replaced leaves the number of records as it is: those shifts lie in a
+        hyperplane and have no inner points.
+        """
+        if dimension != self.coordinates or self.neighbours == "replace-one":
+            return None
+        one = hulls.counted_record(bound=self.bound, most=self.dimension, queries=self.dimension)
+        if one is None or self.groups == 1:
+            return one
+        return Cells(bodies=[one], copies=[self.groups])
+
     def largest(self, form: QuadraticForm) -> Fraction:
         """Return the largest value of Σ form over the groups, exactly."""
 
@@ -337,6 +365,10 @@ class Vertices(Sensitivity):
         return root_above(
             max(sum((value**2 for value in point), Fraction(0)) for point in self.points)
         )
+
+    def body(self, *, dimension: int) -> Body | None:
+        """See `Sensitivity.body`: an interval or a polygon; None for three numbers or more."""
+        return hulls.any_of(self.points) if dimension == self.coordinates else None
 
 
 SENSITIVITIES: dict[str, type[Sensitivity]] = {

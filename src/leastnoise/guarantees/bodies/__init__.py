@@ -1,0 +1,31 @@
+"""Bodies: all that one unit can add to a release, as a set whose shape the noise takes.
+
+A body K is a convex, closed and bounded set of R^D with inner points and K = −K. Its gauge is
+N(x) = min{t >= 0 : x ∈ tK}, a norm whose unit ball is K. Noise of density e^(−εN) is ε-DP for
+every shift in K, and nothing has to be proved but N(s) <= 1 (theory/bodies.md §1).
+
+| API | N(x) | what one unit can do |
+|---|---|---|
+| `Interval(bound=b)` | ∣x∣/b | move one number by at most b |
+| `Box(bounds)` | max ∣x_i∣/b_i | move all the numbers of one cell |
+| `Ball(bound=b, coordinates=d)` | ‖x‖₂/b | move a vector by a length of at most b |
+| `Polygon(points)` | max over the edges | any finite set of shifts of two numbers |
+| `Cells(bodies, copies)` | Σ N_i(x_i) | move one of the cells alone |
+| `AtMost(most=k, cells=m, of=B)` | max(max N_B(x_j), Σ N_B(x_j)/k) | move at most k of m cells |
+| `Together(bodies, radii, exponent=p)` | (Σ (N_i(x_i)/r_i)^p)^(1/p) | move all blocks at once |
+| `Signed(of=T)` | P(x) + Q(x) | be added, which is in T, or removed, in −T |
+| `Differences(of=T)` | max(P(x), Q(x)) | be replaced by another: T − T |
+
+The last two rest on a set T of all that can be *added* (`OneSided`); P and Q say how much must be
+added and removed, at least, to move by x:
+
+| API | T |
+|---|---|
+| `Counts(queries=d, most=k, bound=b)` | d conditions of which a row meets at most k |
+| `CountedSums(cells=m, bounds)` | a count and sums, ∣sum∣ <= count, in one of m cells |
+| `Counted(of=T, bound=b)` | T, followed by the number of rows |
+| `Jointly(parts, radii, exponent=p)` | several of these at once |
+
+Gauges are decided in exact fractions. Volumes are balls; moments, which decide nothing but which
+noise is tried first, are the nearest floats.
+"""

@@ -1,0 +1,157 @@
+"""Cells of which one unit moves at most k."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise import _validate
+from leastnoise.balls.core import ball, precision
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, part, whole
+from leastnoise.guarantees.bodies.capped import MOST_WORK, share_below
+from leastnoise.guarantees.exact import Exact
+
+if TYPE_CHECKING:
+    from flint import arb
+    from numpy.typing import NDArray
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AtMost(Body):
+    """At most k of m cells move, each within B: N(x) = max(max_j N_B(x_j), Σ_j N_B(x_j)/k).
+
+    notation: k = most, m = cells, B = of, q its dimension; M_j = N_B(U_j) are independent
+    Beta(q, 1), given that they sum to k at most (theory/bodies.md §2). Raises InvalidArgument
+    unless 1 <= k <= m, and where 1 < k < m and k·m·q > 1,000,000.
+
+    >>> from leastnoise.guarantees.bodies.interval import Interval
+    >>> two_of_five = AtMost(most=2, cells=5, of=Interval(bound=1))
+    >>> two_of_five.gauge([1, 1, 0, 0, 0]), two_of_five.gauge([1, 1, 1, 1, 1])
+    (Fraction(1, 1), Fraction(5, 2))
+    """
+
+    kind: ClassVar[str] = "at-most"
+    fields: ClassVar = MappingProxyType(
+        {"most": Field.WHOLE, "cells": Field.WHOLE, "of": Field.BODY}
+    )
+    most: int
+    cells: int
+    of: Body
+
+    def __init__(self, *, most: int, cells: int, of: Body) -> None:
+        object.__setattr__(self, "cells", whole(cells, name="cells"))
+        object.__setattr__(self, "most", whole(most, name="most", most=self.cells))
+        object.__setattr__(self, "of", part(of, Body, name="of"))
+        _validate.dimension(self.dimension)
+        work = self.most * self.dimension
+        if 1 < self.most < self.cells and work > MOST_WORK:
+            raise InvalidArgument(
+                name="most",
+                value=most,
+                expected=f"most · cells · dimension of a cell <= {MOST_WORK:,}",
+                hint="Noise for most = cells, or for the ball around the body, protects it too.",
+            )
+
+    @property
+    def dimension(self) -> int:
+        """The coordinates of all cells."""
+        return self.cells * self.of.dimension
+
+    def power(self, x: Point, exponent: int) -> Fraction | None:
+        """See `Body.power`."""
+        values = []
+        for cell in self._split(x):
+            value = self.of.power(cell, 1) if any(cell) else Fraction(0)
+            if value is None:
+                return None
+            values.append(value)
+        return max(*values, sum(values, Fraction(0)) / self.most) ** exponent
+
+    def enclosure(self, x: Point) -> arb:
+        """See `Body.enclosure`."""
+        largest = total = ball(0)
+        for cell in self._split(x):
+            value = self.of.enclosure(cell)
+            largest, total = largest.max(value), total + value
+        return largest.max(total / self.most)
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Body.gauges`."""
+        cells = points.reshape(*points.shape[:-1], self.cells, self.of.dimension)
+        values = self.of.gauges(cells)
+        return np.maximum(values.max(axis=-1), values.sum(axis=-1) / self.most)
+
+    def volume(self) -> arb:
+        """See `Body.volume`; |B|^m P(Σ M_j <= k)."""
+        return self.of.volume() ** self.cells * self._share(0)
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        """See `Body.second_moments`."""
+        return np.tile(self.of.second_moments * self._factors[1], self.cells)
+
+    @property
+    def first_moments(self) -> NDArray[np.float64] | None:
+        """See `Body.first_moments`."""
+        moments = self.of.first_moments
+        return None if moments is None else np.tile(moments * self._factors[0], self.cells)
+
+    @cached_property
+    def _factors(self) -> tuple[float, float]:
+        """E M_1^n given ΣM <= k over E M_1^n, n = 1, 2.
+
+        M_1^n times the density of a Beta(q, 1) is E M_1^n times that of a Beta(q + n, 1).
+        """
+        with precision(BITS):
+            alone = self._share(0)
+            first, second = (float((self._share(n) / alone).mid()) for n in (1, 2))
+        return first, second
+
+    def _share(self, extra: int) -> arb:
+        """P(Σ M_j <= k), the last of shape q + extra."""
+        if self.most == self.cells:
+            return ball(1)
+        q = self.of.dimension
+        return share_below(sizes=(self.cells - 1, q), last=q + extra, cap=self.most)
+
+    @property
+    def corner_count(self) -> int | None:
+        """C(m, k) · (corners of B)^k."""
+        corners = self.of.corner_count
+        return None if corners is None else math.comb(self.cells, self.most) * corners**self.most
+
+    def times(self, factor: Exact) -> Self:
+        """See `Body.times`."""
+        return type(self)(most=self.most, cells=self.cells, of=self.of.times(factor))
+
+    def _contains_by_structure(self, other: Body) -> bool:
+        return (
+            isinstance(other, AtMost)
+            and other.cells == self.cells
+            and other.most <= self.most
+            and self.of.contains(other.of)
+        )
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        corners = list(self.of.corners())
+        still = (Fraction(0),) * self.of.dimension
+        for moved in itertools.combinations(range(self.cells), self.most):
+            for parts in itertools.product(corners, repeat=self.most):
+                cells = [still] * self.cells
+                for place, moves in zip(moved, parts, strict=True):
+                    cells[place] = moves
+                yield tuple(itertools.chain(*cells))
+
+    def _split(self, x: Point) -> Iterator[Point]:
+        q = self.of.dimension
+        return (x[start : start + q] for start in range(0, len(x), q))

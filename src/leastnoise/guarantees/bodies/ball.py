@@ -1,0 +1,97 @@
+"""A vector that moves by at most so much in length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise import _validate
+from leastnoise.balls.core import ball, precision
+from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, positive
+from leastnoise.guarantees.bodies.radicals import rational_power
+from leastnoise.guarantees.exact import Exact
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Ball(Body):
+    """All x with ‖x‖₂ <= bound: N(x) = ‖x‖₂/bound. Raises InvalidArgument unless bound > 0.
+
+    >>> Ball(bound=5, coordinates=2).gauge([3, 4])
+    Fraction(1, 1)
+    """
+
+    kind: ClassVar[str] = "ball"
+    fields: ClassVar = MappingProxyType({"bound": Field.NUMBER, "coordinates": Field.WHOLE})
+    bound: Fraction
+    coordinates: int
+
+    def __init__(self, *, bound: Exact, coordinates: int) -> None:
+        object.__setattr__(self, "bound", positive(bound, name="bound"))
+        object.__setattr__(self, "coordinates", _validate.dimension(coordinates))
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return self.coordinates
+
+    def power(self, x: Point, exponent: int) -> Fraction | None:
+        """See `Body.power`: known for even exponents, and where ‖x‖₂ is rational."""
+        square = sum((value * value for value in x), Fraction(0)) / self.bound**2
+        return rational_power(square, Fraction(exponent, 2))
+
+    def enclosure(self, x: Point) -> arb:
+        """See `Body.enclosure`."""
+        return ball(sum((value * value for value in x), Fraction(0)) / self.bound**2).sqrt()
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Body.gauges`."""
+        return np.linalg.norm(points, axis=-1) / float(self.bound)
+
+    def volume(self) -> arb:
+        """See `Body.volume`; π^(d/2)·bound^d/Γ(d/2 + 1)."""
+        half = ball(Fraction(self.dimension, 2))
+        return arb.pi() ** half * ball(self.bound) ** self.dimension / (half + 1).gamma()
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        """See `Body.second_moments`; bound²/(d + 2)."""
+        return np.full(self.dimension, float(self.bound**2 / (self.dimension + 2)))
+
+    @property
+    def first_moments(self) -> NDArray[np.float64]:
+        """See `Body.first_moments`; bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
+        with precision(BITS):
+            half = arb(self.dimension) / 2
+            unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
+            return np.full(self.dimension, float((ball(self.bound) * unit).mid()))
+
+    @property
+    def corner_count(self) -> int | None:
+        """2 for one coordinate; None for more: all of the sphere is extreme."""
+        return 2 if self.dimension == 1 else None
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """See `Body.degrees`."""
+        return (2,)
+
+    def times(self, factor: Exact) -> Self:
+        """See `Body.times`."""
+        scaled = positive(factor, name="factor") * self.bound
+        return type(self)(bound=scaled, coordinates=self.coordinates)
+
+    def _contains_by_structure(self, other: Body) -> bool:
+        return isinstance(other, Ball) and other.bound <= self.bound
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        yield from ((self.bound,), (-self.bound,))

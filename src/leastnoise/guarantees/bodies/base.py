@@ -1,0 +1,241 @@
+"""What every body is: its gauge, its volume, and the moments of its uniform law."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from numbers import Integral
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+
+from leastnoise import _validate
+from leastnoise.balls.core import ball, precision
+from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.exact import Exact, exact
+
+if TYPE_CHECKING:
+    import numpy as np
+    from flint import arb
+    from numpy.typing import NDArray
+
+Point = Sequence[Fraction]
+Part = TypeVar("Part")
+
+BITS = 128
+"""Precision of volumes and moments: sums of positive terms, of which 53 bits are kept."""
+
+MOST_CORNERS = 100_000
+MOST_PARTS = 1_000
+_MOST_WORK = 400_000  # coordinates of corners looked at in one comparison of two bodies
+_FIRST_BITS, _LAST_BITS = 64, 4096
+
+
+class Field(StrEnum):
+    """What a record of a body is made of."""
+
+    NUMBER = "number"
+    WHOLE = "whole number"
+    NUMBER_OR_INFINITY = "number or infinity"
+    NUMBERS = "numbers"
+    WHOLES = "whole numbers"
+    POINTS = "points"
+    BODY = "body"
+    BODIES = "bodies"
+    ONE_SIDED = "one-sided set"
+    ONE_SIDEDS = "one-sided sets"
+
+
+class Body(ABC):
+    """A symmetric convex body K of R^dimension; frozen, compared by value.
+
+    `fields` names what the constructor takes, and so what a record of it holds.
+    """
+
+    kind: ClassVar[str]
+    fields: ClassVar[Mapping[str, Field]]
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """The number of coordinates D."""
+
+    @abstractmethod
+    def power(self, x: Point, exponent: int) -> Fraction | None:
+        """Return N(x)^exponent, exponent >= 1, if it is rational for all rational x; else None."""
+
+    @abstractmethod
+    def enclosure(self, x: Point) -> arb:
+        """Return N(x) as a ball at the current precision."""
+
+    @abstractmethod
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return N(x) in floats for points x of shape (..., dimension), as shape (...)."""
+
+    @abstractmethod
+    def volume(self) -> arb:
+        """Return the volume |K| as a ball at the current precision."""
+
+    @property
+    @abstractmethod
+    def second_moments(self) -> NDArray[np.float64]:
+        """E U_i² for U uniform in K, as shape (dimension,)."""
+
+    @property
+    @abstractmethod
+    def first_moments(self) -> NDArray[np.float64] | None:
+        """E|U_i| for U uniform in K, as shape (dimension,); None if no closed form is known."""
+
+    @property
+    @abstractmethod
+    def corner_count(self) -> int | None:
+        """The number of points that `corners` yields; None if there is no finite set of them."""
+
+    @abstractmethod
+    def times(self, factor: Exact) -> Self:
+        """Return factor·K, factor > 0: what a person with so many rows can do."""
+
+    @abstractmethod
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        """Yield `corners`."""
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        """The exponents at which `power` is tried to decide N(x) <= t."""
+        return (1,)
+
+    def _contains_by_structure(self, other: Body) -> bool:
+        """Return True if a comparison of fields proves that K holds `other`."""
+        return self == other
+
+    def gauge(self, x: Sequence[Exact]) -> Fraction | None:
+        """Return N(x) exactly; None where it isn't rational in general.
+
+        Raises InvalidArgument unless x has `dimension` coordinates.
+        """
+        return self.power(self._point(x), 1)
+
+    def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
+        """Return True only if N(x) <= times, times >= 0: x lies in times·K. Decided exactly.
+
+        False is as exact wherever the gauge or a power of it is rational. Elsewhere a point that
+        4096 bits can't tell from the boundary counts as outside.
+
+        >>> from leastnoise.guarantees.bodies.ball import Ball
+        >>> ball = Ball(bound=1, coordinates=2)
+        >>> ball.holds(["0.6", "0.8"]), ball.holds(["0.6", "0.80000000001"])
+        (True, False)
+        """
+        point, bound = self._point(x), exact(times, name="times")
+        if bound <= 0:
+            return bound == 0 and not any(point)
+        return self._decided(point, bound)
+
+    def _decided(self, x: Point, bound: Fraction) -> bool:
+        for degree in self.degrees:
+            value = self.power(x, degree)
+            if value is not None:
+                return value <= bound**degree
+        return decided_in_balls(lambda: self.enclosure(x), bound)
+
+    @property
+    def log_volume(self) -> float:
+        """Ln |K|."""
+        with precision(BITS):
+            return float(self.volume().log().mid())
+
+    @property
+    def second_moment(self) -> float:
+        """E‖U‖₂² for U uniform in K."""
+        return math.fsum(self.second_moments)
+
+    @property
+    def first_moment(self) -> float | None:
+        """E‖U‖₁ for U uniform in K; None if no closed form is known."""
+        moments = self.first_moments
+        return None if moments is None else math.fsum(moments)
+
+    def corners(self) -> Iterator[tuple[Fraction, ...]]:
+        """Yield finitely many points whose convex hull is K, its extreme points among them.
+
+        Raises Refused where there are none, or more than 100,000.
+        """
+        count = self.corner_count
+        if count is None or count > MOST_CORNERS:
+            many = "no finite set of" if count is None else f"{count:,}"
+            raise Refused(f"The body {self.kind} has {many} corners.")
+        return self._corners()
+
+    def contains(self, other: Body) -> bool:
+        """Return True only if it is proved that `other` ⊂ K; False: it is not, or not proved.
+
+        Proved by the two bodies' structure, or since K holds each corner of `other`.
+        """
+        if self.dimension != other.dimension:
+            return False
+        if self._contains_by_structure(other):
+            return True
+        count = other.corner_count
+        if count is None or count * self.dimension > _MOST_WORK:
+            return False
+        return all(self._decided(corner, Fraction(1)) for corner in other.corners())
+
+    def _point(self, x: Sequence[Exact]) -> tuple[Fraction, ...]:
+        if len(x) != self.dimension:
+            raise InvalidArgument(
+                name="x", value=f"{len(x)} coordinates", expected=f"{self.dimension} coordinates"
+            )
+        return tuple(exact(value, name="x") for value in x)
+
+
+def decided_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
+    """Return True only if the number that `enclosure` encloses is at most `bound`.
+
+    The precision grows until the ball lies on one side, up to 4096 bits.
+    """
+    bits = _FIRST_BITS
+    while bits <= _LAST_BITS:
+        with precision(bits):
+            found, limit = enclosure(), ball(bound)
+            if found <= limit:
+                return True
+            if found > limit:
+                return False
+        bits *= 2
+    return False
+
+
+def part(value: Part, kind: type[Part], *, name: str) -> Part:
+    """Return `value`; raises InvalidArgument unless it is a `kind`."""
+    if not isinstance(value, kind):
+        raise InvalidArgument(
+            name=name, value=type(value).__name__, expected=f"{name} to be a {kind.__name__}"
+        )
+    return value
+
+
+def parts(values: Sequence[Part], kind: type[Part], *, name: str) -> tuple[Part, ...]:
+    """Return 1 to 1,000 values, each a `kind`; raises InvalidArgument for others."""
+    if not isinstance(values, Sequence) or not 1 <= len(values) <= MOST_PARTS:
+        raise InvalidArgument(
+            name=name, value=type(values).__name__, expected=f"a list of 1 to {MOST_PARTS:,} {name}"
+        )
+    return tuple(part(value, kind, name=name) for value in values)
+
+
+def positive(value: Exact, *, name: str) -> Fraction:
+    """Return `value` exactly; raises InvalidArgument unless it is positive and finite."""
+    number = exact(value, name=name)
+    if number <= 0:
+        raise InvalidArgument(name=name, value=str(value)[:40], expected=f"{name} > 0")
+    return number
+
+
+def whole(value: int, *, name: str, most: int = _validate.MAX_DIMENSION) -> int:
+    """Return `value`; raises InvalidArgument unless it is a whole number from 1 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= most:
+        raise InvalidArgument(
+            name=name, value=str(value)[:40], expected=f"a whole {name} from 1 to {most:,}"
+        )
+    return int(value)

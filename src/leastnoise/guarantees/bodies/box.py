@@ -1,0 +1,106 @@
+"""Several numbers that move together, each by at most its own bound."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise.balls.core import ball
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.base import Body, Field, Point, positive
+from leastnoise.guarantees.exact import Exact
+
+if TYPE_CHECKING:
+    from flint import arb
+    from numpy.typing import NDArray
+
+MOST_BOUNDS = 10_000
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Box(Body):
+    """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i].
+
+    Raises InvalidArgument unless there are 1 to 10,000 bounds, each > 0.
+
+    >>> Box(bounds=[1, 2]).gauge([1, -3])
+    Fraction(3, 2)
+    """
+
+    kind: ClassVar[str] = "box"
+    fields: ClassVar = MappingProxyType({"bounds": Field.NUMBERS})
+    bounds: tuple[Fraction, ...]
+
+    def __init__(self, *, bounds: Sequence[Exact]) -> None:
+        object.__setattr__(self, "bounds", positive_bounds(bounds))
+
+    @property
+    def dimension(self) -> int:
+        """The number of bounds."""
+        return len(self.bounds)
+
+    def power(self, x: Point, exponent: int) -> Fraction:
+        """See `Body.power`."""
+        return max(abs(a) / b for a, b in zip(x, self.bounds, strict=True)) ** exponent
+
+    def enclosure(self, x: Point) -> arb:
+        """See `Body.enclosure`."""
+        return ball(self.power(x, 1))
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Body.gauges`."""
+        return np.max(np.abs(points) / self._floats, axis=-1)
+
+    def volume(self) -> arb:
+        """See `Body.volume`; Π 2·bounds[i]."""
+        return ball(Fraction(math.prod(2 * bound for bound in self.bounds)))
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        """See `Body.second_moments`; bounds[i]²/3."""
+        return self._floats**2 / 3
+
+    @property
+    def first_moments(self) -> NDArray[np.float64]:
+        """See `Body.first_moments`; bounds[i]/2."""
+        return self._floats / 2
+
+    @property
+    def corner_count(self) -> int:
+        """2^dimension."""
+        return 2**self.dimension
+
+    def times(self, factor: Exact) -> Self:
+        """See `Body.times`."""
+        return type(self)(bounds=[positive(factor, name="factor") * b for b in self.bounds])
+
+    def _contains_by_structure(self, other: Body) -> bool:
+        return isinstance(other, Box) and all(
+            theirs <= ours for theirs, ours in zip(other.bounds, self.bounds, strict=True)
+        )
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        yield from itertools.product(*((-bound, bound) for bound in self.bounds))
+
+    @property
+    def _floats(self) -> NDArray[np.float64]:
+        return np.array([float(bound) for bound in self.bounds])
+
+
+def positive_bounds(bounds: Sequence[Exact]) -> tuple[Fraction, ...]:
+    """Return 1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
+    if isinstance(bounds, str) or not 1 <= len(bounds) <= MOST_BOUNDS:
+        raise InvalidArgument(
+            name="bounds",
+            value=bounds[:40] if isinstance(bounds, str) else f"{len(bounds)} numbers",
+            expected=f"a list of 1 to {MOST_BOUNDS:,} bounds",
+        )
+    return tuple(positive(bound, name="bounds") for bound in bounds)

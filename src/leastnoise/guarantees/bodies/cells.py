@@ -1,0 +1,153 @@
+"""Cells of which one unit moves a single one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise import _validate
+from leastnoise.balls.core import ball
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.base import Body, Field, Point, parts, whole
+from leastnoise.guarantees.exact import Exact
+
+if TYPE_CHECKING:
+    from flint import arb
+    from numpy.typing import NDArray
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Cells(Body):
+    """The convex hull of bodies in coordinates of their own: N(x) = Σ N_i(x_i).
+
+    `copies[i]` cells are alike, of shape `bodies[i]`; their coordinates follow one another, cell by
+    cell. Noise e^(−εN) is independent noise e^(−εN_i) in each cell. Raises InvalidArgument unless
+    there are 1 to 1,000 bodies and a whole number of copies of each.
+
+    >>> from leastnoise.guarantees.bodies.interval import Interval
+    >>> histogram = Cells(bodies=[Interval(bound=1)], copies=[100])
+    >>> histogram.dimension, histogram.times(5).gauge([1] * 100)
+    (100, Fraction(20, 1))
+    """
+
+    kind: ClassVar[str] = "cells"
+    fields: ClassVar = MappingProxyType({"bodies": Field.BODIES, "copies": Field.WHOLES})
+    bodies: tuple[Body, ...]
+    copies: tuple[int, ...]
+
+    def __init__(self, *, bodies: Sequence[Body], copies: Sequence[int]) -> None:
+        object.__setattr__(self, "bodies", parts(bodies, Body, name="bodies"))
+        object.__setattr__(self, "copies", tuple(whole(count, name="copies") for count in copies))
+        if len(self.bodies) != len(self.copies):
+            raise InvalidArgument(
+                name="copies",
+                value=f"{len(self.copies)} numbers",
+                expected=f"one for each of the {len(self.bodies)} bodies",
+            )
+        _validate.dimension(self.dimension)
+
+    @property
+    def dimension(self) -> int:
+        """The coordinates of all cells."""
+        pairs = zip(self.bodies, self.copies, strict=True)
+        return sum(body.dimension * count for body, count in pairs)
+
+    def power(self, x: Point, exponent: int) -> Fraction | None:
+        """See `Body.power`."""
+        total = Fraction(0)
+        for body, cell in self._split(x):
+            value = body.power(cell, 1) if any(cell) else Fraction(0)
+            if value is None:
+                return None
+            total += value
+        return total**exponent
+
+    def enclosure(self, x: Point) -> arb:
+        """See `Body.enclosure`."""
+        return sum((body.enclosure(cell) for body, cell in self._split(x) if any(cell)), ball(0))
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Body.gauges`."""
+        total, start = np.zeros(points.shape[:-1]), 0
+        for body, count in zip(self.bodies, self.copies, strict=True):
+            end = start + count * body.dimension
+            cells = points[..., start:end].reshape(*points.shape[:-1], count, body.dimension)
+            total += body.gauges(cells).sum(axis=-1)
+            start = end
+        return total
+
+    def volume(self) -> arb:
+        """See `Body.volume`; Π |K_i| D_i! / D!."""
+        found = 1 / ball(self.dimension + 1).gamma()
+        for body, count in zip(self.bodies, self.copies, strict=True):
+            found *= (body.volume() * ball(body.dimension + 1).gamma()) ** count
+        return found
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        """See `Body.second_moments`; (D_i + 1)(D_i + 2)/((D + 1)(D + 2)) of the cell's own."""
+        d = self.dimension
+        found = []
+        for body in self.bodies:
+            q = body.dimension
+            found.append(body.second_moments * (q + 1) * (q + 2) / ((d + 1) * (d + 2)))
+        return self._repeated(found)
+
+    @property
+    def first_moments(self) -> NDArray[np.float64] | None:
+        """See `Body.first_moments`; (D_i + 1)/(D + 1) of the cell's own."""
+        found = []
+        for body in self.bodies:
+            moments = body.first_moments
+            if moments is None:
+                return None
+            found.append(moments * (body.dimension + 1) / (self.dimension + 1))
+        return self._repeated(found)
+
+    @property
+    def corner_count(self) -> int | None:
+        """The corners of all cells."""
+        total = 0
+        for body, count in zip(self.bodies, self.copies, strict=True):
+            corners = body.corner_count
+            if corners is None:
+                return None
+            total += corners * count
+        return total
+
+    def times(self, factor: Exact) -> Self:
+        """See `Body.times`."""
+        return type(self)(bodies=[body.times(factor) for body in self.bodies], copies=self.copies)
+
+    def _contains_by_structure(self, other: Body) -> bool:
+        return (
+            isinstance(other, Cells)
+            and other.copies == self.copies
+            and all(a.contains(b) for a, b in zip(self.bodies, other.bodies, strict=True))
+        )
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        start, end = 0, self.dimension
+        for body, count in zip(self.bodies, self.copies, strict=True):
+            for _ in range(count):
+                after = end - start - body.dimension
+                for corner in body.corners():
+                    yield (Fraction(0),) * start + corner + (Fraction(0),) * after
+                start += body.dimension
+
+    def _split(self, x: Point) -> Iterator[tuple[Body, Point]]:
+        start = 0
+        for body, count in zip(self.bodies, self.copies, strict=True):
+            for _ in range(count):
+                yield body, x[start : start + body.dimension]
+                start += body.dimension
+
+    def _repeated(self, moments: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        tiles = zip(moments, self.copies, strict=True)
+        return np.concatenate([np.tile(moment, count) for moment, count in tiles])

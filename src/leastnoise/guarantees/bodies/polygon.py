@@ -1,0 +1,159 @@
+"""Any finite set of shifts of two numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise.balls.core import ball
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.base import Body, Field, Point, positive
+from leastnoise.guarantees.exact import Exact, exact
+
+if TYPE_CHECKING:
+    from flint import arb
+    from numpy.typing import NDArray
+
+MOST_POINTS = 10_000
+
+Vertex = tuple[Fraction, Fraction]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Polygon(Body):
+    """The hull of ±points in the plane: N(x) = max over the edges of n·x, n·v = 1 on the edge.
+
+    `points` keeps one of each two vertices ±v, counterclockwise from the one of lowest
+    first coordinate. Raises
+    InvalidArgument unless there are 1 to 10,000 points, of two coordinates, not all on one line
+    through 0.
+
+    >>> Polygon(points=[[1, 1], [1, 0], [0, 1], ["0.3", "0.3"]]).gauge([1, -1])
+    Fraction(2, 1)
+    """
+
+    kind: ClassVar[str] = "polygon"
+    fields: ClassVar = MappingProxyType({"points": Field.POINTS})
+    points: tuple[Vertex, ...]
+
+    def __init__(self, *, points: Sequence[Sequence[Exact]]) -> None:
+        if not 1 <= len(points) <= MOST_POINTS or any(len(point) != 2 for point in points):
+            raise InvalidArgument(
+                name="points",
+                value=f"{len(points)} points",
+                expected=f"1 to {MOST_POINTS:,} points of two coordinates",
+            )
+        given = [(exact(x, name="points"), exact(y, name="points")) for x, y in points]
+        vertices = _hull({*given, *((-x, -y) for x, y in given)})
+        if len(vertices) < 4:
+            raise InvalidArgument(
+                name="points",
+                value=f"{len(points)} points",
+                expected="points that do not all lie on one line through 0",
+            )
+        object.__setattr__(self, "points", vertices[: len(vertices) // 2])
+
+    @property
+    def dimension(self) -> int:
+        """2."""
+        return 2
+
+    def power(self, x: Point, exponent: int) -> Fraction:
+        """See `Body.power`."""
+        a, b = x
+        return max(p * a + q * b for p, q in self._normals()) ** exponent
+
+    def enclosure(self, x: Point) -> arb:
+        """See `Body.enclosure`."""
+        return ball(self.power(x, 1))
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Body.gauges`."""
+        normals = np.array([(float(p), float(q)) for p, q in self._normals()])
+        return (points @ normals.T).max(axis=-1)
+
+    def volume(self) -> arb:
+        """See `Body.volume`: of the triangles from 0."""
+        return ball(sum((_cross(u, v) for u, v in self._edges()), Fraction(0)) / 2)
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        """See `Body.second_moments`: (u² + uv + v²)/6 for a triangle 0, u, v."""
+        return self._means(lambda u, v: (u * u + u * v + v * v) / 6)
+
+    @property
+    def first_moments(self) -> NDArray[np.float64]:
+        """See `Body.first_moments`: |u + v|/3 for a triangle in one quadrant."""
+        return self._means(lambda u, v: abs(u + v) / 3)
+
+    def _means(self, moment: Callable[[Fraction, Fraction], Fraction]) -> NDArray[np.float64]:
+        area, totals = Fraction(0), [Fraction(0), Fraction(0)]
+        for u, v in self._edges_in_quadrants():
+            twice = _cross(u, v)
+            area += twice
+            for i in range(2):
+                totals[i] += twice * moment(u[i], v[i])
+        return np.array([float(total / area) for total in totals])
+
+    @property
+    def corner_count(self) -> int:
+        """The number of vertices."""
+        return 2 * len(self.points)
+
+    def times(self, factor: Exact) -> Self:
+        """See `Body.times`."""
+        scale = positive(factor, name="factor")
+        return type(self)(points=[(scale * x, scale * y) for x, y in self.points])
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        yield from self._vertices
+
+    @property
+    def _vertices(self) -> tuple[Vertex, ...]:
+        return (*self.points, *((-x, -y) for x, y in self.points))
+
+    def _edges(self) -> Iterator[tuple[Vertex, Vertex]]:
+        return pairwise((*self._vertices, self.points[0]))
+
+    def _normals(self) -> Iterator[Vertex]:
+        for u, v in self._edges():
+            twice = _cross(u, v)
+            yield (v[1] - u[1]) / twice, (u[0] - v[0]) / twice
+
+    def _edges_in_quadrants(self) -> Iterator[tuple[Vertex, Vertex]]:
+        """Yield the edges, cut where they cross an axis."""
+        for u, v in self._edges():
+            cuts = {Fraction(0), Fraction(1)}
+            cuts |= {u[i] / (u[i] - v[i]) for i in range(2) if u[i] * v[i] < 0}
+            ends = [(u[0] + t * (v[0] - u[0]), u[1] + t * (v[1] - u[1])) for t in sorted(cuts)]
+            yield from pairwise(ends)
+
+
+def _cross(u: Vertex, v: Vertex) -> Fraction:
+    return u[0] * v[1] - u[1] * v[0]
+
+
+def _hull(points: Iterable[Vertex]) -> tuple[Vertex, ...]:
+    """Return the vertices of the convex hull, counterclockwise (Andrew's monotone chain)."""
+    ordered = sorted(points)
+
+    def chain(along: Iterable[Vertex]) -> list[Vertex]:
+        kept: list[Vertex] = []
+        for point in along:
+            while len(kept) >= 2 and _turn(kept[-2], kept[-1], point) <= 0:
+                kept.pop()
+            kept.append(point)
+        return kept[:-1]
+
+    return (*chain(ordered), *chain(reversed(ordered)))
+
+
+def _turn(a: Vertex, b: Vertex, c: Vertex) -> Fraction:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

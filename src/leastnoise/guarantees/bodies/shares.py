@@ -1,0 +1,115 @@
+"""Blocks that share a gauge: (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1.
+
+notation: p the exponent, None for ∞; r_i the radii. What Γ(n/p + a) gives for p = ∞ is its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.base import positive
+from leastnoise.guarantees.bodies.radicals import sum_at_most_one
+from leastnoise.guarantees.exact import Exact, exact
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LARGEST_TERM = 1_000
+
+
+def exponent_of(value: Exact | None) -> Fraction | None:
+    """Return p exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000 is simple."""
+    if value is None:
+        return None
+    p = exact(value, name="exponent")
+    if not 1 <= p <= _LARGEST_TERM or max(p.numerator, p.denominator) > _LARGEST_TERM:
+        raise InvalidArgument(
+            name="exponent",
+            value=str(value)[:40],
+            expected="1 <= exponent, a ratio of whole numbers up to 1,000, or None for infinity",
+        )
+    return p
+
+
+def radii_of(
+    radii: Sequence[Exact], *, exponent: Fraction | None, parts: int
+) -> tuple[Fraction, ...]:
+    """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved."""
+    if len(radii) != parts:
+        raise InvalidArgument(
+            name="radii", value=f"{len(radii)} numbers", expected=f"one for each of {parts} parts"
+        )
+    found = tuple(positive(radius, name="radii") for radius in radii)
+    fits = (
+        min(found) >= 1
+        if exponent is None
+        else sum_at_most_one([(1 / radius, exponent) for radius in found])
+    )
+    if not fits:
+        raise InvalidArgument(
+            name="radii",
+            value=", ".join(f"{float(radius):g}" for radius in found[:5]),
+            expected="the sum of radii^(−exponent) to be at most 1",
+            hint="Only then does the body hold a unit that moves all the blocks.",
+        )
+    return found
+
+
+def combined(values: Sequence[arb], *, exponent: Fraction | None) -> arb:
+    """Return (Σ v^p)^(1/p), the maximum for p = ∞, for v >= 0."""
+    largest = values[0]
+    for value in values[1:]:
+        largest = largest.max(value)
+    if exponent is None or largest.is_zero():
+        return largest
+    p = ball(exponent)
+    powers = [_power(value, p) for value in values]
+    return sum(powers, ball(0)) ** (1 / p)
+
+
+def _power(value: arb, p: arb) -> arb:
+    # a ball that reaches 0 has no logarithm: 0 <= v^p <= (its upper end)^p
+    if value > 0:
+        return value**p
+    top = arb(value.upper())
+    return (top**p).union(arb(0)) if top > 0 else arb(0)
+
+
+def combined_floats(
+    values: Sequence[NDArray[np.float64]], *, exponent: Fraction | None
+) -> NDArray[np.float64]:
+    """Return `combined` in floats, elementwise."""
+    stacked = np.stack(values)
+    largest = stacked.max(axis=0)
+    if exponent is None:
+        return largest
+    # ratios to the largest, so that no power overflows
+    ratios = stacked / np.where(largest > 0, largest, 1.0)
+    p = float(exponent)
+    return largest * (ratios**p).sum(axis=0) ** (1 / p)
+
+
+def gamma(size: int, *, rise: int, exponent: Fraction | None) -> arb:
+    """Return Γ(size/p + rise) for rise >= 1; (rise − 1)! for p = ∞."""
+    return (ball(rise) if exponent is None else ball(size / exponent + rise)).gamma()
+
+
+def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
+    """Return Γ((size + order)/p)/Γ(size/p), order 1 or 2; 0 for size = 0; for p = ∞ its limit.
+
+    That of two sizes is E B^(order/p) for B ~ Beta(s/p, (S − s)/p): rise(s)/rise(S).
+    """
+    if size == 0:
+        return arb(0)
+    if exponent is None:
+        return ball(Fraction(size, size + order))
+    if exponent == 1:
+        return ball(size * (size + 1) if order == 2 else size)
+    return ball((size + order) / exponent).gamma() / ball(size / exponent).gamma()

@@ -1,0 +1,79 @@
+"""The convex hull of all shifts that a sensitivity allows, as a body; None where there is none.
+
+| shifts | hull |
+|---|---|
+| at most k of d numbers, each by at most b | cells (k = 1), a box (k = d), `AtMost` between them |
+| a record of [0, b]^d, at most k not 0, added or removed | `Signed` counts |
+| the same, and one record counted | `Signed` counts, `Counted` |
+| the same replaced by another | `Differences` of counts; for k = d that is [−b, b]^d |
+| finitely many, of two numbers | a polygon |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from leastnoise.guarantees.bodies.at_most import AtMost
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box
+from leastnoise.guarantees.bodies.capped import MOST_WORK
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counted import Counted
+from leastnoise.guarantees.bodies.counts import MOST_QUERIES, Counts
+from leastnoise.guarantees.bodies.differences import Differences
+from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.signed import Signed
+
+
+def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
+    """Return the hull of all x with at most `most` entries that aren't 0, |x_i| <= bound."""
+    one = Interval(bound=bound)
+    if cells == 1:
+        return one
+    if most == 1:
+        return Cells(bodies=[one], copies=[cells])
+    if most >= cells:
+        return Box(bounds=[bound] * cells) if cells <= MOST_BOUNDS else None
+    return AtMost(most=most, cells=cells, of=one) if most * cells <= MOST_WORK else None
+
+
+def added_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
+    """Return the hull of all x and −x, x ∈ [0, bound]^queries with at most `most` not 0."""
+    if most == 1:
+        return moved_cells(bound=bound, most=1, cells=queries)
+    counts = _counts(bound=bound, most=most, queries=queries)
+    return None if counts is None else Signed(of=counts)
+
+
+def counted_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
+    """Return the hull of ±(x, 1) for the x of `added_record`."""
+    counts = _counts(bound=bound, most=most, queries=queries)
+    return None if counts is None else Signed(of=Counted(of=counts, bound=1))
+
+
+def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
+    """Return the hull of all x − y for x and y of `added_record`."""
+    if most == queries:
+        return moved_cells(bound=bound, most=queries, cells=queries)
+    counts = _counts(bound=bound, most=most, queries=queries)
+    return None if counts is None else Differences(of=counts)
+
+
+def any_of(points: Sequence[Sequence[Fraction]]) -> Body | None:
+    """Return the hull of ±points, not all 0; None in three dimensions or more, or on one line."""
+    if len(points[0]) == 1:
+        return Interval(bound=max(abs(point[0]) for point in points))
+    if len(points[0]) > 2:
+        return None
+    a, b = max(points, key=lambda point: abs(point[0]) + abs(point[1]))
+    on_one_line = all(a * y == b * x for x, y in points)
+    return None if on_one_line else Polygon(points=points)
+
+
+def _counts(*, bound: Fraction, most: int, queries: int) -> Counts | None:
+    capped = most < queries and most * queries > MOST_WORK
+    if queries > MOST_QUERIES or capped:
+        return None
+    return Counts(queries=queries, most=most, bound=bound)
