@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.attacks.guard import Guard
+
+
+@pytest.fixture
+def guard(request: pytest.FixtureRequest) -> Guard:
+    return Guard(request=request)

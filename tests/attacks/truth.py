@@ -1,0 +1,65 @@
+"""Whether a statement about noise is true: the oracles by a family's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath as mp
+
+from tests.attacks import oracles, vectors
+from tests.attacks.oracles import Bounds, Parameters
+
+LATTICES = ("discrete-staircase",)
+KNOWN = {*oracles.ONE_NUMBER, *vectors.VECTORS, *LATTICES}
+
+
+def delta(name: str, d: int, scale: Fraction, p: Parameters, length: Fraction, eps: Any) -> Bounds:
+    """Return bounds on δ(ε) of one release with shifts up to `length` in the family's norm.
+
+    `eps` is a float, or a number of mpmath where it counts that it is exact.
+    """
+    if name == "gaussian":
+        found = vectors.gaussian(length / scale, eps)
+        return found * (1 - 1e-14), found * (1 + 1e-14)
+    if name == "laplace":
+        found = vectors.laplace(length / scale, eps)
+        return found * (1 - 1e-12), found * (1 + 1e-12)
+    if name in LATTICES:
+        found = oracles.whole_numbers(p["masses"], scale / p["cells"], int(length), eps)
+        return found * (1 - 1e-12), found * (1 + 1e-12)
+    if name in vectors.VECTORS and d > 1:
+        return vectors.worst(name, d, scale, p, length, eps)
+    return oracles.worst(oracles.law(name, scale, p), length, eps)
+
+
+def sampled(at: Callable[[Any], Bounds], epsilon: str, rate: str) -> Bounds:
+    """Return bounds on δ(ε) where each record is in the sample with probability `rate`.
+
+    A record removed: ∫((1 − q)f + q f_s − c f)₊ = q H at e^ε′ = (c − 1 + q)/q. One added:
+    ∫(f − c((1 − q)f + q f_s))₊ = (1 − c(1 − q)) H at e^ε″ = c q/(1 − c(1 − q)), if that is positive.
+    """
+    with mp.workdps(40):
+        eps, q = oracles.real(Fraction(epsilon)), oracles.real(Fraction(rate))
+        if q == 1:
+            return at(eps)
+        removed = at(mp.log1p(mp.expm1(eps) / q))
+        low, high = float(q) * removed[0], float(q) * removed[1]
+        share = 1 - mp.exp(eps) * (1 - q)
+        if share > 0:
+            added = at(eps + mp.log(q / share))
+            low, high = max(low, float(share) * added[0]), max(high, float(share) * added[1])
+        return low * (1 - 1e-12), high * (1 + 1e-12)
+
+
+def parameters(record: dict[str, Any]) -> Parameters:
+    """Return the parameters of a law as exact numbers, from the texts of a certificate."""
+    return {name: number(value) for name, value in record.items()}
+
+
+def number(value: Any) -> Any:
+    """Return what a text, or a list, in a certificate spells."""
+    if isinstance(value, str):
+        return Fraction(float.fromhex(value)) if "0x" in value else Fraction(value)
+    return tuple(value) if isinstance(value, list) else value
