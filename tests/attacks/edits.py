@@ -1,0 +1,97 @@
+"""Edits of JSON text, made from the tree itself: a new field is edited without being named."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+Path = tuple[str | int, ...]
+Edit = tuple[Path, str, Any]
+"""Where, what is done there, and with what."""
+
+_FACTORS = (1 + 1e-12, 1 - 1e-12, 1 + 1e-6, 1 - 1e-6, 1.001, 0.999, 0.5, 2.0, 10.0, 0.1)
+_SPELLINGS = (
+    "0", "-1", "1", "nan", "inf", "-inf", "", " 1 ", "0x", "0x1p0", "0x1.8p+1", "1/3", "1e400",
+    "1e-300", "\u0661", "1" * 700, "1e-1000000", "0x1p99999", "-0", "0.5", "0.999999999", "1_0",
+)  # fmt: skip
+_WHOLES = (0, -1, 1, 2, 3, 7, 200, 10**6, 2**31, 2**63, 10**30, 10**400)
+_TEXTS = (
+    "add-remove", "replace-one", "l1", "l2", "linf", "integer", "laplace", "gaussian", "tulap",
+    "optimal", "real", "mse", "mae", "certificate", "plan-certificate", "a", "cells", "\ud800", "\x00",
+)  # fmt: skip
+_OTHER = (None, True, False, 1.5, [], {}, [1], {"a": 1}, "x", 3)
+
+
+def drawn(random: Random, record: Any) -> Edit:
+    """Return a random edit of `record`."""
+    path = random.choice(_paths(record))
+    value = at(record, path)
+    if random.random() < 0.2:
+        what = random.choice(("remove", "double", "add", "set"))
+        return path, what, random.choice(_OTHER) if what == "set" else None
+    if isinstance(value, bool) or value is None:
+        return path, "set", random.choice((*_OTHER, *_SPELLINGS, *_WHOLES))
+    if isinstance(value, int):
+        near = (value + 1, value - 1, 2 * value, value // 2)
+        return path, "set", random.choice((*near, *near, *_WHOLES, str(value), float(value)))
+    if isinstance(value, str) and _number(value) is not None:
+        if random.random() < 0.6:
+            return path, "scale", (random.choice(_FACTORS), random.choice(("decimal", "hex")))
+        return path, "set", random.choice(_SPELLINGS)
+    if isinstance(value, str):
+        return path, "set", random.choice(_TEXTS)
+    return path, random.choice(("reverse", "drop", "again", "set")), random.choice(_OTHER)
+
+
+def _paths(record: Any, here: Path = ()) -> list[Path]:
+    """Return the places of all values within, a long list's by its first and last alone."""
+    found: list[Path] = [here] if here else []
+    if isinstance(record, dict):
+        items: list[tuple[Any, Any]] = [*record.items()]
+    elif isinstance(record, list):
+        items = [*enumerate(record)]
+        items = items if len(items) <= 4 else [*items[:2], *items[-2:]]
+    else:
+        return found
+    for key, value in items:
+        found += _paths(value, (*here, key))
+    return found
+
+
+def at(record: Any, path: Path) -> Any:
+    for key in path:
+        record = record[key]
+    return record
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float.fromhex(text) if "0x" in text else float(text)
+    except ValueError:
+        return None
+
+
+def applied(record: Any, edit: Edit) -> str:
+    """Return the edited JSON text."""
+    path, what, value = edit
+    copy = json.loads(json.dumps(record))
+    parent, key = at(copy, path[:-1]), path[-1]
+    old = parent[key]
+    if what == "double" and isinstance(key, str):
+        # JSON lets a field stand twice: the second time with another value
+        marked = json.dumps(copy)
+        field = f"{json.dumps(key)}: {json.dumps(old)}"
+        return marked.replace(field, f"{json.dumps(key)}: null, {field}", 1)
+    if what == "remove":
+        del parent[key]
+    elif what == "add" and isinstance(parent, dict):
+        parent[f"{key}_"] = old
+    elif what == "scale":
+        number = (_number(old) or 0.0) * value[0]
+        parent[key] = number.hex() if value[1] == "hex" else repr(number)
+    elif isinstance(old, list) and what in ("reverse", "drop", "again"):
+        parent[key] = {"reverse": old[::-1], "drop": old[1:], "again": old + old[-1:]}[what]
+    else:
+        parent[key] = value
+    return json.dumps(copy)

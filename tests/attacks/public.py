@@ -1,0 +1,217 @@
+"""The public functions, found by looking; and arguments with which they work, by their names.
+
+What is new is found too: a parameter whose name isn't known here gets a hostile value always.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import leastnoise as ln
+from leastnoise import interop
+from leastnoise.accounting import conversions  # docs/accounting.md tells of it
+
+_CSV = "person,x\n" + "".join(f"{i // 2},{i % 5}\n" for i in range(20))
+_SPEC = """version = 1
+data = { source = "rows.csv", types = { person = "int", x = "int" } }
+privacy = { unit = "row", epsilon = "1" }
+query = [{ name = "n", statistics = ["count"] }]
+output = { path = "out", format = "csv" }
+"""
+
+
+@cache
+def targets() -> tuple[str, ...]:
+    """Return the names of all public functions, constructors and methods."""
+    found: list[str] = []
+    for home, module, names in (
+        ("ln", ln, dir(ln)),
+        ("interop", interop, interop.__all__),
+        ("conversions", conversions, vars(conversions)),
+    ):
+        for name in names:
+            value = getattr(module, name)
+            own = str(getattr(value, "__module__", "")).startswith("leastnoise")
+            if name.startswith("_") or not own or _is_left_out(value):
+                continue
+            if home == "conversions" and value.__module__ != conversions.__name__:
+                continue
+            if name not in _RESULTS:
+                found.append(f"{home}.{name}")
+            if inspect.isclass(value):
+                found += [f"{home}.{name}.{method}" for method in _methods(value)]
+    return tuple(found)
+
+
+# What is returned and never made by hand; a method that takes what isn't public.
+_RESULTS = ("Comparison", "Converted", "ImportedLosses")
+_INTERNAL = ("largest", "one_release_at")
+
+
+def _is_left_out(value: Any) -> bool:
+    return inspect.isclass(value) and issubclass(value, BaseException | Enum)
+
+
+def _methods(kind: type) -> list[str]:
+    names = [name for name in dir(kind) if not name.startswith("_") and name not in _INTERNAL]
+    return [name for name in names if callable(getattr(kind, name))]
+
+
+def found(target: str) -> tuple[Callable[..., Any], inspect.Signature]:
+    """Return the function that a target names, a method bound to an object that works."""
+    home, name, *rest = target.split(".")
+    value = getattr({"ln": ln, "interop": interop, "conversions": conversions}[home], name)
+    if rest:
+        static = isinstance(inspect.getattr_static(value, rest[0]), (classmethod, staticmethod))
+        value = getattr(value if static else instance(name, value), rest[0])
+    return value, inspect.signature(value)
+
+
+def instance(name: str, kind: type) -> Any:
+    """Return an object of a public class."""
+    if name in _INSTANCES:
+        return _INSTANCES[name]()
+    return kind(**arguments(inspect.signature(kind), {}))
+
+
+def arguments(signature: inspect.Signature, given: dict[str, Any]) -> dict[str, Any]:
+    """Return `given`, and for what must be given besides a value that works."""
+    wanted = {
+        name: good(name, str(one.annotation))
+        for name, one in signature.parameters.items()
+        if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+    }
+    return wanted | given
+
+
+def good(name: str, annotation: str = "") -> Any:
+    """Return a value that works for a parameter of this name and type; None if none is known."""
+    value = _BY_TYPE.get(annotation, _GOOD.get(name))
+    value = value() if callable(value) else value
+    return Fraction(value) if annotation == "Fraction" and isinstance(value, str) else value
+
+
+@cache
+def mechanism() -> ln.Mechanism:
+    """Return proved Laplace noise."""
+    return ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1))
+
+
+@cache
+def lower_bound() -> Any:
+    """Return a proved lower bound on the loss of noise for one number."""
+    found = ln.compare(
+        epsilon=1, delta="0.1", sensitivity=ln.L2(1), bound=True, gap=0.2, time_limit=1
+    )
+    return found.best_possible.bound if found.best_possible else None
+
+
+def _ledger() -> ln.Ledger:
+    ledger = ln.Ledger(Path(tempfile.mkdtemp()) / "a.ledger")
+    ledger.open_account("a", unit="person", budget=ln.Budget(epsilon=9, delta="1e-5"))
+    return ledger
+
+
+def _release() -> ln.Release:
+    folder = Path(tempfile.mkdtemp())
+    (folder / "rows.csv").write_text(_CSV)
+    (folder / "spec.toml").write_text(_SPEC)
+    return ln.Release.from_toml(folder / "spec.toml")
+
+
+def _ledger_file() -> Path:
+    ledger = _ledger()
+    ledger.charge(mechanism().certificate, unit="person")
+    return Path(ledger.path)
+
+
+_INSTANCES: dict[str, Callable[[], Any]] = {
+    "Mechanism": mechanism,
+    "Certificate": lambda: mechanism().certificate,
+    "PlanCertificate": lambda: ln.PlanCertificate.prove(
+        budget=ln.Budget(epsilon=1), blocks=(("a", mechanism().certificate),)
+    ),
+    "Comparison": lambda: ln.compare(epsilon=1, sensitivity=ln.L1(1)),
+    "Composition": lambda: mechanism().compose(2),
+    "Ledger": _ledger,
+    "LowerBound": lower_bound,
+    "Release": _release,
+    "CountingQueries": lambda: ln.CountingQueries(dimension=2),
+    "SphericalLaplace": lambda: ln.SphericalLaplace(scale=1, dimension=2),
+    "Groups": lambda: ln.Groups(groups=2, dimension=2),
+    "ImportedLosses": lambda: interop.from_pld(interop.to_pld(mechanism(), interval="0.1")),
+}
+_BY_TYPE: dict[str, Any] = {
+    "Noise": lambda: ln.Laplace(scale=1),
+    "Interval": lambda: ln.Interval(0.0, 0.0),
+    "Loss": lambda: lower_bound().loss,
+    "Geometry | None": None,
+    "Fraction | int": 1,
+    "Fraction | float": 0.5,
+    "Plan": lambda: _release().plan(),
+}
+_GOOD: dict[str, Any] = {
+    "epsilon": "1",
+    "delta": "1e-5",
+    "epsilons": lambda: ["1"],
+    "alphas": lambda: ["0.5"],
+    "sensitivity": lambda: ln.L1(1),
+    "dimension": 1,
+    "noise": "laplace",
+    "family": "laplace",
+    "scale": "1",
+    "factor": "2",
+    "x": lambda: [[1.0]],
+    "bound": "1",
+    "points": lambda: [["1", "0"]],
+    "groups": 2,
+    "radius": 2,
+    "gamma": "0.5",
+    "decay": "1",
+    "lower": 0.1,
+    "upper": 0.2,
+    "value": Fraction(1, 2),
+    "norm": "l2",
+    "certificate": lambda: mechanism().certificate,
+    "release": lambda: mechanism().certificate,
+    "releases": lambda: [(mechanism(), 2)],
+    "mechanism": mechanism,
+    "count": 2,
+    "grid": "0.125",
+    "values": 1.0,
+    "budget": lambda: ln.Budget(epsilon=1, delta="1e-5"),
+    "blocks": lambda: (("a", mechanism().certificate),),
+    "parts": lambda: mechanism().compose(2).parts,
+    "text": lambda: mechanism().certificate.to_json(),
+    "record": lambda: mechanism().certificate.to_record(),
+    "loss": "mse",
+    "dataset": "b",
+    "unit": "person",
+    "plan": 1,
+    "path": _ledger_file,
+    "fraction": Fraction(1, 2),
+    "sampling_rate": "0.5",
+    "pure": "1",
+    "leak": "1e-5",
+    "mu": "1",
+    "rho": "0.1",
+    "tau": "1",
+    "order": "2",
+    "data": lambda: {"source": "rows.csv", "types": {"person": "int"}},
+    "privacy": lambda: {"unit": "row", "epsilon": "1"},
+    "query": lambda: [{"name": "n", "statistics": ["count"]}],
+    "pld": lambda: interop.to_pld(mechanism(), interval="0.1"),
+    "plds": lambda: [(interop.to_pld(mechanism(), interval="0.1"), 1)],
+    "of": mechanism,
+    "witness": lambda: lower_bound().witness,
+    "noises": lambda: [mechanism()],
+    "law": lambda: ln.Laplace(scale=1),
+    "geometry": None,
+}

@@ -1,0 +1,146 @@
+"""Every public function × hostile arguments: an error of this library, or the right answer."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Integral
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from tests.attacks import hostile, public
+from tests.attacks.guard import PARTS, Guard
+
+Case = tuple[str, dict[str, str]]
+
+# These search every family or plan a release: seconds a call where nothing is refused.
+_COSTLY = (
+    "ln.compare",
+    "ln.least_noise",
+    "ln.Release.run",
+    "ln.Release.plan",
+    "ln.calibrate_together",
+)
+_COSTLY_SHARE = 0.02
+_RANDOM = ("release", "run")  # answers that differ each time
+
+
+def drawn(random: Random) -> Case:
+    costly = random.random() < _COSTLY_SHARE
+    names = _COSTLY if costly else [one for one in public.targets() if one not in _COSTLY]
+    while True:
+        target = random.choice(names)
+        parameters = [*public.found(target)[1].parameters.values()]
+        slots = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL]
+        if slots:
+            break
+    chosen = random.sample(slots, min(len(slots), random.choice((1, 1, 1, 2))))
+    return target, {name: random.choice(hostile.NAMES) for name in sorted(chosen)}
+
+
+def attack(case: Case) -> None:
+    target, slots = case
+    os.chdir(tempfile.mkdtemp())  # a file that is made is made there
+    found, signature = public.found(target)
+    values = {slot: hostile.made(name) for slot, name in slots.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            answer = found(**public.arguments(signature, values))
+            answer = list(answer) if inspect.isgenerator(answer) else answer
+        except ln.LeastnoiseError:
+            return
+        _check_kinds(signature, slots)
+        _check_twins(case, answer)
+        if inspect.isclass(found):
+            _use(answer)
+
+
+def _check_kinds(signature: inspect.Signature, slots: dict[str, str]) -> None:
+    """Raise where a parameter took what its own annotation excludes."""
+    for slot, name in slots.items():
+        one, value = signature.parameters[slot], hostile.made(name)
+        takes = _KINDS.get(str(one.annotation))
+        if takes and value is not one.default:
+            assert takes(value), f"{slot}: {one.annotation} took {name}"
+
+
+def _whole(value: Any) -> bool:
+    return (isinstance(value, Integral) or hasattr(value, "__index__")) and not isinstance(
+        value, bool | np.bool_
+    )
+
+
+def _exact(value: Any) -> bool:
+    return not isinstance(
+        value, bool | np.bool_ | bytes | complex | type(None) | list | tuple | dict
+    )
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "bool": lambda value: isinstance(value, bool | np.bool_),
+    "int": _whole,
+    "int | None": _whole,
+    "str": lambda value: isinstance(value, str),
+    "Exact": _exact,
+}
+
+
+def _check_twins(case: Case, answer: Any) -> None:
+    """Raise where another spelling of a plain value has another answer."""
+    target, slots = case
+    if target.rpartition(".")[2] in _RANDOM or not all(map(hostile.has_twin, slots.values())):
+        return
+    found, signature = public.found(target)
+    plain = {slot: hostile.twin(name) for slot, name in slots.items()}
+    wanted = found(**public.arguments(signature, plain))
+    if isinstance(answer, str | int | float | Fraction | ln.Interval | ln.Budget | tuple):
+        assert answer == wanted, f"{answer!r} where the plain value gives {wanted!r}"
+
+
+def _use(made: Any) -> None:
+    """Use an object that a constructor let pass: its properties, and its methods as they should be."""
+    for name in dir(type(made)):
+        if name.startswith("_") or name in _RANDOM:
+            continue
+        if isinstance(made, ln.Release | ln.Ledger | ln.Comparison):
+            continue
+        try:
+            value = getattr(made, name)
+            if inspect.ismethod(value):
+                value(**public.arguments(inspect.signature(value), {}))
+        except ln.LeastnoiseError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"then .{name}: {type(error).__name__}: {error}") from error
+
+
+def test_quick(guard: Guard) -> None:
+    guard.quick("arguments", 300)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("part", range(PARTS))
+def test_long(guard: Guard, part: int) -> None:
+    guard.part("arguments", part)
+
+
+def test_each_public_function_works_with_the_arguments_that_are_good() -> None:
+    """Else the attacks would all stop at an argument that was not theirs."""
+    found = public.targets()
+    assert {"ln.compose", "ln.Mechanism.compose", "interop.to_pld", "ln.Ledger.charge"} <= {*found}
+    unknown = {
+        (target, slot)
+        for target in found
+        for slot, one in public.found(target)[1].parameters.items()
+        if one.default is one.empty and one.kind is one.KEYWORD_ONLY and public.good(slot) is None
+    }
+    assert unknown <= {("ln.Certificate", "geometry")}

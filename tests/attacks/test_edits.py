@@ -1,0 +1,194 @@
+"""Certificates × edits: what is still accepted is still true; nothing crashes, nothing hangs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import leastnoise as ln
+from tests.attacks import edits, public, statements, truth
+from tests.attacks.guard import PARTS, Guard
+
+Case = tuple[str, Any]
+
+
+def _made(name: str, sensitivity: Any, **more: Any) -> Callable[[], Any]:
+    asked = {"epsilon": "1", "delta": "1e-3"} | more
+    return lambda: ln.calibrate(name, sensitivity=sensitivity, **asked).certificate
+
+
+def _plan(epsilon: str, *kinds: Callable[[], Any]) -> Callable[[], Any]:
+    def made() -> Any:
+        blocks = tuple((f"b{i}", kind()) for i, kind in enumerate(kinds))
+        return ln.PlanCertificate.prove(
+            budget=ln.Budget(epsilon=epsilon, delta="0.01"), blocks=blocks
+        )
+
+    return made
+
+
+_GAUSSIAN = _made("gaussian", ln.L2(1), dimension=3)
+_LAPLACE = _made("laplace", ln.L1("1.5"), dimension=4)
+_BASES: dict[str, Callable[[], Any]] = {
+    "gaussian": _GAUSSIAN,
+    "laplace": _LAPLACE,
+    "l2": _made("l2", ln.L2("0.7"), dimension=3),
+    "truncated-laplace": _made("truncated-laplace", ln.L2(1)),
+    "tulap": _made("tulap", ln.L2(2)),
+    "staircase": _made("staircase", ln.L2(1)),
+    "truncated-staircase": _made("truncated-staircase", ln.L2(1)),
+    "discrete-staircase": _made("discrete-staircase", ln.Integer(1), gap=0.3),
+    "loosely known": _made("laplace", ln.L1(1), compositions=2),
+    "five releases": _made("gaussian", ln.L2(1), compositions=5),
+    "of samples": _made("gaussian", ln.L2(1), sampling_rate="0.1", delta="1e-4"),
+    "ellipse": _made("gaussian", ln.CountingQueries(dimension=4, max_nonzero=2)),
+    "replaced": _made(
+        "gaussian", ln.CountingQueries(dimension=3, max_nonzero=1, neighbours="replace-one")
+    ),
+    "with total": _made("gaussian", ln.CountingQueries(dimension=3, with_total=True)),
+    "cells": _made("truncated-laplace", ln.Linf(1, l0=1), dimension=5),
+    "points": _made("gaussian", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
+    "plan of sums": _plan("2", _GAUSSIAN, _LAPLACE),
+    "plan together": _plan("1.7", _GAUSSIAN, _LAPLACE),
+    "lower bound": public.lower_bound,
+}
+_LEDGER = "ledger"
+
+
+@cache
+def _record(base: str) -> Any:
+    """Return what is edited; itself it is accepted and true, or the attacks would find nothing."""
+    record = json.loads(_BASES[base]().to_json())
+    _verify(base, json.dumps(record))
+    return record
+
+
+def drawn(random: Random) -> Case:
+    base = random.choice((*_BASES, _LEDGER))
+    if base == _LEDGER:
+        return base, (
+            random.choice(("byte", "text", "number")),
+            random.random(),
+            random.randrange(256),
+        )
+    return base, edits.drawn(random, _record(base))
+
+
+def attack(case: Case) -> None:
+    base, edit = case
+    if base == _LEDGER:
+        _attack_ledger(*edit)
+        return
+    text = edits.applied(_record(base), edit)
+    try:
+        _verify(base, text)
+    except ln.LeastnoiseError:
+        return
+
+
+def _verify(base: str, text: str) -> None:
+    """Read and verify a statement; raise AssertionError where it is accepted and false."""
+    if base == "lower bound":
+        bound = ln.LowerBound.from_json(text)
+        bound.verify()
+        _check_bound(json.loads(bound.to_json()))
+        return
+    kind = ln.PlanCertificate if base.startswith("plan") else ln.Certificate
+    read = kind.from_json(text)
+    fresh = read.verify()
+    # what was accepted is written anew, so that its own spelling doesn't matter
+    said = json.loads(read.to_json())
+    statements.check(said)
+    if "delta_interval" in said:  # it may lie beside the truth and within a loose enclosure of it
+        low, high = (float(truth.number(end)) for end in said["delta_interval"])
+        assert low <= fresh.lower, f"δ may be {fresh.lower!r}, below the interval from {low!r}"
+        assert high >= fresh.upper, f"δ may be {fresh.upper!r}, above the interval up to {high!r}"
+
+
+def _check_bound(record: dict[str, Any]) -> None:
+    """No bound is above the loss of noise that is known: the staircase that is best for δ = 0."""
+    epsilon, value = float(truth.number(record["epsilon"])), float(truth.number(record["value"]))
+    if epsilon <= 0:
+        return
+    b = math.exp(-epsilon)
+    if record["loss"] == "mae":  # Geng & Viswanath (2014): √b/(1 − b)
+        known = math.sqrt(b) / (1 - b)
+    else:
+        gammas = [i / 1000 for i in range(1, 1001)]
+        m = b / (1 - b)
+        known = min(
+            (g**3 + m * (3 * g * g + 3 * g * (1 + 2 * m) + 1 + 6 * m * (1 + m))) / (3 * (g + m))
+            for g in gammas
+        )
+    if record["scope"] == "integer":
+        known = 2 * b / (1 - b) ** 2 if record["loss"] == "mse" else 2 * b / (1 - b * b)
+    assert value <= known * (1 + 1e-9), f"noise of loss {known!r} is known, the bound is {value!r}"
+
+
+@cache
+def _pages() -> bytes:
+    ledger = ln.Ledger(Path(tempfile.mkdtemp()) / "a.ledger")
+    ledger.open_account("a", unit="person", budget=ln.Budget(epsilon=9, delta="0.1"))
+    for base in ("gaussian", "laplace"):
+        ledger.charge(_BASES[base](), unit="person", label=base)
+    return Path(ledger.path).read_bytes()
+
+
+def _attack_ledger(what: str, where: float, value: int) -> None:
+    """Edit a byte of the file, or a text within it as an editor of databases would."""
+    path = Path(tempfile.mkdtemp()) / "a.ledger"
+    pages = bytearray(_pages())
+    if what == "byte":
+        place = int(where * len(pages))
+        changed = pages[place] != value
+        pages[place] = value
+        path.write_bytes(pages)
+    else:
+        path.write_bytes(pages)
+        changed = _edit_entry(path, what, where, value)
+    try:
+        checked = ln.check_ledger(path)
+        accounts = ln.Ledger(path).accounts()
+    except ln.LeastnoiseError:
+        return
+    assert checked.entries == 3
+    assert accounts["a"].charges == 2
+    if changed:  # then it was where nothing is held
+        assert float(accounts["a"].spent.epsilon) == 2
+        assert accounts["a"].budget == ln.Budget(epsilon=9, delta="0.1")
+
+
+def _edit_entry(path: Path, what: str, where: float, value: int) -> bool:
+    number, column = 1 + int(where * 3), ("body", "certificate", "hash")[value % 3]
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER entries_stay")
+        (old,) = connection.execute(
+            f"SELECT {column} FROM entry WHERE number = ?", (number,)
+        ).fetchone()
+        if old is None:
+            return False
+        digits = [i for i, letter in enumerate(old) if letter.isdigit() == (what == "number")]
+        place = digits[value * 7919 % len(digits)]
+        new = old[:place] + ("7" if what == "number" else "x") + old[place + 1 :]
+        connection.execute(f"UPDATE entry SET {column} = ? WHERE number = ?", (new, number))
+    connection.close()
+    return new != old
+
+
+def test_quick(guard: Guard) -> None:
+    guard.quick("edits", 150)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("part", range(PARTS))
+def test_long(guard: Guard, part: int) -> None:
+    guard.part("edits", part)
