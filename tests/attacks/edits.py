@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -73,16 +74,21 @@ def _number(text: str) -> float | None:
 
 
 def applied(record: Any, edit: Edit) -> str:
-    """Return the edited JSON text."""
+    """Return the edited record as JSON text, in which a field may stand twice."""
+    path, what, _ = edit
+    key = path[-1]
+    if what != "double" or not isinstance(key, str):
+        return json.dumps(changed(record, edit))
+    field = f"{json.dumps(key)}: {json.dumps(at(record, path))}"
+    return json.dumps(record).replace(field, f"{json.dumps(key)}: null, {field}", 1)
+
+
+def changed(record: Any, edit: Edit) -> Any:
+    """Return the edited record; `record` stays as it is."""
     path, what, value = edit
-    copy = json.loads(json.dumps(record))
+    copy = deepcopy(record)
     parent, key = at(copy, path[:-1]), path[-1]
     old = parent[key]
-    if what == "double" and isinstance(key, str):
-        # JSON lets a field stand twice: the second time with another value
-        marked = json.dumps(copy)
-        field = f"{json.dumps(key)}: {json.dumps(old)}"
-        return marked.replace(field, f"{json.dumps(key)}: null, {field}", 1)
     if what == "remove":
         del parent[key]
     elif what == "add" and isinstance(parent, dict):
@@ -92,6 +98,6 @@ def applied(record: Any, edit: Edit) -> str:
         parent[key] = number.hex() if value[1] == "hex" else repr(number)
     elif isinstance(old, list) and what in ("reverse", "drop", "again"):
         parent[key] = {"reverse": old[::-1], "drop": old[1:], "again": old + old[-1:]}[what]
-    else:
+    elif what != "double":
         parent[key] = value
-    return json.dumps(copy)
+    return copy
