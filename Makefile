@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test test-slow lint bench experiments clean
+.PHONY: install demo test test-slow test-attacks lint bench experiments clean
 
 install: .venv/.complete
 
@@ -27,6 +27,13 @@ test: lint
 
 test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m slow
+
+# So many attacks of each kind, a tenth where one takes as long as ten others; from another SEED,
+# others. The guard of tests/attacks says how many were tried, and how to see one again.
+ATTACKS ?= 10000
+SEED ?= 1
+test-attacks: install
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m attack --attacks $(ATTACKS) --attack-seed $(SEED) tests/attacks
 
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

@@ -19,7 +19,8 @@ _SPELLINGS = (
 _WHOLES = (0, -1, 1, 2, 3, 7, 200, 10**6, 2**31, 2**63, 10**30, 10**400)
 _TEXTS = (
     "add-remove", "replace-one", "l1", "l2", "linf", "integer", "laplace", "gaussian", "tulap",
-    "optimal", "real", "mse", "mae", "certificate", "plan-certificate", "a", "cells", "\ud800", "\x00",
+    "optimal", "real", "mse", "mae", "certificate", "plan-certificate", "a", "cells", "\ud800",
+    "\x00",
 )  # fmt: skip
 _OTHER = (None, True, False, 1.5, [], {}, [1], {"a": 1}, "x", 3)
 
@@ -31,18 +32,25 @@ def drawn(random: Random, record: Any) -> Edit:
     if random.random() < 0.2:
         what = random.choice(("remove", "double", "add", "set"))
         return path, what, random.choice(_OTHER) if what == "set" else None
-    if isinstance(value, bool) or value is None:
-        return path, "set", random.choice((*_OTHER, *_SPELLINGS, *_WHOLES))
-    if isinstance(value, int):
+    what, given = _fitting(random, value)
+    return path, what, given
+
+
+def _fitting(random: Random, value: Any) -> tuple[str, Any]:
+    """Return what is done to a value of its kind."""
+    found: tuple[str, Any] = ("set", random.choice((*_OTHER, *_SPELLINGS, *_WHOLES)))
+    if isinstance(value, int) and not isinstance(value, bool):
         near = (value + 1, value - 1, 2 * value, value // 2)
-        return path, "set", random.choice((*near, *near, *_WHOLES, str(value), float(value)))
-    if isinstance(value, str) and _number(value) is not None:
-        if random.random() < 0.6:
-            return path, "scale", (random.choice(_FACTORS), random.choice(("decimal", "hex")))
-        return path, "set", random.choice(_SPELLINGS)
-    if isinstance(value, str):
-        return path, "set", random.choice(_TEXTS)
-    return path, random.choice(("reverse", "drop", "again", "set")), random.choice(_OTHER)
+        found = "set", random.choice((*near, *near, *_WHOLES, str(value), float(value)))
+    elif isinstance(value, str) and _number(value) is None:
+        found = "set", random.choice(_TEXTS)
+    elif isinstance(value, str) and random.random() < 0.6:
+        found = "scale", (random.choice(_FACTORS), random.choice(("decimal", "hex")))
+    elif isinstance(value, str):
+        found = "set", random.choice(_SPELLINGS)
+    elif isinstance(value, (dict, list)):
+        found = random.choice(("reverse", "drop", "again", "set")), random.choice(_OTHER)
+    return found
 
 
 def _paths(record: Any, here: Path = ()) -> list[Path]:

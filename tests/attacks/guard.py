@@ -149,7 +149,7 @@ def main() -> None:
         tempfile.tempdir = folder
         if not rest:
             case = case_of(kind, seed, int(first))
-            print(repr(case))
+            sys.stdout.write(f"{case!r}\n")
             importlib.import_module(f"tests.attacks.test_{kind}").attack(case)
             return
         report = os.dup(1)

@@ -103,7 +103,7 @@ _SPELLED: dict[str, tuple[Callable[[], Any], Any]] = {
         np.float16, np.float32, np.float64, np.longdouble,
     )},
     "np.uint64(2**63)": (lambda: np.uint64(2**63), 2**63),
-    "np.bool_": (lambda: np.bool_(True), True),  # noqa: FBT003
+    "np.bool_": (lambda: np.bool_(True), True),
     "np.str_": (lambda: np.str_("1"), "1"),
     "Fraction(1, 3)": (lambda: Fraction(1, 3), "1/3"),
     "Decimal": (lambda: Decimal("0.5"), "0.5"),

@@ -28,7 +28,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 @final
 @dataclass(frozen=True, kw_only=True)
 class Losses:
-    """Masses under one input, and losses that are certainly too small and too large; ∞ for a leak."""
+    """Masses under one input, and losses certainly too small and too large; ∞ for a leak."""
 
     masses: Floats
     low: Floats
@@ -65,7 +65,9 @@ def _of_steps(density: Steps, shift: Fraction) -> Losses:
     values = [float(value) for value in density.values()]
     ends = [*(-edge for edge in reversed(density.edges[1:])), *density.edges]
     heights = [*reversed(values), *values]
-    total = 2 * sum(v * float(b - a) for v, (a, b) in zip(values, pairwise(density.edges)))
+    total = 2 * sum(
+        v * float(b - a) for v, (a, b) in zip(values, pairwise(density.edges), strict=True)
+    )
     stops = sorted({*ends, *(end + shift for end in ends)})
     masses, losses = [], []
     for left, right in pairwise(stops):

@@ -306,7 +306,9 @@ def stepped(density: Steps, shift: Fraction, epsilon: Any) -> Any:
         values = density.values()
         ends = [*(-edge for edge in reversed(density.edges[1:])), *density.edges]
         heights = [*reversed(values), *values]
-        total = 2 * sum(v * real(b - a) for v, (a, b) in zip(values, pairwise(density.edges)))
+        total = 2 * sum(
+            v * real(b - a) for v, (a, b) in zip(values, pairwise(density.edges), strict=True)
+        )
         stops = sorted({*ends, *(end + shift for end in ends)})
         found, here, there = mp.mpf(0), 0, 0
         for left, right in pairwise(stops):

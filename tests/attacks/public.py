@@ -146,7 +146,7 @@ _INSTANCES: dict[str, Callable[[], Any]] = {
     "CountingQueries": lambda: ln.CountingQueries(dimension=2),
     "SphericalLaplace": lambda: ln.SphericalLaplace(scale=1, dimension=2),
     "Groups": lambda: ln.Groups(groups=2, dimension=2),
-    "ImportedLosses": lambda: interop.from_pld(interop.to_pld(mechanism(), interval="0.1")),
+    "ImportedLosses": lambda: interop.from_pld(interop.to_pld(mechanism(), interval=0.1)),
 }
 _BY_TYPE: dict[str, Any] = {
     "Noise": lambda: ln.Laplace(scale=1),
@@ -207,8 +207,8 @@ _GOOD: dict[str, Any] = {
     "data": lambda: {"source": "rows.csv", "types": {"person": "int"}},
     "privacy": lambda: {"unit": "row", "epsilon": "1"},
     "query": lambda: [{"name": "n", "statistics": ["count"]}],
-    "pld": lambda: interop.to_pld(mechanism(), interval="0.1"),
-    "plds": lambda: [(interop.to_pld(mechanism(), interval="0.1"), 1)],
+    "pld": lambda: interop.to_pld(mechanism(), interval=0.1),
+    "plds": lambda: [(interop.to_pld(mechanism(), interval=0.1), 1)],
     "of": mechanism,
     "witness": lambda: lower_bound().witness,
     "noises": lambda: [mechanism()],

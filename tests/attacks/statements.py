@@ -83,7 +83,7 @@ def delta(record: Record, epsilon: Fraction) -> Bounds:
     exact = Fraction(length).limit_denominator(10**15)
 
     def at(x: Any) -> Bounds:
-        return truth.delta(name, dimension, scale, parameters, exact, x)
+        return truth.delta(name, dimension, scale, parameters, length=exact, eps=x)
 
     return truth.sampled(at, str(epsilon), rate)
 

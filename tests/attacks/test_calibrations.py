@@ -67,7 +67,7 @@ def drawn(random: Random) -> Case:
 
 def attack(case: Case) -> None:
     name, epsilon, wanted = case["name"], case["epsilon"], Fraction(case["delta"])
-    effort = {"gap": 0.3} if name in ("optimal", "discrete-staircase") else {}
+    effort: dict[str, Any] = {"gap": 0.3} if name in ("optimal", "discrete-staircase") else {}
     if name == "optimal" and case["dimension"] > 1:
         effort = {"time_limit": 2.0}
     try:
@@ -89,7 +89,9 @@ def attack(case: Case) -> None:
 
     def at(x: Any) -> truth.Bounds:
         bound = Fraction(case["bound"])
-        return truth.delta(noise.name, noise.dimension, noise.scale, parameters, bound, x)
+        return truth.delta(
+            noise.name, noise.dimension, noise.scale, parameters, length=bound, eps=x
+        )
 
     low, high = truth.sampled(at, epsilon, case["rate"])
     assert low <= float(wanted) * (1 + 1e-12), f"asked for {float(wanted)!r}, leaks {low!r}"

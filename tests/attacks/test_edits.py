@@ -22,7 +22,7 @@ Case = tuple[str, Any]
 
 
 def _made(name: str, sensitivity: Any, **more: Any) -> Callable[[], Any]:
-    asked = {"epsilon": "1", "delta": "1e-3"} | more
+    asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-3"} | more
     return lambda: ln.calibrate(name, sensitivity=sensitivity, **asked).certificate
 
 

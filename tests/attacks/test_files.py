@@ -7,7 +7,7 @@ what it must be.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import tempfile
 from decimal import Decimal
 from functools import cache
@@ -42,7 +42,7 @@ _FIELDS = (
     b"x" * 200_000, b"," * 140_000, b'"' * 10_001, b"\xf4\x90\x80\x80", b"#", b"1,2,3,4,5",
 )  # fmt: skip
 _HUGE = (b"," * 2**20, b"x" * 2**20, b"," * (2**20 - 40), b'"' * (2**20 - 1))
-_EPOCH = datetime.datetime(1970, 1, 1)
+_EPOCH = dt.datetime(1970, 1, 1)
 
 # Arrow's types: harmless values, and hostile ones.
 _ARROW: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
@@ -62,7 +62,7 @@ _ARROW: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
     "large_string": (pa.large_string(), "1", ("", "nan", "-" * 5000)),
     "binary": (pa.binary(), b"1", (b"\xff", b"\x00", b"")),
     "bool": (pa.bool_(), True, (None, False)),
-    "date32": (pa.date32(), datetime.date(2000, 1, 1), (datetime.date.min, datetime.date.max)),
+    "date32": (pa.date32(), dt.date(2000, 1, 1), (dt.date.min, dt.date.max)),
     "date32 far": (pa.date32(), 1, (2**31 - 1, -(2**31))),
     "timestamp[s]": (pa.timestamp("s"), 1, (2**63 - 1, -(2**63), 2**55)),
     "timestamp[us]": (pa.timestamp("us"), 1, (2**63 - 1, -(2**63))),

@@ -150,7 +150,9 @@ def expected(case: Case) -> truth.Bounds:
     parameters = truth.parameters(case["parameters"])
 
     def at(epsilon: Any) -> truth.Bounds:
-        return truth.delta(case["name"], case["dimension"], scale, parameters, bound, epsilon)
+        return truth.delta(
+            case["name"], case["dimension"], scale, parameters, length=bound, eps=epsilon
+        )
 
     return truth.sampled(at, case["epsilon"], case["rate"])
 

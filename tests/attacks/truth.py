@@ -15,7 +15,9 @@ LATTICES = ("discrete-staircase",)
 KNOWN = {*oracles.ONE_NUMBER, *vectors.VECTORS, *LATTICES}
 
 
-def delta(name: str, d: int, scale: Fraction, p: Parameters, length: Fraction, eps: Any) -> Bounds:
+def delta(
+    name: str, d: int, scale: Fraction, p: Parameters, *, length: Fraction, eps: Any
+) -> Bounds:
     """Return bounds on δ(ε) of one release with shifts up to `length` in the family's norm.
 
     `eps` is a float, or a number of mpmath where it counts that it is exact.
@@ -30,7 +32,7 @@ def delta(name: str, d: int, scale: Fraction, p: Parameters, length: Fraction, e
         found = oracles.whole_numbers(p["masses"], scale / p["cells"], int(length), eps)
         return found * (1 - 1e-12), found * (1 + 1e-12)
     if name in vectors.VECTORS and d > 1:
-        return vectors.worst(name, d, scale, p, length, eps)
+        return vectors.worst(name, d, scale, p, length=length, epsilon=eps)
     return oracles.worst(oracles.law(name, scale, p), length, eps)
 
 
@@ -38,7 +40,7 @@ def sampled(at: Callable[[Any], Bounds], epsilon: str, rate: str) -> Bounds:
     """Return bounds on δ(ε) where each record is in the sample with probability `rate`.
 
     A record removed: ∫((1 − q)f + q f_s − c f)₊ = q H at e^ε′ = (c − 1 + q)/q. One added:
-    ∫(f − c((1 − q)f + q f_s))₊ = (1 − c(1 − q)) H at e^ε″ = c q/(1 − c(1 − q)), if that is positive.
+    ∫(f − c((1 − q)f + q f_s))₊ = s H at e^ε″ = c q/s with s = 1 − c(1 − q), if that is positive.
     """
     with mp.workdps(40):
         eps, q = oracles.real(Fraction(epsilon)), oracles.real(Fraction(rate))

@@ -37,7 +37,7 @@ def laplace(ratio: Fraction, epsilon: Any) -> float:
 
 
 def worst(
-    name: str, d: int, scale: Fraction, p: Parameters, length: Fraction, epsilon: Any
+    name: str, d: int, scale: Fraction, p: Parameters, *, length: Fraction, epsilon: Any
 ) -> Bounds:
     """Return bounds on δ of a spherical law at the shift `length`, which is the worst."""
     eps = float(epsilon)
@@ -47,23 +47,23 @@ def worst(
         found, slack = _generalized_gamma(d, float(length / scale), p, eps), 1e-5
     else:
         edges, heights = _shells(name, p)
-        found, slack = _shelled(d, edges, heights, float(length / scale), eps), 1e-8
+        found, slack = _shelled(d, edges, heights, length=float(length / scale), epsilon=eps), 1e-8
     return max(0.0, found * (1 - slack) - 2e-12), found * (1 + slack) + 2e-12
 
 
 def losses(d: int, ratio: float, ends: Floats) -> Floats:
     """Return P(loss <= end) cell by cell under x for the l2 mechanism: the loss is −ηΔ/σ."""
     eta = -np.asarray(ends)[::-1] / ratio  # from −1 to 1
-    return np.array([_eta_mass(d, ratio, a, b, math.inf) for a, b in pairwise(eta)])[::-1]
+    return np.array([_eta_mass(d, ratio, a, b, epsilon=math.inf) for a, b in pairwise(eta)])[::-1]
 
 
 def _spherical_laplace(d: int, ratio: float, epsilon: float) -> float:
     """∫ over η < −εσ/Δ; the integral over ξ is a Bessel function of the second kind."""
     end = -epsilon / ratio
-    return 0.0 if end <= -1 else _eta_mass(d, ratio, -1.0, end, epsilon)
+    return 0.0 if end <= -1 else _eta_mass(d, ratio, -1.0, end, epsilon=epsilon)
 
 
-def _eta_mass(d: int, ratio: float, low: float, high: float, epsilon: float) -> float:
+def _eta_mass(d: int, ratio: float, low: float, high: float, *, epsilon: float) -> float:
     """∫ (1 − e^(ε + ηΔ/σ)) of the density of η over [low, high], in η = −cos φ."""
     nu, a = d / 2 - 1, ratio / 2
     start, stop = math.acos(-max(low, -1.0)), math.acos(-min(high, 1.0))
@@ -136,7 +136,7 @@ def _shells(name: str, p: Parameters) -> tuple[list[float], list[float]]:
 
 
 def _shelled(
-    d: int, edges: Sequence[float], heights: Sequence[float], length: float, epsilon: float
+    d: int, edges: Sequence[float], heights: Sequence[float], *, length: float, epsilon: float
 ) -> float:
     """Σ over pairs of shells of (h_i − c h_j)₊ times the volume that they share."""
     n, c = len(edges), math.exp(epsilon)
@@ -175,7 +175,7 @@ def longest(record: dict[str, Any], image: Any) -> float:
 def corners(record: dict[str, Any]) -> list[list[float]]:
     """Return the corners of a stated set of shifts, small enough to be listed."""
     if record["kind"] == "vertices":
-        return [[float(Fraction(v)) for v in point] for point in record["points"]]
+        return [[float(_number(v)) for v in point] for point in record["points"]]
     d, most, b = record["dimension"], record["max_nonzero"], float(_number(record["bound"]))
     rows = [[b * (bits >> i & 1) for i in range(d)] for bits in range(2**d)]
     rows = [[*row, 1.0] if record["with_total"] else row for row in rows if sum(row) <= most * b]
