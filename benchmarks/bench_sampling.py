@@ -1,4 +1,4 @@
-"""Exact noise on 10^6 coordinates, beside numpy's floats and OpenDP's exact Gaussian.
+"""Exact noise on 10^6 coordinates or cells, beside numpy's floats and OpenDP's exact Gaussian.
 
 python -m benchmarks.bench_sampling
 """
@@ -10,10 +10,18 @@ from importlib.util import find_spec
 import numpy as np
 
 from benchmarks.timing import median_seconds, print_rows
+from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.base import Noise
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.tulap import Tulap
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers
@@ -45,6 +53,33 @@ def _ours() -> list[tuple[str, ...]]:
     return rows
 
 
+def _cells() -> list[tuple[str, ...]]:
+    """Noise for one number: in each of 10^6 cells, and once."""
+    floats, cells = np.linspace(-50, 50, DIMENSION), Cells(count=DIMENSION)
+    masses = [int(10**12 * 0.6**k) for k in range(40)]
+    laws: tuple[Noise, ...] = (
+        Staircase(scale=1, gamma="0.4", decay="0.5"),
+        TruncatedStaircase(scale=1, gamma="0.4", radius="21.4", decay="0.5"),
+        Tulap(scale=1, radius="21.3", decay="0.5"),
+        DiscreteStaircase(scale=1, cells=1, masses=masses),
+        Optimal(scale=1, cells=4, masses=masses),
+        TruncatedLaplace(scale=2, radius=10),
+        FlippedHuber(scale=2, alpha="0.5", gamma="1.2"),
+    )
+    rows = []
+    for noise in laws:
+        grid = default_grid(noise)
+        bulk = median_seconds(
+            lambda n=noise, g=grid: add_noise(n, g, floats, geometry=cells), runs=3
+        )
+        one = median_seconds(lambda n=noise, g=grid: add_noise(n, g, 0.5), runs=101)
+        rows += [
+            (f"leastnoise, {noise.name}, cells", _per_coordinate(bulk, DIMENSION), "1,000 ns"),
+            (f"leastnoise, {noise.name}, one number", _per_coordinate(one, 1), ""),
+        ]
+    return rows
+
+
 def _numpy() -> tuple[str, ...]:
     generator = np.random.default_rng()
     values = np.linspace(-50, 50, DIMENSION)
@@ -64,7 +99,7 @@ def _opendp() -> tuple[str, ...]:
 
 
 def main() -> None:
-    rows = [*_ours(), _numpy()]
+    rows = [*_ours(), *_cells(), _numpy()]
     if find_spec("opendp"):
         rows.append(_opendp())
     print_rows("Noise, a coordinate", ("sampler", "time", "target"), rows)

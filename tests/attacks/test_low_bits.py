@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, chisquare
 
+from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import add_noise
 from leastnoise.sampling.entropy import InsecureSeededEntropy
@@ -25,6 +28,10 @@ from leastnoise.sampling.entropy import InsecureSeededEntropy
 SCALE = 10.0  # of sensitivity 1: claims ε = 0.1, so P0(S) <= e^0.1·P1(S) for every event S
 ACCEPT = 1e-3  # of fixed seeds
 UNIFORMS = 1 << 53  # numpy's uniforms are j/2^53
+
+EVERY = pytest.mark.parametrize(
+    "name", ["gaussian", "laplace", "l2", "staircase", "truncated-laplace"]
+)
 
 
 def textbook(value: float, uniform: float) -> float:
@@ -75,16 +82,20 @@ def _release(name: str, value: float, count: int, seed: int) -> np.ndarray:
         "gaussian": Gaussian(scale=10, dimension=count),
         "laplace": Laplace(scale=10, dimension=count),
         "l2": SphericalLaplace(scale=10, dimension=count),
+        "staircase": Staircase(scale=1, gamma="0.4", decay="0.1"),
+        "truncated-laplace": TruncatedLaplace(scale=10, radius=10),
     }[name]
+    cells = Cells(count=count) if noise.dimension < count else None
     source = InsecureSeededEntropy(seed)
-    return add_noise(noise, Fraction(2) ** -17, np.full(count, value), entropy=source)
+    values = np.full(count, value)
+    return add_noise(noise, Fraction(2) ** -17, values, geometry=cells, entropy=source)
 
 
 def test_the_grid_is_the_same_for_both_inputs() -> None:
     assert default_grid(Gaussian(scale=10)) == Fraction(2) ** -17
 
 
-@pytest.mark.parametrize("name", ["gaussian", "laplace", "l2"])
+@EVERY
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 2.0**-40])
 def test_our_support_is_the_lattice_whatever_the_input(name: str, value: float) -> None:
     """Every bit string rounds to the lattice and the ideal noise has a density everywhere.
@@ -99,7 +110,7 @@ def _low_bits(outputs: np.ndarray) -> np.ndarray:
     return np.rint(outputs * 2.0**17).astype(np.int64) & 15
 
 
-@pytest.mark.parametrize("name", ["gaussian", "laplace", "l2"])
+@EVERY
 def test_our_low_bits_do_not_tell_the_inputs_apart(name: str) -> None:
     """χ² of homogeneity of the low four bits, which over 10^6 grid steps are uniform to 1e-9."""
     counts = [

@@ -36,7 +36,7 @@ class ScaledSampler(Sampler):
         self._factor = factor
         self._quantile = quantile
         self._entropy = entropy
-        self._factor_float = 1.0 if factor is None else nearly(factor)
+        self._factor_float: float | None = None
         self._factor_balls: dict[int, arb] = {}
 
     def draw(self, count: int) -> Block:
@@ -52,15 +52,18 @@ class ScaledSampler(Sampler):
         found = self._quantile.look_up(words >> np.uint64(1))
         if found is None:
             return left_to_balls(count, enclose)
+        if self._factor_float is None:  # not before it is needed: one number is drawn in balls
+            self._factor_float = nearly(self._factor) if self._factor else 1.0
+        factor = self._factor_float
         estimates = found.values
-        estimates *= self._factor_float
+        estimates *= factor
         raw = estimates.view(np.uint64)
         raw ^= words << np.uint64(63)
         return Block(
             estimates=estimates,
             beyond=found.beyond,
-            error=self._factor_float * (1.001 * found.error + 2.0**-49 * found.reach) + _TINY,
-            reach=self._factor_float * found.reach * 1.001 + _TINY,
+            error=factor * (1.001 * found.error + 2.0**-49 * found.reach) + _TINY,
+            reach=factor * found.reach * 1.001 + _TINY,
             enclose=enclose,
         )
 
