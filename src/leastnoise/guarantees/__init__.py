@@ -5,5 +5,6 @@
 | `Budget.epsilon` | ε | log of the largest likelihood ratio |
 | `Budget.delta` | δ | probability allowed outside that ratio |
 | `Sensitivity.bound` | Δ | largest shift of the query between neighbours |
+| `Sensitivity.body` | K | the hull of all shifts (`guarantees.bodies`) |
 | `Interval` | [lo, hi] | an enclosure, rounded outward |
 """

@@ -41,6 +41,9 @@ class Shape(StrEnum):
     RADIAL_STEP = "radial-step"  # exact radii: a finite sum over level sets, volumes of two balls
     GENERALIZED_GAMMA = "generalized-gamma"  # one integral over the radius, in the l2 shift
     SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
+    K_NORM = "k-norm"  # purely private by the gauge of a body; Laplace's curve is above δ
+    K_STAIRCASE = "k-staircase"  # purely private by the gauge of a body, in steps
+    TWO_SIDED = "two-sided"  # purely private by how far a unit moves P and Q
 
 
 # Variances are floats: beyond these scales they would overflow or vanish.

@@ -1,0 +1,89 @@
+"""Noise whose level sets are the multiples of a body: what all of it has in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.base import Noise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.base import Body
+
+
+class VectorNoise(Noise):
+    """Noise whose coordinates need not be alike: each has a variance of its own.
+
+    `variance` and `mean_abs` are their means over the coordinates.
+    """
+
+    @classmethod
+    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+        """See `Noise.why_not`; purely private, it serves every δ and leaves a positive one over."""
+        del dimension, delta
+        return None
+
+    @property
+    @abstractmethod
+    def variances(self) -> NDArray[np.float64]:
+        """Var X_i, as shape (dimension,)."""
+
+    @property
+    @abstractmethod
+    def mean_abses(self) -> NDArray[np.float64]:
+        """E|X_i|, as shape (dimension,); raises NotApplicable where no closed form is known."""
+
+    @property
+    def variance(self) -> float:
+        """The mean of `variances`."""
+        return float(self.variances.mean())
+
+    @property
+    def mean_abs(self) -> float:
+        """The mean of `mean_abses`."""
+        return float(self.mean_abses.mean())
+
+    def _known(self, moments: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        if moments is None:
+            raise NotApplicable(
+                family=self.name,
+                why="no closed form of E|X| is known for this body; use the loss mse.",
+            )
+        return moments
+
+
+class BodyNoise(VectorNoise):
+    """Noise that depends on N(x)/scale alone, N the gauge of `body` (theory/bodies.md §1).
+
+    notation: K = body, D = dimension. X = scale·ρ·V, where ρ = N(X)/scale and V = U/N(U), U uniform
+    in K, are independent; E|V_i|^n = (D + n)/D · E|U_i|^n.
+    """
+
+    body: Body
+
+    @abstractmethod
+    def _radial(self, order: int) -> float:
+        """Return E ρ^order, order 1 or 2."""
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """See `VectorNoise.variances`."""
+        d = self.dimension
+        factor = float(self.scale) ** 2 * self._radial(2) * (d + 2) / d
+        return factor * self.body.second_moments
+
+    @property
+    def mean_abses(self) -> NDArray[np.float64]:
+        """See `VectorNoise.mean_abses`."""
+        d = self.dimension
+        factor = float(self.scale) * self._radial(1) * (d + 1) / d
+        return factor * self._known(self.body.first_moments)
+
+    def _gauges(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.body.gauges(x) / float(self.scale)

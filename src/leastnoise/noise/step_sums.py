@@ -1,0 +1,62 @@
+"""Sums over the steps of a staircase: Σ_k e^(−εk)(k + a)^j, in logarithms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
+_MOST_STEPS = 4_000_000
+_NEGLIGIBLE = 45.0  # e^−45 of the largest term, which later terms fall off from geometrically
+
+
+def step_decay(value: Exact, *, dimension: int) -> Fraction:
+    """Return a decay exactly; raises InvalidArgument for one whose sums are too long.
+
+    Where ε is small a staircase and e^(−εN) are the same to all digits.
+    """
+    decay = exact(value, name="decay")
+    if (
+        not SMALLEST_DECAY <= decay <= LARGEST_DECAY
+        or _reach(float(decay), dimension) > _MOST_STEPS
+    ):
+        raise InvalidArgument(
+            name="decay",
+            value=str(value)[:40],
+            expected=f"1e-3 <= decay <= 1e6, and few enough steps in {dimension:,} dimensions",
+            hint="Below that the smooth law has the same error.",
+        )
+    return decay
+
+
+def _reach(decay: float, power: int) -> float:
+    """Return a k beyond which terms fall by e^−45: x^j e^(−εx) is a Gamma(j + 1) density in εx."""
+    return (power + _NEGLIGIBLE + math.sqrt(2 * _NEGLIGIBLE * (power + 1))) / decay + 2
+
+
+def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return ln((1 − q) Σ_{k>=0} q^k (k + a)^j) for each j in `powers`; q = e^(−decay), a = first.
+
+    All terms are positive, so that nothing cancels.
+
+    >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
+    array([ 0.      , -0.420806])
+    """
+    k = np.arange(math.ceil(_reach(decay, int(powers.max()))) + 1, dtype=float)
+    log_terms, log_sizes = -decay * k, np.log(k + first)
+    found = np.array([_log_sum(log_terms + power * log_sizes) for power in powers])
+    return found + math.log(-math.expm1(-decay))
+
+
+def _log_sum(logs: NDArray[np.float64]) -> float:
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))

@@ -1,0 +1,134 @@
+"""Noise that falls with what must be added and with what must be removed, each by itself.
+
+notation: T = of, P and Q as in `guarantees.bodies.one_sided`, D the dimension; a, b the core.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.guarantees.bodies.base import BITS
+from leastnoise.noise.body_noise import VectorNoise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate, OneSided, Pieces
+
+
+class TwoSided(VectorNoise):
+    """Density ∝ h(P(x)/scale)·h(Q(x)/scale), h falling from 1.
+
+    h is a mixture of steps, h(t) = P(t <= A) for a random A; so X is uniform in {P <= A, Q <= B},
+    A and B independent but for the weight by volume, Σ_s w[s]·A^s·B^(D−s)/(s!(D − s)!). So all
+    moments are sums over s of products of two of E A^j, j = 0 … D + 2.
+    """
+
+    of: OneSided
+
+    @abstractmethod
+    def _log_moments(self) -> NDArray[np.float64]:
+        """Return ln E A^j for j = 0 … D + 2."""
+
+    def _sides(self, x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        added, removed = self.of.moves(x)
+        return added / float(self.scale), removed / float(self.scale)
+
+    @property
+    def _log_mass(self) -> float:
+        """Ln ∫ h(P)h(Q) dx."""
+        return self._parts.log_mass + self.dimension * math.log(float(self.scale))
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """See `VectorNoise.variances`."""
+        return float(self.scale) ** 2 * self._expanded(self._second)
+
+    @property
+    def mean_abses(self) -> NDArray[np.float64]:
+        """See `VectorNoise.mean_abses`."""
+        known = all(one.p is not None for cell, _ in self._pieces.layout for one in cell)
+        known = known and all(
+            one.apart is not None and all(value.is_zero() for value in one.apart)
+            for cell, _ in self._pieces.layout
+            for one in cell
+        )
+        return float(self.scale) * self._known(self._expanded(self._first) if known else None)
+
+    def _expanded(self, moment: Callable[[Coordinate], float]) -> NDArray[np.float64]:
+        cells = self._pieces.layout
+        return np.concatenate(
+            [np.tile([moment(one) for one in cell], copies) for cell, copies in cells]
+        )
+
+    def _second(self, one: Coordinate) -> float:
+        """E X_i²: given s, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent."""
+        parts, s = self._parts, np.arange(self.dimension + 1)
+        t = s[::-1]
+        total = _floats(one.pp) * s / (s + 2) @ parts.ratio(2, 0)
+        total += _floats(one.pq) * s / (s + 1) * t / (t + 1) @ parts.ratio(1, 1)
+        total += _floats(one.qq) * t / (t + 2) @ parts.ratio(0, 2)
+        return float(one.unit) ** 2 * float(total)
+
+    def _first(self, one: Coordinate) -> float:
+        parts, s = self._parts, np.arange(self.dimension + 1)
+        t = s[::-1]
+        total = _floats(one.p or ()) * s / (s + 1) @ parts.ratio(1, 0)
+        total += _floats(one.q or ()) * t / (t + 1) @ parts.ratio(0, 1)
+        return float(one.unit) * float(total)
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        with precision(BITS):
+            return self.of.pieces()
+
+    @cached_property
+    def _parts(self) -> _Parts:
+        with precision(BITS):
+            factorials = [ball(s + 1).gamma() for s in range(self.dimension + 1)]
+            volumes = [
+                float((weight / (a * b)).log().mid())
+                for weight, a, b in zip(
+                    self._pieces.weights, factorials, reversed(factorials), strict=True
+                )
+            ]
+        return _Parts(log_volumes=np.array(volumes), log_moments=self._log_moments())
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Parts:
+    """The logarithms of w[s]/(s!(D − s)!) and of E A^j."""
+
+    log_volumes: NDArray[np.float64]
+    log_moments: NDArray[np.float64]
+
+    @cached_property
+    def log_mass(self) -> float:
+        """The logarithm of Σ_s w[s]/(s!t!)·E A^s·E A^t."""
+        logs = self._logs(0, 0)
+        top = float(logs.max())
+        return top + math.log(float(np.exp(logs - top).sum()))
+
+    def ratio(self, above: int, below: int) -> NDArray[np.float64]:
+        """Return w[s]/(s!t!)·E A^(s + above)·E A^(t + below) over the mass, by s."""
+        return np.exp(self._logs(above, below) - self.log_mass)
+
+    def _logs(self, above: int, below: int) -> NDArray[np.float64]:
+        size = len(self.log_volumes)
+        first = self.log_moments[above : above + size]
+        second = self.log_moments[below : below + size][::-1]
+        return self.log_volumes + first + second
+
+
+def _floats(values: Balls) -> NDArray[np.float64]:
+    return np.array([float(value.mid()) for value in values])

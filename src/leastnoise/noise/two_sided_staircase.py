@@ -1,0 +1,81 @@
+"""The count staircase: steps in what must be added and in what must be removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.base import part
+from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.noise.base import Shape, positive_scale
+from leastnoise.noise.step_sums import log_step_sums, step_decay
+from leastnoise.noise.two_sided import TwoSided
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+SMALLEST_CORE, LARGEST_CORE = Fraction(1, 10**6), Fraction(10**6)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TwoSidedStaircase(TwoSided):
+    """Density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), a = core > 0.
+
+    A unit that is added raises P by 0 … 1 and lowers Q by 0 … 1 (scale = 1): one ceiling moves by
+    0 or 1, the other by 0 or −1, and their sum by at most 1. So with decay = ε it is ε-DP for every
+    shift in T and in −T, T = of — but *not* for the others in their hull, nor for a product of
+    several such laws under a shift that is spread over them (theory/bodies.md §3, §4). It is for
+    shifts that are added or removed whole; `TwoSidedLaplace` is for the hull too. For one count it
+    is `staircase`.
+
+    >>> from leastnoise.guarantees.bodies.counts import Counts
+    >>> law = TwoSidedStaircase(scale=1, of=Counts(queries=3), core="1.0926", decay=1)
+    >>> round(law.variance, 5)
+    4.66132
+    """
+
+    name: ClassVar[str] = "two-sided-staircase"
+    shape: ClassVar[Shape] = Shape.TWO_SIDED
+    parameter_kinds: ClassVar = MappingProxyType({"core": Fraction, "decay": Fraction})
+    scale: Fraction
+    of: OneSided
+    core: Fraction
+    decay: Fraction
+    dimension: int
+
+    def __init__(self, *, scale: Exact, of: OneSided, core: Exact, decay: Exact) -> None:
+        object.__setattr__(self, "scale", positive_scale(scale))
+        object.__setattr__(self, "of", part(of, OneSided, name="of"))
+        object.__setattr__(self, "core", exact(core, name="core"))
+        object.__setattr__(self, "decay", step_decay(decay, dimension=of.dimension))
+        object.__setattr__(self, "dimension", of.dimension)
+        if not SMALLEST_CORE <= self.core <= LARGEST_CORE:
+            raise InvalidArgument(name="core", value=str(core)[:40], expected="1e-6 <= core <= 1e6")
+
+    def scaled(self, factor: Exact) -> Self:
+        """See `Noise.scaled`."""
+        return type(self)(
+            scale=self.scale * exact(factor, name="factor"),
+            of=self.of,
+            core=self.core,
+            decay=self.decay,
+        )
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """See `Noise.log_density`."""
+        core = float(self.core)
+        added, removed = self._sides(np.asarray(x, dtype=float))
+        steps = np.ceil(np.maximum(added - core, 0)) + np.ceil(np.maximum(removed - core, 0))
+        return -float(self.decay) * steps - self._log_mass
+
+    def _log_moments(self) -> NDArray[np.float64]:
+        """Return ln E A^j for A = a + k, k geometric: P(k >= n) = q^n."""
+        powers = np.arange(self.dimension + 3)
+        return log_step_sums(first=float(self.core), decay=float(self.decay), powers=powers)
