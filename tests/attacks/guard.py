@@ -13,6 +13,7 @@ that passes, and one that eats the memory by a limit on that.
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 import resource
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -36,6 +37,8 @@ CPU_SECONDS, SECONDS = 60, 300  # of one case, on a machine that is busy with ot
 MEMORY = 6 << 30  # of address space, of which DuckDB reserves some
 PARTS = 40  # of the long part, so that two processes end at about the same time
 _SHOWN = 12  # failures of one part
+Batch = tuple[str, str, range]
+"""A kind, a seed, and the numbers of the cases."""
 _ROOT = Path(__file__).parent.parent.parent
 
 
@@ -58,51 +61,59 @@ class Guard:
 
     request: pytest.FixtureRequest
 
-    def quick(self, kind: str, count: int, *, share: int = 1) -> None:
-        """Try the cases that were found once and mended, then the first few of seed 1."""
-        self._withstood(kind, "mended", range(len(MENDED.get(kind, ()))), share=share)
-        self._withstood(kind, "1", range(count), share=share)
+    def quick(self, **counts: int) -> None:
+        """Try the cases that were found once and mended, then the first few of seed 1, by kind."""
+        mended = [(kind, "mended", range(len(MENDED.get(kind, ())))) for kind in counts]
+        self._withstood([*mended, *((kind, "1", range(count)) for kind, count in counts.items())])
 
-    def part(self, kind: str, part: int, *, share: int = 1, fewer: int = 1) -> None:
-        """Try one part of the long run.
-
-        `share` is how many attacks a case makes, `fewer` by what a costly kind has less of them.
-        """
+    def part(self, kind: str, part: int, *, fewer: int = 1) -> None:
+        """Try one part of the long run, by `fewer` times less of a costly kind."""
         config = self.request.config
-        count = -(-config.getoption("--attacks") // (share * fewer))
+        most = -(-int(str(config.getoption("--attacks"))) // fewer)
+        count = -(-most // _made_by(kind))
         cases = range(count * part // PARTS, count * (part + 1) // PARTS)
-        self._withstood(kind, config.getoption("--attack-seed"), cases, share=share)
+        self._withstood([(kind, str(config.getoption("--attack-seed")), cases)])
 
-    def _withstood(self, kind: str, seed: str, cases: range, *, share: int = 1) -> None:
-        failures = list(failed(kind, seed, cases))
-        self.request.node.user_properties.append((TRIED, (kind, share * len(cases))))
+    def _withstood(self, batches: Sequence[Batch]) -> None:
+        failures = list(failed(batches))
+        for kind, _, cases in batches:
+            count = len(cases) * _made_by(kind)
+            self.request.node.user_properties.append((TRIED, (kind, count)))
         if failures:
             shown = "\n\n".join(map(str, failures[:_SHOWN]))
-            pytest.fail(
-                f"{len(failures)} of {len(cases)} attacks ({kind}) got through:\n\n{shown}",
-                pytrace=False,
-            )
+            count = sum(len(cases) for _, _, cases in batches)
+            pytest.fail(f"{len(failures)} of {count} cases got through:\n\n{shown}", pytrace=False)
 
 
-def failed(kind: str, seed: str, cases: range) -> Iterator[Failure]:
-    """Yield the cases of (kind, seed) that got through."""
-    first = cases.start
-    while first < cases.stop:
-        command = [sys.executable, "-m", "tests.attacks.guard", kind, seed, str(first)]
-        process = subprocess.Popen(
-            [*command, str(cases.stop)], stdout=subprocess.PIPE, text=True, cwd=_ROOT
-        )
+def _made_by(kind: str) -> int:
+    """Return how many attacks one case of this kind makes."""
+    return getattr(importlib.import_module(f"tests.attacks.test_{kind}"), "IN_ONE", 1)
+
+
+def failed(batches: Sequence[Batch]) -> Iterator[Failure]:
+    """Yield the cases that got through."""
+    left = [(kind, seed, cases) for kind, seed, cases in batches if cases]
+    while left:
+        texts = [(kind, seed, str(cases.start), str(cases.stop)) for kind, seed, cases in left]
+        command = [sys.executable, "-m", "tests.attacks.guard", *itertools.chain(*texts)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
         with process, process.stdout or open(os.devnull) as lines:
             for line in lines:
-                number, why = json.loads(line)
-                first = number + 1
-                if why:
-                    yield Failure(again=f"{kind} {seed} {number}", why=why)
+                yield from _told(json.loads(line), left)
         if process.returncode == 0:
             return
         # it died of the case after the last that it told of
-        yield Failure(again=f"{kind} {seed} {first}", why=_death(process.returncode))
-        first += 1
+        kind, seed, cases = left[0]
+        yield from _told([kind, seed, cases.start, _death(process.returncode)], left)
+
+
+def _told(line: Any, left: list[Batch]) -> Iterator[Failure]:
+    """Yield the failure that a line tells of, and take the case from those that are left."""
+    kind, seed, number, why = line
+    cases = left[0][2]
+    left[:1] = [(kind, seed, range(number + 1, cases.stop))] if number + 1 < cases.stop else []
+    if why:
+        yield Failure(again=f"{kind} {seed} {number}", why=why)
 
 
 def _death(code: int) -> str:
@@ -137,11 +148,11 @@ def _tell(report: int, kind: str, seed: str, cases: range) -> None:
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
             why = f"{type(error).__name__} at {place}: {str(error)[:600]}\n    case: {case!r:.3000}"
-        os.write(report, (json.dumps([number, why]) + "\n").encode())
+        os.write(report, (json.dumps([kind, seed, number, why]) + "\n").encode())
 
 
 def main() -> None:
-    """Try the cases first … stop − 1 of a kind and a seed, or one of them aloud."""
+    """Try one case aloud (kind, seed, number), or batches of them (kind, seed, first, stop, …)."""
     kind, seed, first, *rest = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         # nobody's cache, and what is left behind in the temporary folder is seen
@@ -156,7 +167,9 @@ def main() -> None:
         with open(os.devnull, "w") as nothing:
             os.dup2(nothing.fileno(), 1)  # what commands print
             os.dup2(nothing.fileno(), 2)
-        _tell(report, kind, seed, range(int(first), int(rest[0])))
+        given = sys.argv[1:]
+        for kind, seed, start, stop in zip(*(given[i::4] for i in range(4)), strict=True):
+            _tell(report, kind, seed, range(int(start), int(stop)))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ of about 1e-16 a mass is in `SLACK`.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -72,8 +73,8 @@ def _of_steps(density: Steps, shift: Fraction) -> Losses:
     masses, losses = [], []
     for left, right in pairwise(stops):
         middle = (left + right) / 2
-        here = np.searchsorted(ends, middle) - 1
-        there = np.searchsorted(ends, middle - shift) - 1
+        here = bisect_left(ends, middle) - 1
+        there = bisect_left(ends, middle - shift) - 1
         if 0 <= here < len(heights) and heights[here] > 0:
             other = heights[there] if 0 <= there < len(heights) else 0.0
             masses.append(float(right - left) * heights[here] / total)

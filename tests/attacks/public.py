@@ -18,6 +18,7 @@ import leastnoise as ln
 from leastnoise import interop
 from leastnoise.accounting import conversions  # docs/accounting.md tells of it
 
+_HOMES = {"ln": ln, "interop": interop, "conversions": conversions}
 _CSV = "person,x\n" + "".join(f"{i // 2},{i % 5}\n" for i in range(20))
 _SPEC = """version = 1
 data = { source = "rows.csv", types = { person = "int", x = "int" } }
@@ -64,10 +65,21 @@ def _methods(kind: type) -> list[str]:
     return [name for name in names if callable(getattr(kind, name))]
 
 
+def parameters(target: str) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a target by name, without making what it is a method of."""
+    home, name, *rest = target.split(".")
+    value = getattr(_HOMES[home], name)
+    if not rest:
+        return dict(inspect.signature(value).parameters)
+    bound = isinstance(inspect.getattr_static(value, rest[0]), (classmethod, staticmethod))
+    listed = [*inspect.signature(getattr(value, rest[0])).parameters.items()]
+    return dict(listed if bound else listed[1:])
+
+
 def found(target: str) -> tuple[Callable[..., Any], inspect.Signature]:
     """Return the function that a target names, a method bound to an object that works."""
     home, name, *rest = target.split(".")
-    value = getattr({"ln": ln, "interop": interop, "conversions": conversions}[home], name)
+    value = getattr(_HOMES[home], name)
     if rest:
         static = isinstance(inspect.getattr_static(value, rest[0]), (classmethod, staticmethod))
         value = getattr(value if static else instance(name, value), rest[0])
@@ -91,6 +103,11 @@ def arguments(signature: inspect.Signature, given: dict[str, Any]) -> dict[str, 
     return wanted | given
 
 
+def knows(name: str, annotation: str) -> bool:
+    """Say whether there is a value that works for a parameter of this name and type."""
+    return annotation in _BY_TYPE or name in _GOOD
+
+
 def good(name: str, annotation: str = "") -> Any:
     """Return a value that works for a parameter of this name and type; None if none is known."""
     value = _BY_TYPE.get(annotation, _GOOD.get(name))
@@ -108,7 +125,7 @@ def mechanism() -> ln.Mechanism:
 def lower_bound() -> Any:
     """Return a proved lower bound on the loss of noise for one number."""
     found = ln.compare(
-        epsilon=1, delta="0.1", sensitivity=ln.L2(1), bound=True, gap=0.2, time_limit=1
+        epsilon=1, sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=1
     )
     return found.best_possible.bound if found.best_possible else None
 

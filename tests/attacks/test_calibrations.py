@@ -101,10 +101,6 @@ def attack(case: Case) -> None:
     assert certificate.budget == ln.Budget(epsilon=epsilon, delta=wanted)
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("calibrations", 60)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:

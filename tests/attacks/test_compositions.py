@@ -115,10 +115,6 @@ def attack(case: Case) -> None:
         assert expected(releases, back.lower)[1] >= at * (1 - 1e-8), f"ε is below {back.lower!r}"
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("compositions", 12)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:

@@ -184,10 +184,6 @@ def _edit_entry(path: Path, what: str, where: float, value: int) -> bool:
     return new != old
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("edits", 150)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:

@@ -25,7 +25,7 @@ from tests.attacks.guard import PARTS, Guard
 
 Case = dict[str, Any]
 
-_VALUES = 10  # hostile values of a case
+IN_ONE = 10  # hostile values of a case
 _HEAVY = 0.004  # part of the cases with megabytes
 _SPEC = """version = 1
 data = {{ source = "rows.{kind}"{types} }}
@@ -87,7 +87,7 @@ def drawn(random: Random) -> Case:
                 random.choice(values),
                 random.random() < 0.3,
             )
-            for _ in range(60 if values is _HUGE else _VALUES)
+            for _ in range(60 if values is _HUGE else IN_ONE)
         ]
         return {"kind": "csv", "fields": fields}
     role = random.choice(_ROLES)
@@ -96,7 +96,7 @@ def drawn(random: Random) -> Case:
         "kind": "parquet",
         "held": _USUAL | {role: held},
         "declared": {role: random.choice(("int", "float", "text", "bool", ""))},
-        "values": [(random.randrange(40), role, random.random()) for _ in range(_VALUES)],
+        "values": [(random.randrange(40), role, random.random()) for _ in range(IN_ONE)],
         "not utf8": random.random() < 0.3,
     }
 
@@ -186,11 +186,7 @@ def _outcome(folder: Path, **spec: str) -> Any:
     return stages, tables
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("files", 10, share=_VALUES)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:
-    guard.part("files", part, share=_VALUES)
+    guard.part("files", part)

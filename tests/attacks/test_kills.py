@@ -20,7 +20,7 @@ from tests.attacks.guard import PARTS, Guard
 
 Case = tuple[bool, tuple[float, ...]]
 
-_TIMES = 5  # kills of one case, on one ledger
+IN_ONE = 5  # kills of one case, on one ledger
 _SECRET = "name-that-nobody-may-find"
 _SPEC = """version = 1
 data = {{ source = "rows.csv", types = {{ person = "text", x = "int" }} }}
@@ -36,7 +36,7 @@ _ROWS = b"person,x\n" + b"".join(
 
 def drawn(random: Random) -> Case:
     # most of a release is over in a tenth of a second; some are killed later, and are done by then
-    moments = tuple(round(random.random() ** 2 * 0.25, 4) for _ in range(_TIMES))
+    moments = tuple(round(random.random() ** 2 * 0.25, 4) for _ in range(IN_ONE))
     return random.random() < 0.5, moments
 
 
@@ -56,7 +56,7 @@ def _prepare(folder: Path, *, odd: bool) -> None:
     # one byte that isn't UTF-8 made a copy of the whole file once
     (folder / "rows.csv").write_bytes(_ROWS + (b"\xff,1\n" if odd else b""))
     releases.account(folder / "a.ledger", "1000")
-    for number in range(_TIMES):
+    for number in range(IN_ONE):
         (folder / f"spec-{number}.toml").write_text(_SPEC.format(number=number))
 
 
@@ -107,11 +107,7 @@ def _check(folder: Path, ledger: ln.Ledger, number: int) -> None:
             assert _SECRET.encode() not in file.read_bytes(), f"rows in {file.relative_to(folder)}"
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("kills", 4, share=_TIMES)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:
-    guard.part("kills", part, share=_TIMES)
+    guard.part("kills", part)

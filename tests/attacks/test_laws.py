@@ -166,10 +166,6 @@ def attack(case: Case) -> None:
     assert found.lower <= high, f"δ is {high!r} at most, the proof says at least {found.lower!r}"
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("laws", 40)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:
@@ -177,7 +173,7 @@ def test_long(guard: Guard, part: int) -> None:
 
 
 def test_every_family_has_an_oracle() -> None:
-    found = ln.compare(epsilon=1, delta="0.01", sensitivity=ln.Integer(1), gap=0.5, time_limit=1)
+    found = ln.compare(epsilon=1, sensitivity=ln.L1(1))  # δ = 0: most are skipped, by name
     names = {one.name for one in found.skipped} | {m.noise.name for m in found.mechanisms}
-    assert names <= truth.KNOWN | {"optimal"}
-    assert names >= set(_WEIGHTS) - {"optimal"}
+    assert names <= truth.KNOWN
+    assert names == set(_WEIGHTS)

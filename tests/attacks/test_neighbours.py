@@ -24,7 +24,7 @@ Case = dict[str, Any]
 
 _TYPES = {"person": "int", "plan": "int", "town": "text", "old": "bool", "x": "float", "k": "int"}
 _PERSONS = (None, 1, 2, 3, 4, 5, -(2**63))
-_CHANGES = 5
+IN_ONE = 5
 _TOWNS = ("a", "b'; DROP TABLE x", "", "ü", "zz")
 
 
@@ -50,7 +50,7 @@ def drawn(random: Random) -> Case:
         )
     rows = [_row(random) for _ in range(random.randint(0, 25))]
     changes: list[dict[str, Any]] = []
-    for number in range(_CHANGES):
+    for number in range(IN_ONE):
         mine = [_row(random) for _ in range(random.choice((1, 1, 2, 3, 9)))]
         mine *= random.choice((1, 1, 1, 40))
         person = random.choice((99, 100 + number, *_PERSONS))
@@ -195,11 +195,7 @@ class Exact:
                 writer.writerow("" if row[name] is None else row[name] for name in _TYPES)
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("neighbours", 5, share=_CHANGES)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:
-    guard.part("neighbours", part, share=_CHANGES)
+    guard.part("neighbours", part)

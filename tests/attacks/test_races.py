@@ -19,7 +19,7 @@ from tests.attacks.guard import PARTS, Guard
 
 Case = tuple[str, int, tuple[tuple[int, ...], ...]]
 
-_TRIES = 50  # charges that a case tries
+IN_ONE = 50  # charges that a case tries
 _COSTS = ("0.01", "0.03", "0.1")
 
 
@@ -27,7 +27,7 @@ def drawn(random: Random) -> Case:
     rule = random.choice(("sums", "zcdp"))
     processes = random.randint(2, 5)
     tries: list[list[int]] = [[] for _ in range(processes)]
-    for _ in range(_TRIES):
+    for _ in range(IN_ONE):
         random.choice(tries).append(random.randrange(len(_COSTS)))
     return rule, random.randint(5, 60), tuple(map(tuple, tries))
 
@@ -106,11 +106,7 @@ def _charging(ready: int, go: int, path: Path, certificates: list[Any]) -> tuple
         os._exit(status)
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("races", 2, share=_TRIES)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:
-    guard.part("races", part, share=_TRIES)
+    guard.part("races", part)

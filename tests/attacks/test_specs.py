@@ -135,10 +135,6 @@ def _command(spec: Path) -> None:
     assert code in (0, 1, 2), f"exit {code}: {told.getvalue()[-300:]}"
 
 
-def test_quick(guard: Guard) -> None:
-    guard.quick("specs", 60)
-
-
 @pytest.mark.attack
 @pytest.mark.parametrize("part", range(PARTS))
 def test_long(guard: Guard, part: int) -> None:
