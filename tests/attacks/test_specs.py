@@ -80,7 +80,7 @@ _ODD = (
 def drawn(random: Random) -> Case:
     base = random.choice([*_BASES])
     changes = []
-    for _ in range(random.choice((1, 1, 1, 2, 3))):
+    for _ in range(random.choice((1, 1, 2, 3, 4))):
         path, what, value = edits.drawn(random, _BASES[base])
         if random.random() < 0.5:
             what, value = "set", random.choice(_ODD)
