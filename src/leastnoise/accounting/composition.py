@@ -17,9 +17,15 @@ from leastnoise.accounting.inversion import (
     last_leaking,
     no_epsilon,
 )
-from leastnoise.accounting.trade_off import type_two_error
+from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.certify.common_lattice import FINENESS, lower_parts, upper_parts
-from leastnoise.certify.composed import Releases, directions, is_gaussian, prove_composed
+from leastnoise.certify.composed import (
+    Releases,
+    directions,
+    is_gaussian,
+    prove_composed,
+    prove_pair,
+)
 from leastnoise.certify.composition import Convolution, Part, tilt_for
 from leastnoise.certify.moment_sum import MomentSum, serves
 from leastnoise.certify.moment_sum_laws import laws_of
@@ -82,13 +88,17 @@ class Composition:
         return tuple(self.delta(epsilon=epsilon) for epsilon in listed)
 
     def trade_off(
-        self, alphas: Sequence[Exact], *, epsilons: Sequence[Exact]
+        self, alphas: Sequence[Exact], *, epsilons: Sequence[Exact], null: str = Null.EITHER
     ) -> tuple[Interval, ...]:
         """Return, for each type I error of `alphas`, an interval with the least type II error.
 
-        No test that tells neighbours apart has less (Dong, Roth & Su 2022). It is found from δ at
-        `epsilons`, and narrower the more of them there are about where −f′(α) = e^ε. Raises
-        InvalidArgument for an alpha outside [0, 1], and what `delta` raises.
+        A test rejects, with probability alpha at most, that a record is in the data although it is
+        (`null="with"`), or that it isn't although it isn't (`null="without"`). By default the less
+        of the two: no test, of whichever hypothesis, that tells neighbours apart has less (Dong,
+        Roth & Su 2022). They differ for Poisson samples alone. Found from δ at `epsilons`, and
+        narrower the more of them there are about where −T′(α) = e^ε; `accounting.trade_off` has
+        the formulas. Raises InvalidArgument for an alpha outside [0, 1] or another `null`, and what
+        `delta` raises.
         """
         listed = _validate.items(alphas, name="alphas", like=_validate.NUMBERS)
         errors = [exact(alpha, name="alphas") for alpha in listed]
@@ -97,10 +107,25 @@ class Composition:
                 name="alphas", value=float(outside[0]), expected="probabilities in [0, 1]"
             )
         at = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
-        wanted = {Budget(epsilon=one, delta="0.5").epsilon for one in at}
-        points = sorted(wanted | {Fraction(0)})
-        deltas = self.profile(points)
-        return tuple(type_two_error(alpha, points, deltas) for alpha in errors)
+        curves = self._tangents(at, Null(_validate.one_of(null, tuple(Null), name="null")))
+        return tuple(least(curves, alpha) for alpha in errors)
+
+    def _tangents(self, epsilons: Sequence[Exact], null: Null) -> list[Tangents]:
+        wanted = {Budget(epsilon=one, delta="0.5").epsilon for one in epsilons}
+        points = tuple(sorted(wanted | {Fraction(0)}))
+        found = {
+            side: tuple(
+                prove_pair(self.parts, epsilon, removed=side, fineness=self.fineness)
+                for epsilon in points
+            )
+            for side in directions(self.parts)
+        }
+        removed, added = found[True], found.get(False, found[True])
+        curves = {
+            Null.WITH: Tangents(epsilons=points, rejecting=added, keeping=removed),
+            Null.WITHOUT: Tangents(epsilons=points, rejecting=removed, keeping=added),
+        }
+        return list(curves.values()) if null is Null.EITHER else [curves[null]]
 
     def epsilon(self, *, delta: Exact) -> Interval:
         """Return an interval that contains ε(delta), the smallest ε at that δ.

@@ -30,7 +30,7 @@ from leastnoise.certify.common_lattice import (
 )
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
-from leastnoise.certify.losses import BITS
+from leastnoise.certify.losses import BITS, MONOTONE
 from leastnoise.certify.moment_sum import delta_by_moments, serves
 from leastnoise.certify.prove import ProvedDelta, prove_hidden, worst_shift
 from leastnoise.certify.sampled import sampled_delta
@@ -41,6 +41,7 @@ from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
 _LENGTHY = kernel_losses.SHAPES | generalized_gamma_losses.SHAPES  # to prove of one release
+_ONE_SHIFT = MONOTONE | {Shape.GENERALIZED_GAMMA}  # is the worst at every ε
 
 
 @final
@@ -93,14 +94,46 @@ def prove_composed(
     summed = _summed(parts, epsilon)
     if summed.is_zero():
         return ProvedDelta.within(summed)
-    upper, lower = arb(0), arb(0)
-    for removed in directions(parts):
-        above = upper_parts(parts, fineness=fineness, removed=removed)
-        below = lower_parts(parts, fineness=fineness, removed=removed)
-        upper = upper.max(composed_upper(above, epsilon))
-        lower = lower.max(composed_lower(below, epsilon))
+    found = [
+        _by_lattices(parts, epsilon, removed=removed, fineness=fineness)
+        for removed in directions(parts)
+    ]
     with precision(BITS):
-        return ProvedDelta(lower=lower, upper=upper.min(summed))
+        upper = found[0].upper.max(found[-1].upper).min(summed)
+        return ProvedDelta(lower=found[0].lower.max(found[-1].lower), upper=upper)
+
+
+def prove_pair(
+    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int = FINENESS
+) -> ProvedDelta:
+    """Enclose δ of the outputs with a record against those without it, or of the latter against it.
+
+    The former if the record is `removed`. Where the worst shift changes with ε, `upper` is above
+    that of all shifts, and `lower` below that of one shift, the same at every ε: that of one pair
+    of neighbours. Raises like `prove_composed`.
+    """
+    if len(parts) > 1 or parts[0].count > 1:
+        if is_gaussian(parts) or serves(parts):
+            return prove_composed(parts, epsilon, fineness=fineness)
+        summed = _summed(parts, epsilon)
+        if summed.is_zero():
+            return ProvedDelta.within(summed)
+        found = _by_lattices(parts, epsilon, removed=removed, fineness=fineness)
+        with precision(BITS):
+            return ProvedDelta(lower=found.lower, upper=found.upper.min(summed))
+    enclosed = _prove_direction(parts[0], epsilon, removed=removed)
+    if parts[0].noise.shape in _ONE_SHIFT:
+        return enclosed
+    below = lower_parts(parts, fineness=fineness, removed=removed)
+    return ProvedDelta(lower=composed_lower(below, epsilon), upper=enclosed.upper)
+
+
+def _by_lattices(
+    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int
+) -> ProvedDelta:
+    above = upper_parts(parts, fineness=fineness, removed=removed)
+    below = lower_parts(parts, fineness=fineness, removed=removed)
+    return ProvedDelta(lower=composed_lower(below, epsilon), upper=composed_upper(above, epsilon))
 
 
 def composed_at_most(
@@ -133,15 +166,21 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
     """Enclose δ of one release, of any law: both pairs at once are worst at the worst shift."""
     if part.rate == 1:
         return prove_hidden(part.noise, part.hidden, epsilon)
+    one, other = (_prove_direction(part, epsilon, removed=removed) for removed in (True, False))
+    with precision(BITS):
+        return ProvedDelta.within(one.enclosure.max(other.enclosure))
+
+
+def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
+    """Enclose δ of one release, of the pair for a record `removed` or added, at the worst shift."""
+    if part.rate == 1:
+        return prove_hidden(part.noise, part.hidden, epsilon)
 
     def profile(at: Fraction) -> arb:
         return prove_hidden(part.noise, part.hidden, at).enclosure
 
     with precision(BITS):
-        found = [
-            sampled_delta(profile, part.rate, epsilon, removed=removed) for removed in (True, False)
-        ]
-        return ProvedDelta.within(found[0].max(found[1]))
+        return ProvedDelta.within(sampled_delta(profile, part.rate, epsilon, removed=removed))
 
 
 def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
