@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import stat
 from pathlib import Path
 
 import duckdb
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import SourceError
 from leastnoise.tables import csv_lines
+from leastnoise.tables.casts import MAX_TEXT
 from tests.tables.test_source import HEADER, counts, raw_spec
 
 PIECES = [
@@ -42,10 +45,10 @@ ANY_LINE = st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join)
 LONG = b"9" * (csv_lines.MAX_LINE + 7)
 
 
-def by_sql(path: Path) -> list[list[str]]:
-    rows = csv_lines.rows(path)
-    with duckdb.connect() as connection:
-        found = connection.sql(f"FROM {rows.sql}", params={"path": str(path)}).fetchall()
+def by_sql(path: Path, folder: Path, used: str = "hijk") -> list[list[str]]:
+    rows = csv_lines.rows(path, used)
+    with csv_lines.readable(path, folder, used) as readable, duckdb.connect() as connection:
+        found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
     return [[field or "" for field in row] for row in found]
 
 
@@ -58,7 +61,7 @@ def test_the_query_splits_as_python_does(
     folder = tmp_path_factory.mktemp("lines")
     path = folder / "rows.csv"
     path.write_bytes(b"h,i,j,k\n" + b"\n".join(lines))
-    found = by_sql(csv_lines.cleaned(path, folder))
+    found = by_sql(path, folder)
     # what follows the reader's own delimiter is not read, though it may make the line no text
     good = [line.split(b"\x1f")[0].decode() for line in lines if _is_text(line)]
     expected = [(csv_lines.split(line) + [""] * 4)[:4] for line in good if line]
@@ -122,18 +125,78 @@ def test_no_line_moves_the_query_by_more_than_the_certified_sensitivity(
     assert sum(value * value for value in moved) <= limit
 
 
-def test_cleaning_copies_only_what_it_must_and_drops_lines_alone(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
+WIDE = b"".join(b",%d" % index for index in range(2000))
+
+
+@example(line=[b'"a,', b'f"oo', b",", b'x"', b",y"], used={0, 2})
+@example(line=[b"\x1f,a"], used={0})
+@example(line=[b"9" * 5000, b",", b'"', b"8" * 5000, b'",7'], used={0, 1, 2})
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    line=st.lists(st.sampled_from(PIECES), max_size=12),
+    used=st.sets(st.integers(0, 5), max_size=3),
+)
+def test_a_long_line_keeps_the_fields_that_are_used(line: list[bytes], used: set[int]) -> None:
+    whole = b"".join(line) + WIDE
+    cut = whole.split(b"\x1f")[0]
+    short = csv_lines.shortened(whole, used)
+    assert bool(short) == bool(cut)
+    wanted, found = _fields(cut), _fields(short)
+    for place in used:
+        # An empty field without quotes is NULL, and one with quotes isn't.
+        field = wanted[place] if place < len(wanted) else b""
+        kept = found[place] if place < len(found) else b""
+        assert bool(kept) == (0 < len(field) <= MAX_TEXT)
+        if kept:
+            assert _value(kept) == _value(field)
+    assert len(found) <= max(used, default=0) + 2
+
+
+def _fields(line: bytes) -> list[bytes]:
+    return re.findall(rb'("(?:[^"]|"")*"|[^,]*),', line + b",")
+
+
+def _value(field: bytes) -> str:
+    return csv_lines.split(field.decode("latin-1"))[0]
+
+
+def test_lines_are_mended_alone_and_none_of_them_is_on_a_disk(tmp_path: Path) -> None:
+    path, folder = tmp_path / "rows.csv", tmp_path / "private"
+    folder.mkdir()
     good = b"\xef\xbb\xbfa,b\r\n" + b"1,2\n" * 300_000 + b"3,\xc3\xa9"
     path.write_bytes(good)
-    assert csv_lines.cleaned(path, tmp_path) == path
+    with csv_lines.readable(path, folder, "a") as readable:
+        assert readable == path
     for bad in (b"\xff", LONG, LONG * 3, b"a" * (csv_lines.MAX_LINE - 1) + b"\xe9"):
-        for at in (good.index(b"\n") + 1, 2**19 - 2, 2**20 + 5, len(good) - 4):
+        for at in (good.index(b"\n") + 1, 2**20 + 5, len(good) - 4):
             place = good.index(b"\n", at - 1) + 1  # the start of a line
             path.write_bytes(good[:place] + bad + b"\n" + good[place:])
-            assert csv_lines.cleaned(path, tmp_path).read_bytes() == good
-        path.write_bytes(good + b"\n" + bad)
-        assert csv_lines.cleaned(path, tmp_path).read_bytes() == good + b"\n"
+            with csv_lines.readable(path, folder, "a") as readable:
+                assert stat.S_ISFIFO(readable.lstat().st_mode)
+                assert readable.read_bytes().split() == good.split()
+            assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("breaks", [b"\n", b"\r", b"\r\n"])
+def test_a_long_line_has_the_same_rows_as_a_short_one(tmp_path: Path, breaks: bytes) -> None:
+    names = b"h,i,j,k"
+    lines = [b'1,"a ""b"", c",,"oops', b"2,,x", b'"3",y"z,,"w', b'4,"",5,6']
+    texts = [b"1" * (MAX_TEXT + 1) + b",a", b"7," + b"\xc3\xa9" * (MAX_TEXT // 2) + b",8"]
+    tails = [b"," * 100_000, b',"' + b"t" * 100_000]  # after the columns of the header
+    short, long = tmp_path / "short.csv", tmp_path / "long.csv"
+    short.write_bytes(breaks.join([names, *lines, b",a", texts[1]]))
+    mixed = [line + b"," * 3 + tail for line in lines for tail in tails]
+    long.write_bytes(breaks.join([names, *mixed, *texts]))
+    expected = by_sql(short, tmp_path)
+    assert sorted(by_sql(long, tmp_path)) == sorted(expected[:4] * 2 + expected[4:])
+
+
+def test_a_line_of_commas_takes_no_more_memory_than_its_header(tmp_path: Path) -> None:
+    # Ten lines of a million fields would take 16 MB each.
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"h,i,j,k\n" + (b"," * csv_lines.MAX_LINE + b"\n") * 10 + b"1,2,3,4\n")
+    with csv_lines.readable(path, tmp_path, "k") as readable:
+        assert len(readable.read_bytes()) < 100
 
 
 def test_headers(tmp_path: Path) -> None:

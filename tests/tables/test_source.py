@@ -70,6 +70,12 @@ HEADER = b"who,plan,x,n,ok\n"
         (b"1,a,8\x1f,8,true\n2,b,8,8,true\n", [1, 1, 0, 0, 1, 1, 1, 1]),  # the reader's delimiter
         (b"1,a,8,8,true\n2," + b"y" * 3_000_000 + b",8,8,true\n", [1, 1, 1, 1, 0, 0, 0, 0]),
         (b'1,"a\nb",8,8,true\n2,b,8,8,true\n', [0, 0, 0, 0, 1, 1, 1, 1]),
+        (b"," * (2**20 - 1) + b"\n", [0] * 8),
+        ((b"1,a" + b"," * (2**20 - 9) + b"\n") * 60 + b"2,b,8,8,true\n", [20, 0, 0, 0, 1, 1, 1, 1]),
+        (
+            b"1,a,8,8,true," + b"y" * 9000 + b"\n2,b," + b"0" * 5000 + b"8,8,t\n",
+            [1] * 5 + [0, 1, 1],
+        ),
     ],
 )
 def test_no_data_in_a_csv_is_an_error(tmp_path: Path, lines: bytes, expected: list[float]) -> None:
