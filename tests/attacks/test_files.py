@@ -163,19 +163,9 @@ def _not_utf8(array: Any) -> Any:
     return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
 
 
-@cache
-def _planned() -> None:
-    folder = Path(tempfile.mkdtemp())
-    types = ', types = { person = "int", plan = "int", x = "float" }'
-    spec = _SPEC.format(kind="csv", types=types, keys="[1, 2]")
-    (folder / "spec.toml").write_text(spec)
-    (folder / "rows.csv").write_text("person,plan,x\n")
-    releases.plan_once(folder / "spec.toml")
-
-
 def _outcome(folder: Path, **spec: str) -> Any:
     """Return all that a release lets be seen, beside the noisy numbers."""
-    _planned()
+    releases.plan_once()
     (folder / "spec.toml").write_text(_SPEC.format(**spec))
     stages: list[str] = []
     try:
@@ -183,7 +173,7 @@ def _outcome(folder: Path, **spec: str) -> Any:
     except ln.LeastnoiseError as error:
         return type(error).__name__, str(error).replace(str(folder), "")
     tables = [(name, list(t.columns), t.columns["plan"]) for name, t in made.tables.items()]
-    return stages, tables
+    return [stage for stage in stages if not stage.startswith("Finding")], tables
 
 
 @pytest.mark.attack
