@@ -53,7 +53,7 @@ def targets() -> tuple[str, ...]:
 
 # What is returned and never made by hand; a method that takes what isn't public.
 _RESULTS = ("Comparison", "Converted", "ImportedLosses")
-_INTERNAL = ("largest", "one_release_at")
+INTERNAL = ("largest", "one_release_at")
 
 
 def _is_left_out(value: Any) -> bool:
@@ -61,7 +61,7 @@ def _is_left_out(value: Any) -> bool:
 
 
 def _methods(kind: type) -> list[str]:
-    names = [name for name in dir(kind) if not name.startswith("_") and name not in _INTERNAL]
+    names = [name for name in dir(kind) if not name.startswith("_") and name not in INTERNAL]
     return [name for name in names if callable(getattr(kind, name))]
 
 

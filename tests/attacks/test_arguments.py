@@ -109,7 +109,7 @@ def _check_twins(case: Case, answer: Any) -> None:
 def _use(made: Any) -> None:
     """Use an object that a constructor let pass: its properties, and its methods rightly."""
     for name in dir(type(made)):
-        if name.startswith("_") or name in _RANDOM:
+        if name.startswith("_") or name in (*_RANDOM, *public.INTERNAL):
             continue
         if isinstance(made, ln.Release | ln.Ledger | ln.Comparison):
             continue
