@@ -91,7 +91,14 @@ def sampled_gaussian(mu: float, rate: float, count: int) -> tuple[Floats, Floats
     return np.outer(there, there).ravel(), np.outer(without, without).ravel()
 
 
-@pytest.mark.parametrize(("mu", "rate", "count"), [(2.0, 0.3, 1), (4.0, 0.05, 1), pytest.param(1.5, 0.4, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("mu", "rate", "count"),
+    [
+        (2.0, 0.3, 1),
+        (4.0, 0.05, 1),
+        pytest.param(1.5, 0.4, 2, marks=pytest.mark.slow),
+    ],
+)
 def test_under_sampling_it_matters_which_hypothesis_is_rejected(
     mu: float, rate: float, count: int
 ) -> None:
