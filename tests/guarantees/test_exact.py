@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import pytest
@@ -42,14 +43,14 @@ def test_reads_what_is_written(value: str | float, meant: Fraction) -> None:
 
 
 def test_a_fraction_of_numpy_ints_does_not_wrap() -> None:
-    number = exact(Fraction(np.uint8(200)), name="x")
+    number = exact(Fraction(cast("int", np.uint8(200))), name="x")
     assert number * 2 == 400
     assert type(number.numerator) is int
 
 
 def test_print_options_do_not_change_a_float() -> None:
     with np.printoptions(legacy="1.13"):
-        assert exact(np.float32(0.12345679), name="x") == Fraction("0.12345679")
+        assert exact(cast("float", np.float32(0.12345679)), name="x") == Fraction("0.12345679")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -154,7 +154,7 @@ def test_masked_numerators_are_refused() -> None:
 
 
 def test_bits_are_kept_as_an_int() -> None:
-    assert type(ScaledIntegers(numerators=np.array([1]), bits=np.int8(3)).bits) is int
+    assert type(ScaledIntegers(numerators=np.array([1]), bits=cast("int", np.int8(3))).bits) is int
     with pytest.raises(InvalidArgument, match="bits"):
         ScaledIntegers(numerators=np.array([1]), bits=1.0)  # pyright: ignore[reportArgumentType]
 
@@ -169,7 +169,7 @@ def test_bits_are_kept_as_an_int() -> None:
         ([True, np.True_], [1, 1]),
         ([np.uint64(2**64 - 1)], [2**64 - 1]),
         ([np.float32(0.1)], [Fraction(float(np.float32(0.1)))]),
-        ([Fraction(np.uint8(200)), 1], [200, 1]),
+        ([Fraction(cast("int", np.uint8(200))), 1], [200, 1]),
         ((np.int8(-3), 4), [-3, 4]),
     ],
 )

@@ -45,11 +45,16 @@ class PlanCertificate:
         """Check and keep the fields; raises InvalidArgument, and proves nothing."""
         _validate.instance(self.budget, Budget, name="budget", like="a Budget")
         like = "pairs of a name and a Certificate"
-        for name, block in (blocks := _validate.pairs(self.blocks, name="blocks", like=like)):
-            _validate.text(name, name="blocks")
-            _validate.instance(block, Certificate, name="blocks", like=like)
+        blocks = tuple(
+            (
+                _validate.text(name, name="blocks"),
+                _validate.instance(block, Certificate, name="blocks", like=like),
+            )
+            for name, block in _validate.pairs(self.blocks, name="blocks", like=like)
+        )
         object.__setattr__(self, "blocks", blocks)
-        _validate.one_of(self.rule, (RULE, COMPOSED), name="rule")
+        rule = _validate.one_of(self.rule, (RULE, COMPOSED), name="rule")
+        object.__setattr__(self, "rule", rule)
 
     @property
     def neighbours(self) -> Neighbours | None:

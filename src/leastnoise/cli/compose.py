@@ -93,17 +93,16 @@ def command(
 def _read(text: str) -> tuple[Mechanism, int]:
     """Return the mechanism that FILE=COUNT names, and how often it is used."""
     from leastnoise.certify.certificate import Certificate
-    from leastnoise.errors import InvalidArgument, InvalidInput
+    from leastnoise.errors import InvalidInput
     from leastnoise.release.mechanism import Mechanism
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
-    if not count.isdecimal():
-        raise InvalidArgument(name="count", value=count, expected="FILE=COUNT, a whole COUNT")
+    used = options.count_from(count, expected="FILE=COUNT, a whole COUNT")
     try:
         read = Path(name).read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(f"Expected a certificate, found none at {name}.") from None
-    return Mechanism(Certificate.from_json(read)), int(count)
+    return Mechanism(Certificate.from_json(read)), used
 
 
 def _fitted(

@@ -152,13 +152,12 @@ def register(
     statements: set[tuple[str, str]] = set()
     for text in specs:
         name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
-        if not count.isdecimal():
-            raise InvalidArgument(name="count", value=count, expected="SPEC=COUNT, a whole COUNT")
+        used = options.count_from(count, expected="SPEC=COUNT, a whole COUNT")
         release = Release.from_toml(name)
         privacy = release.spec.privacy
         statements.add((privacy.unit, privacy.neighbours))
         with records.stages() as tell:
-            releases.append((release.plan(progress=tell).certificate, int(count)))
+            releases.append((release.plan(progress=tell).certificate, used))
     if len(statements) != 1:
         raise InvalidArgument(name="specs", value=specs, expected="specs of one unit")
     unit, neighbours = statements.pop()

@@ -78,6 +78,9 @@ TimeLimit = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
+_MOST_DIGITS = 20
+
+
 class Command(TyperCommand):
     """A command whose options are given once, but for those that collect a list."""
 
@@ -116,6 +119,18 @@ def parameters_from(texts: list[str] | None, **own: str | int | None) -> dict[st
             raise InvalidArgument(name="--param", value=text, expected=f"{name} to be set once")
         found[name] = value
     return found
+
+
+def count_from(text: str, *, expected: str) -> int:
+    """Return how often a release is made; raises InvalidArgument unless `text` is a whole number.
+
+    Digits of ASCII alone: int() would read others too, and refuse thousands in words of its own.
+    """
+    from leastnoise.errors import InvalidArgument
+
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+        raise InvalidArgument(name="count", value=_validate.shown(text), expected=expected)
+    return int(text)
 
 
 def shape_from(alpha: str | None, p: str | None) -> dict[str, str]:

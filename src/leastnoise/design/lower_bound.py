@@ -132,7 +132,8 @@ class LowerBound:
             object.__setattr__(self, name, exact(getattr(self, name), name=name))
         kinds = (Witness, RadialWitness)
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
-        _validate.one_of(self.scope, ("real", "integer"), name="scope")
+        scope = _validate.one_of(self.scope, ("real", "integer"), name="scope")
+        object.__setattr__(self, "scope", scope)
 
     @classmethod
     def prove(

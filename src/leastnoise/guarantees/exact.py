@@ -74,10 +74,8 @@ def exact_rows(rows: Sequence[Sequence[Exact]], *, name: str) -> tuple[tuple[Fra
 
 
 def _parse(value: Exact, *, name: str) -> Fraction:
-    if type(value) is Fraction and type(value.numerator) is type(value.denominator) is int:
-        return value
-    if isinstance(value, Fraction):  # one made of numpy's ints would wrap in arithmetic
-        return Fraction(operator.index(value.numerator), operator.index(value.denominator))
+    if isinstance(value, Fraction):
+        return of_ints(value)
     whole = _validate.as_int(value)
     if whole is not None:
         return Fraction(whole)
@@ -95,6 +93,13 @@ def _parse(value: Exact, *, name: str) -> Fraction:
         expected="a decimal number",
         hint=f"Write {name} like 0.5 or 1e-5.",
     )
+
+
+def of_ints(number: Fraction) -> Fraction:
+    """Return `number` as a Fraction of ints: one made of numpy's would wrap in arithmetic."""
+    if type(number) is Fraction and type(number.numerator) is type(number.denominator) is int:
+        return number
+    return Fraction(operator.index(number.numerator), operator.index(number.denominator))
 
 
 def _text_of(value: object) -> str | None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import Exact, exact, of_ints
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Interval:
 
         `bound` is a number as in a budget: a float is the decimal that it prints.
         """
-        most = bound if type(bound) is Fraction else exact(bound, name="bound")
+        most = of_ints(bound) if isinstance(bound, Fraction) else exact(bound, name="bound")
         return math.isfinite(self.upper) and Fraction(self.upper) <= most
 
     def contains(self, value: Fraction | float) -> bool:
@@ -52,9 +52,9 @@ class Interval:
 
         A float is the binary number that it is, as the ends are.
         """
-        if type(value) is not Fraction:
-            value = _validate.real(value, name="value")
-        return self.lower <= value <= self.upper
+        if isinstance(value, Fraction):
+            return self.lower <= of_ints(value) <= self.upper
+        return self.lower <= _validate.real(value, name="value") <= self.upper
 
     def encloses(self, other: Interval) -> bool:
         """Return True if all of `other` lies between the ends."""

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, LedgerRejected, OverBudget, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
@@ -65,8 +64,6 @@ class Account:
 
         A certificate whose sensitivity names its neighbours has to name the account's.
         """
-        _validate.text(unit, name="unit")
-        _validate.text(neighbours, name="neighbours")
         for name, found, wanted in (
             ("unit", unit, self.unit),
             ("neighbours", neighbours, self.neighbours),
@@ -110,9 +107,7 @@ class Books:
 
     def account(self, dataset: str | None) -> Account:
         """Return the account of `dataset`, or the only one there is; raises InvalidArgument."""
-        if dataset is not None:
-            dataset = _validate.text(dataset, name="dataset")
-        elif len(self.accounts) == 1:
+        if dataset is None and len(self.accounts) == 1:
             return next(iter(self.accounts.values()))
         if dataset not in self.accounts:
             raise InvalidArgument(

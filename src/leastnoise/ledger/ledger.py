@@ -125,6 +125,7 @@ class Ledger:
 
         Raises what `charge` would.
         """
+        _check_texts(unit, neighbours, dataset)
         certified(release)
         account = Books.of(self._store.read()).account(dataset)
         account.check_statement(release, unit=unit, neighbours=neighbours)
@@ -146,7 +147,7 @@ class Ledger:
         Refused for another unit or neighbours than the account's, CertificateRejected if the
         certificate doesn't hold; then nothing was charged.
         """
-        _validate.text(label, name="label")
+        _check_texts(unit, neighbours, dataset, label)
         verify_once(certified(release))  # may take long, and needs no lock
         cost = Cost.of(release)
         with self._store.appending() as (entries, log):
@@ -173,7 +174,7 @@ class Ledger:
         zcdp filter they cost what their Σρ does. Raises NotCertified if they aren't proved to meet
         `budget` together, and what `charge` does.
         """
-        _validate.text(label, name="label")
+        _check_texts(unit, neighbours, dataset, label)
         like = "pairs of a certificate and a count"
         listed = _validate.items(releases, name="releases", like=like)
         plan = Preregistered(budget=budget, releases=listed)
@@ -202,10 +203,11 @@ class Ledger:
         Returns the entry's number. Raises Refused if the plan has no such release, or it was made
         as often as planned.
         """
-        _validate.text(label, name="label")
+        _check_texts(unit, neighbours, dataset, label)
         plan = _validate.whole(plan, name="plan")
+        certified(release)
         planned = self._plan(plan)
-        index = planned.index_of(certified(release))
+        index = planned.index_of(release)
         if index is None:
             raise Refused(f"The plan {plan} has no release like this one. Nothing was drawn.")
         with self._store.appending() as (entries, log):
@@ -243,6 +245,13 @@ class Ledger:
     @property
     def _store(self) -> Store:
         return Store(path=Path(self.path))
+
+
+def _check_texts(unit: object, neighbours: object, dataset: object, label: object = "") -> None:
+    """Raise InvalidArgument unless each is a text; a dataset may be left out."""
+    texts = {"unit": unit, "neighbours": neighbours, "label": label}
+    for name, value in (texts if dataset is None else {**texts, "dataset": dataset}).items():
+        _validate.text(value, name=name)
 
 
 def _spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:

@@ -44,7 +44,10 @@ class Released:
 
     def __post_init__(self) -> None:
         """Check the types; raises InvalidArgument."""
-        _validate.instance(self.values, np.ndarray, name="values", like="an array")
+        values = _validate.instance(self.values, np.ndarray, name="values", like="an array")
+        if isinstance(values, np.ma.MaskedArray) or values.dtype != np.float64:
+            kind = f"an array of {values.dtype.type.__name__}"
+            raise InvalidArgument(name="values", value=kind, expected="an array of float64")
         _validate.instance(self.certificate, Certificate, name="certificate", like="a Certificate")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001

@@ -13,6 +13,7 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import of_ints
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 # room in an int64.
 LARGEST_STEPS = 1 << 61
 LARGEST_BITS = 1 << 11
+_FILL = "Fill it first: values.filled(0)."
 
 
 @final
@@ -38,7 +40,7 @@ class ScaledIntegers:
     def __post_init__(self) -> None:
         """Check the type of the numerators and the range of bits, never a value."""
         if isinstance(self.numerators, np.ma.MaskedArray):
-            raise _unknown_type("a masked array", hint="Fill it first: values.filled(0).")
+            raise _unknown_type("a masked array", name="numerators", hint=_FILL)
         numerators = np.asarray(self.numerators)
         if numerators.dtype != np.int64:
             raise InvalidArgument(
@@ -217,7 +219,7 @@ def _merged(array: NDArray[Any], kinds: set[type]) -> NDArray[Any] | None:
 def _array_of(values: Values) -> NDArray[Any]:
     """Return `values` as an array: one of objects for a list, whose types numpy would merge."""
     if isinstance(values, np.ma.MaskedArray):
-        raise _unknown_type("a masked array", hint="Fill it first: values.filled(0).")
+        raise _unknown_type("a masked array", hint=_FILL)
     listed = isinstance(values, (list, tuple))
     if listed and any(issubclass(one, np.ndarray) for one in set(map(type, values))):
         raise _unknown_type("a list of arrays", hint="Join them first: numpy.concatenate.")
@@ -236,10 +238,10 @@ def _is_number(kind: type) -> bool:
     return issubclass(kind, (int, float, Fraction, np.integer, np.bool_, np.float32, np.float16))
 
 
-def _unknown_type(what: str, *, hint: str = "") -> InvalidArgument:
+def _unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidArgument:
     """Return the error that names a type, and never a value."""
     return InvalidArgument(
-        name="values",
+        name=name,
         value=what,
         expected="floats of at most 64 bits, whole numbers, or Fractions",
         hint=hint,
@@ -302,8 +304,8 @@ def _fraction_of(item: object) -> Fraction:
         return Fraction(number) if math.isfinite(number) else Fraction(0)
     if isinstance(item, (int, np.integer, np.bool_)):
         return Fraction(int(item))
-    if isinstance(item, Fraction):  # one made of numpy's ints would wrap
-        return Fraction(int(item.numerator), int(item.denominator))
+    if isinstance(item, Fraction):
+        return of_ints(item)
     return Fraction(0)  # nothing else gets past `as_exact`
 
 

@@ -136,7 +136,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     )
     ways = problem.ways()
     fixed = {
-        name: _fixed(family_named(name), values or {})
+        name: _fixed(family_named(name), values)
         for name, values in _validate.table(parameters, name="parameters").items()
     }
     effort = _effort(gap, time_limit, _PATIENCE, progress)
@@ -281,11 +281,13 @@ def candidate(  # noqa: PLR0913 (every part of one problem, all by name)
         compositions=_count(compositions),
         sampling_rate=sampling_rate_of(sampling_rate),
     )
-    fixed = _fixed(family, parameters or {})
+    fixed = _fixed(family, parameters)
     return fitted(family, problem, ways=problem.ways(), fixed=fixed, effort=effort)[0]
 
 
-def _fixed(family: type[Noise], parameters: Mapping[str, Exact]) -> dict[str, Fraction | int]:
+def _fixed(
+    family: type[Noise], parameters: Mapping[str, Exact] | None
+) -> dict[str, Fraction | int]:
     """Return the parameters that the user sets, in the kinds that the family has."""
     fixed: dict[str, Fraction | int] = {}
     for name, value in _validate.table(parameters, name="parameters").items():
@@ -377,7 +379,7 @@ def privacy_profile(
     """
     family = _family(noise, dimension=dimension)
     check_sensitivity(sensitivity)
-    shape: dict[str, Any] = _fixed(family, parameters or {})
+    shape: dict[str, Any] = _fixed(family, parameters)
     optional = {name for name in family.parameter_kinds if hasattr(family, name)}
     if missing := sorted(set(family.parameter_kinds) - optional - set(shape)):
         raise InvalidArgument(

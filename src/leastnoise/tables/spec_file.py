@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import numpy as np
 import tomli_w
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -70,6 +71,7 @@ def loads(text: str) -> Spec:
 def parse(raw: Mapping[str, Any]) -> Spec:
     """Return the spec in the nested dictionary `raw`; raises SpecError listing every problem."""
     problems: Problems = []
+    raw = {key: _without_numpy(value) for key, value in raw.items()}
     _unknown_keys(raw, Spec, "", problems)
     problems += [(key, "Missing.") for key in _REQUIRED if key not in raw]
     parts: dict[str, Any] = {
@@ -86,6 +88,20 @@ def parse(raw: Mapping[str, Any]) -> Spec:
     if problems:
         raise SpecError([(key, message) for key, message in problems if not _absent(key, problems)])
     return partial
+
+
+def _without_numpy(value: Any) -> Any:
+    """Return a nested value with lists for arrays, and Python's own ints, bools and texts."""
+    if isinstance(value, Mapping):
+        return {_without_numpy(key): _without_numpy(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and value.ndim:
+        return [_without_numpy(inner) for inner in value]  # no tolist(), which makes float64
+    if isinstance(value, (list, tuple)):
+        return [_without_numpy(inner) for inner in value]
+    if isinstance(value, (np.bool_, np.str_)):
+        return value.item()
+    whole = _validate.as_int(value)
+    return value if whole is None else whole
 
 
 def _absent(key: str, problems: Problems) -> bool:
