@@ -27,6 +27,8 @@ _TAKEN = ("plan", "certificate", "spec")
 _KEY_TYPES: dict[str, type] = {"int": int, "text": str, "bool": bool}
 # Less of a budget is a slip of the pen, and may pass the range of floats.
 SMALLEST_SHARE = Fraction(1, 10**6)
+# What is scaled by less, to integers of 22 bits or from them, may pass the range of floats.
+SMALLEST_WIDTH = Fraction(1, 10**290)
 SUFFIXES = (".csv", ".parquet")
 MOST_CONDITIONS = 64
 
@@ -120,6 +122,9 @@ def _columns(spec: Spec) -> Iterator[Problem]:
             yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
         elif float(low) >= float(high):
             yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
+        elif high - low < SMALLEST_WIDTH:
+            why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
+            yield f"{path}.bounds", why
 
 
 def _names(spec: Spec) -> Iterator[Problem]:
@@ -240,6 +245,8 @@ def predicate_type(declared: str | None, predicate: Predicate, key: str) -> Iter
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     for column, keys in query.group_by.items():
         key = f"{path}.group_by.{column}"
+        if not column:
+            yield key, "Expected a column with a name. Give it one in the source."
         yield from _declared(spec, column, key)
         yield from key_types(spec.data.types.get(column), keys or (), key)
         if not keys:

@@ -2,48 +2,78 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import shutil
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
-from leastnoise.errors import InvalidInput
-from leastnoise.tables.parquet_rows import one_file
+from leastnoise import _files
+from leastnoise.errors import InvalidInput, SourceError
+from leastnoise.tables import spec_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from leastnoise.tables.results import Table
+    from collections.abc import Iterator
 
 PLAN, CERTIFICATE, SPEC = "plan.json", "certificate.json", "spec.toml"
+LARGEST = {PLAN: 10**7, CERTIFICATE: 10**7, SPEC: spec_file.LARGEST}  # bytes
+# What SQLite puts beside a file, and takes for its own where it finds it.
+_BESIDE_LEDGERS = ("", "-journal", "-wal", "-shm")
 
 
 @contextmanager
-def new_directory(path: Path) -> Iterator[Path]:
+def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     """Yield a temporary directory beside `path` that becomes `path` if the block ends well.
 
     Files are synced, then one rename makes them visible: killed at any time, there is all or
     nothing at `path` (a hidden, named leftover may stay beside it). Raises InvalidInput, before the
-    block runs, if `path` exists or its folder can't be written to; after it, if the disk fails.
-    What the block raises is its own: see `writing`.
+    block runs, if `path` exists, its folder can't be written to or it would be in the way of the
+    `ledger`; after it, if the disk fails. What the block raises is its own: see `writing`.
     """
+    if "\0" in str(path):
+        raise InvalidInput("The output path holds a NUL. Nothing was spent.")
+    if path.name in {"", ".."}:
+        raise InvalidInput(
+            f"Expected an output path that ends in the name of a new directory, got {path}. "
+            "Nothing was spent."
+        )
+    if ledger is not None:
+        _check_apart(path, ledger)
     # os.path, because a Path raises for a NUL or a name that is too long.
     if os.path.lexists(path):
         raise InvalidInput(
             f"Expected a new output directory, but {path} exists. Nothing was spent."
         )
-    working = _make_beside(path)
+    above = [one for one in path.parents if not os.path.lexists(one)]
+    working: Path | None = None
     try:
+        working = _make_beside(path)
+        with writing(path):
+            _sync(working)  # not every file system can sync a directory
         yield working
         with writing(path):
             _publish(working, path)
     finally:
-        shutil.rmtree(working, ignore_errors=True)
+        if working is not None:
+            shutil.rmtree(working, ignore_errors=True)
+        for one in above:  # what was made for nothing, from the innermost on
+            with suppress(OSError):
+                one.rmdir()
+
+
+def _check_apart(path: Path, ledger: Path) -> None:
+    """Raise InvalidInput if `path`, or a directory above it, has a name that SQLite may use."""
+    beside = os.path.realpath(ledger)
+    taken = {f"{beside}{suffix}".casefold() for suffix in _BESIDE_LEDGERS}
+    target = Path(os.path.realpath(path))
+    for one in (target, *target.parents):
+        if str(one).casefold() in taken:  # capitals make no other file on some systems
+            raise InvalidInput(
+                f"The output path {path} is in the way of the ledger {ledger}, which needs the "
+                f"name {one.name} for itself. Choose another. Nothing was spent."
+            )
 
 
 @contextmanager
@@ -78,8 +108,6 @@ def _make_beside(path: Path) -> Path:
                 return working
     except OSError as error:
         raise InvalidInput(f"{path} can't be made: {error.strerror}. Nothing was spent.") from None
-    except ValueError:
-        raise InvalidInput("The output path holds a NUL. Nothing was spent.") from None
     raise InvalidInput(f"{path.parent} is full of leftovers of {path.name}; remove them.")
 
 
@@ -91,86 +119,11 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_table(table: Table, folder: Path, kind: str) -> Path:
-    """Write `table` as <name>.<kind> into `folder`; return the file."""
-    path = folder / f"{table.name}.{kind}"
-    _WRITERS[kind](table, path)
-    return path
+def read_text(folder: Path, name: str) -> str:
+    """Return the file `name` of a release; no link, and no longer than one can be.
 
-
-def read_table(path: Path) -> dict[str, list[Any]]:
-    """Return the columns of a table that `write_table` wrote; of a CSV, as texts.
-
-    Raises OSError, ValueError or duckdb.Error for a file that isn't one.
+    Raises SourceError.
     """
-    try:
-        return _READERS[path.suffix.removeprefix(".")](path)
-    except (csv.Error, RecursionError):  # a field past 131,072 characters; lists in lists in lists
-        raise ValueError("not what write_table writes") from None
-
-
-def _write_csv(table: Table, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.columns)
-        writer.writerows(table.rows)
-
-
-def _write_json(table: Table, path: Path) -> None:
-    names = list(table.columns)
-    records = [dict(zip(names, row, strict=True)) for row in table.rows]
-    path.write_text(json.dumps(records, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-_SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
-
-
-def _write_parquet(table: Table, path: Path) -> None:
-    parts: list[str] = []
-    for name, values in table.columns.items():
-        quoted = name.replace('"', '""')
-        parts.append(f'unnest(?::{_SQL_TYPES[type(values[0])]}[]) AS "{quoted}"')
-    with duckdb.connect() as connection:
-        rows = connection.sql(f"SELECT {', '.join(parts)}", params=list(table.columns.values()))
-        rows.write_parquet(str(path))
-
-
-def _read_csv(path: Path) -> dict[str, list[Any]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        names, *rows = csv.reader(file)
-    return _by_column(names, rows)
-
-
-def _read_json(path: Path) -> dict[str, list[Any]]:
-    # Pairs, and no dictionaries: a field that stands twice would hide the first.
-    records: Any = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=tuple)
-    if not isinstance(records, list) or not records or not isinstance(records[0], tuple):
-        raise ValueError("not a list of records")
-    names = [name for name, _ in records[0]]
-    if any(not isinstance(row, tuple) or [name for name, _ in row] != names for row in records):
-        raise ValueError("records with other fields than the first")
-    return _by_column(names, [[value for _, value in row] for row in records])
-
-
-def _by_column(names: list[str], rows: list[list[Any]]) -> dict[str, list[Any]]:
-    if len(set(names)) != len(names) or any(len(row) != len(names) for row in rows):
-        raise ValueError("two columns of one name, or rows of other lengths")
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def _read_parquet(path: Path) -> dict[str, list[Any]]:
-    with duckdb.connect() as connection:
-        rows = connection.read_parquet(one_file(path))
-        return _by_column(list(rows.columns), [list(row) for row in rows.fetchall()])
-
-
-_WRITERS: dict[str, Callable[[Table, Path], None]] = {
-    "csv": _write_csv,
-    "json": _write_json,
-    "parquet": _write_parquet,
-}
-_READERS: dict[str, Callable[[Path], dict[str, list[Any]]]] = {
-    "csv": _read_csv,
-    "json": _read_json,
-    "parquet": _read_parquet,
-}
+    if not os.path.lexists(folder / name):
+        raise SourceError(f"Expected the directory of a release: {folder} has no {name}.")
+    return _files.read_text(folder / name, most=LARGEST[name], links=False)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
 
 from leastnoise.analysis.marginal import absolute_quantile
 from leastnoise.certify import kinds
 from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.release.rounding import LARGEST_RESULT
 from leastnoise.selection.search import compare
 from leastnoise.tables.baselines import Baselines
+from leastnoise.tables.columns import SUFFIXES
 from leastnoise.tables.joint import Offers, jointly
 from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
+from leastnoise.tables.results import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.release.mechanism import Mechanism
     from leastnoise.tables.spec import Query, Spec
+    from leastnoise.tables.statistic import Statistic
 
 CLIP_NOTE = (
     "Errors are of the noise alone: what clamping to bounds and clipping a person's rows take "
@@ -151,6 +159,46 @@ def expected_errors(
     return tuple(found)
 
 
+def check_range(layout: Layout, certificate: Certificate, baselines: Baselines) -> None:
+    """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
+
+    Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
+    makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, and
+    means stay in their bounds, so the two ends are enough.
+    """
+    try:
+        noise = NoiseError.of(certificate)
+        step = float(certificate.grid or 0)
+        if certificate.geometry is not None:
+            step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)
+        errors = expected_errors(layout, certificate, baselines)
+    except OverflowError:
+        raise Refused(
+            f"The noise of {layout.name!r} is out of the range of float64. Raise the budget."
+        ) from None
+    largest = step * LARGEST_RESULT
+    ends = np.array([[end] * len(layout.components) for end in (-largest, largest)])
+    found = iter(numbers(layout, ends, noise))
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        shown = [*itertools.chain.from_iterable(next(found) for _ in SUFFIXES)]
+        for error in errors[: len(uses)]:
+            shown += [error.std, error.half_width_95, error.plain_gaussian_std or 0.0]
+        errors = errors[len(uses) :]
+        vanishes = float(layout.components[uses[0]].radius) * step < sys.float_info.min
+        if vanishes or not all(map(math.isfinite, shown)):
+            raise Refused(_why_out_of_range(layout, asked))
+
+
+def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
+    why = f"{asked.label} of {layout.name!r} could be out of the range of float64, "
+    if not asked.column:
+        return why + "since this budget needs so much noise. Raise epsilon or delta."
+    return why + (
+        f"with the noise that this budget needs at columns.{asked.column}.bounds. Give "
+        f"{asked.column} in another unit, so that its bounds are nearer to 1."
+    )
+
+
 def _of_split(certificate: Certificate, split: Noise | None) -> Certificate:
     return certificate if split is None else replace(certificate, noise=split)
 
@@ -243,7 +291,7 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as JSON text."""
-        return json.dumps(self.to_record(), indent=2)
+        return json.dumps(self.to_record(), indent=2, allow_nan=False)
 
 
 def block_budget(spec: Spec, query: Query) -> Budget:
@@ -257,7 +305,8 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
     Each block's at its share of the budget, or, where that is less for every one, all blocks' noise
     at the budget together, scaled down by one factor.
 
-    `progress` is told the stages. Raises Refused if no noise can serve a block.
+    `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
+    be out of the range of float64.
     """
     layouts = [of_block(spec, query) for query in spec.query]
     shares = [block_budget(spec, query) for query in spec.query]
@@ -281,6 +330,8 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
         )
         for layout, share, mechanism, split in zip(layouts, shares, chosen, splits, strict=True)
     )
+    for block in blocks:
+        check_range(block.layout, block.mechanism.certificate, block.baselines)
     return Plan(budget=spec.budget, unit=spec.privacy.unit, blocks=blocks)
 
 

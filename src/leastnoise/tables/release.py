@@ -13,7 +13,9 @@ from leastnoise.release.values import ScaledIntegers
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
 from leastnoise.tables.plan import BlockPlan, NoiseError, Plan
 from leastnoise.tables.plan import plan as make_plan
+from leastnoise.tables.rehearsal import try_tables, write_texts
 from leastnoise.tables.results import Table, table_of
+from leastnoise.tables.table_files import write_table
 
 if TYPE_CHECKING:
     from leastnoise.certify.plan import PlanCertificate
@@ -121,28 +123,28 @@ class Release:
         tell = progress or _silent
         wanted = self._spec.output
         if wanted is None:
-            return self._release(tell, path=None)
+            return self._release(tell, path=None, folder=None)
         path = self._folder / wanted.path
-        with output.new_directory(path) as folder:
-            released = self._release(tell, path=path)
-            tell("Writing the tables and their certificate")
+        account = self._spec.privacy.ledger
+        ledger = None if account is None else self._folder / account.path
+        with output.new_directory(path, ledger=ledger) as folder:
+            released = self._release(tell, path=path, folder=folder)
+            tell("Writing the tables")
             with output.writing(path):
-                self._write(released, folder, wanted.format)
+                for table in released.tables.values():
+                    write_table(table, folder, wanted.format)
         return released
 
-    def _write(self, released: ReleasedTables, folder: Path, kind: str) -> None:
-        for table in released.tables.values():
-            output.write_table(table, folder, kind)
-        (folder / output.PLAN).write_text(released.plan.to_json(), encoding="utf-8")
-        certificate = released.certificate.to_json()
-        (folder / output.CERTIFICATE).write_text(certificate, encoding="utf-8")
-        (folder / output.SPEC).write_text(self.to_toml(), encoding="utf-8")
-
-    def _release(self, tell: Progress, *, path: Path | None) -> ReleasedTables:
+    def _release(self, tell: Progress, *, path: Path | None, folder: Path | None) -> ReleasedTables:
         tell("Checking the source")
         found = source.find(self._spec, self._folder)
         plan = make_plan(self._spec, progress=tell)
         certificate = plan.certificate
+        if path is not None and folder is not None:
+            tell("Writing the plan and its certificate")
+            with output.writing(path):
+                write_texts(folder, spec=self._spec, plan=plan, certificate=certificate)
+                try_tables(folder, spec=self._spec, plan=plan)
         self._charge(certificate, tell)
         tables = {block.name: self._table(block, found, tell) for block in plan.blocks}
         return ReleasedTables(tables=tables, certificate=certificate, plan=plan, path=path)

@@ -44,22 +44,29 @@ def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> 
     without noise (clamped and clipped as the plan says) with probability 95 %, each by itself.
     """
     cells = vector.reshape(layout.cells, len(layout.components))
-    values = key_columns(layout)
+    values = key_columns(layout) + [column.tolist() for column in numbers(layout, cells, noise)]
+    return Table(name=layout.name, columns=dict(zip(result_columns(layout), values, strict=True)))
+
+
+def numbers(
+    layout: Layout, cells: NDArray[np.float64], noise: NoiseError
+) -> list[NDArray[np.float64]]:
+    """Return value, std, low and high of every statistic in turn, each of shape (n,).
+
+    `cells` are noisy vectors of n cells, shape (n, components).
+    """
+    columns: list[NDArray[np.float64]] = []
     for uses in layout.uses:
         parts = [cells[:, index] for index in uses]
         component = layout.components[uses[0]]
-        if len(parts) == 1:
-            found = _total(parts[0], noise, unit=float(component.radius))
-        else:
-            found = _mean(
-                parts[0],
-                parts[1],
-                noise,
-                middle=float(component.centre),
-                half=float(component.radius),
-            )
-        values += [column.tolist() for column in found]
-    return Table(name=layout.name, columns=dict(zip(result_columns(layout), values, strict=True)))
+        # A caller's np.seterr must not turn what was drawn into a warning, or an error.
+        with np.errstate(all="ignore"):
+            if len(parts) == 1:
+                columns += _total(parts[0], noise, unit=float(component.radius))
+            else:
+                middle, half = float(component.centre), float(component.radius)
+                columns += _mean(parts[0], parts[1], noise, middle=middle, half=half)
+    return columns
 
 
 def key_columns(layout: Layout) -> list[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from fractions import Fraction
@@ -12,7 +13,7 @@ import numpy as np
 import tomli_w
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from leastnoise import _validate
+from leastnoise import _files, _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables import checks
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound=BaseModel)
 Problems = list[tuple[str, str]]
 
+LARGEST = 10**7  # bytes: reading one takes seconds
 _ENTRIES = ("types", "group_by")
 _NESTED: dict[str, type[BaseModel]] = {"histogram": Histogram, "ledger": LedgerAccount}
 _REQUIRED = ("version", "data", "privacy", "query")
@@ -44,15 +46,9 @@ def read(path: Path) -> Spec:
 
     Raises SourceError if the file can't be read, SpecError listing every problem it has.
     """
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise SourceError(f"Expected a spec file, found none at {path}.") from None
-    except OSError as error:
-        raise SourceError(f"The spec {path} can't be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise SourceError(f"The spec {path} is not UTF-8 text.") from None
-    return loads(text)
+    if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
+        raise SourceError(f"Expected a spec file, found none at {path}.")
+    return loads(_files.read_text(path, most=LARGEST))
 
 
 def loads(text: str) -> Spec:

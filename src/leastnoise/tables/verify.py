@@ -18,8 +18,9 @@ from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.plan import NoiseError, block_budget, block_record, plan_record
+from leastnoise.tables.plan import NoiseError, block_budget, block_record, check_range, plan_record
 from leastnoise.tables.results import key_columns
+from leastnoise.tables.table_files import read_table
 
 if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
@@ -70,28 +71,22 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
     for layout, (_, block) in zip(layouts, certificate.blocks, strict=True):
-        _check_table(folder / f"{layout.name}.{kind}", layout, NoiseError.of(block))
+        check_table(folder / f"{layout.name}.{kind}", layout, NoiseError.of(block))
     return VerifiedRelease(spec=spec, certificate=certificate, delta=delta)
 
 
 def _stored_spec(folder: Path) -> Spec:
     if not folder.is_dir():
         raise SourceError(f"Expected the directory of a release, found none at {folder}.")
+    text = output.read_text(folder, output.SPEC)
     try:
-        return spec_file.read(folder / output.SPEC)
-    except SourceError:
-        raise
+        return spec_file.loads(text)
     except InvalidInput as error:
         raise CertificateRejected(f"{output.SPEC} is not a spec. {error}") from None
 
 
 def _stored_certificate(folder: Path) -> PlanCertificate:
-    try:
-        text = (folder / output.CERTIFICATE).read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise SourceError(f"{folder} has no {output.CERTIFICATE}.") from None
-    except (OSError, UnicodeDecodeError):
-        raise SourceError(f"{folder / output.CERTIFICATE} can't be read.") from None
+    text = output.read_text(folder, output.CERTIFICATE)
     try:
         return PlanCertificate.from_json(text)
     except InvalidInput:
@@ -126,14 +121,19 @@ def _check_plan(
 ) -> None:
     """Compare plan.json, which people read, with what spec and certificate make of it."""
     try:
-        told = parse_object((folder / output.PLAN).read_bytes().decode("utf-8"))
-    except (OSError, ValueError):  # InvalidInput is a ValueError
+        told = parse_object(output.read_text(folder, output.PLAN))
+    except InvalidInput:
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable.") from None
     blocks: list[dict[str, Any]] = []
     for layout, (_, block), query in zip(layouts, certificate.blocks, spec.query, strict=True):
         share = block_budget(spec, query)
         split = _split(block, share) if certificate.rule == COMPOSED else None
-        blocks.append(block_record(layout, block, Baselines.of(layout, share), split))
+        baselines = Baselines.of(layout, share)
+        try:
+            check_range(layout, block, baselines)
+        except Refused as error:
+            raise CertificateRejected(str(error)) from None
+        blocks.append(block_record(layout, block, baselines, split))
     if not _alike(told, plan_record(certificate, spec.privacy.unit, layouts, blocks)):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
 
@@ -160,10 +160,10 @@ def _close(told: float, wanted: float) -> bool:
     return math.isclose(told, wanted, rel_tol=_CLOSE)
 
 
-def _check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
+def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
     """Check names, keys and rows, and the `_std` of counts and sums, which are public numbers."""
     try:
-        columns = output.read_table(path)
+        columns = read_table(path, layout)
         deviations = {
             label: [float(value) for value in columns[label]]
             for label in _deviations(layout, noise)
@@ -176,7 +176,7 @@ def _check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
     rows = len(next(iter(columns.values())))
     if rows != layout.cells:
         raise CertificateRejected(
-            f"The table {path.name} has {rows} rows, the spec says {layout.cells}."
+            f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
         )
     keys = key_columns(layout)
     if path.suffix == ".csv":

@@ -1,0 +1,59 @@
+"""Files that somebody else may have put there: read if they are regular, and never past a cap."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from leastnoise.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Of a FIFO, opening alone would wait for a writer. Both are 0 where the system has no such thing.
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def read_text(path: Path, *, most: int, links: bool = True) -> str:
+    """Return the text of the regular file `path`; `links` says whether it may be a symbolic link.
+
+    The file that is checked is the one that is read, whatever takes its name meanwhile. Raises
+    SourceError for none, a folder, a device, a pipe, more than `most` bytes and what isn't UTF-8.
+    """
+    try:
+        return read_bytes(path, most=most, links=links).decode("utf-8")
+    except UnicodeDecodeError:
+        raise SourceError(f"{path} is not UTF-8 text.") from None
+
+
+def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
+    """Return what the regular file `path` holds; see `read_text`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _AT_ONCE | (0 if links else _NO_LINK))
+        try:
+            content = _read(descriptor, path, most=most)
+        finally:
+            os.close(descriptor)
+    except SourceError:
+        raise
+    except FileNotFoundError:
+        raise SourceError(f"Expected a file, found none at {path}.") from None
+    except OSError as error:
+        is_link = error.errno == errno.ELOOP and not links
+        why = "it is a symbolic link" if is_link else error.strerror
+        raise SourceError(f"{path} can't be read: {why}.") from None
+    except ValueError:  # a NUL, or half of a surrogate pair
+        raise SourceError("Expected a file, got a path that no file can have.") from None
+    if len(content) > most:
+        raise SourceError(f"{path} can't be read: it has more than {most:,} bytes.")
+    return content
+
+
+def _read(descriptor: int, path: Path, *, most: int) -> bytes:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise SourceError(f"{path} can't be read: it is not a regular file.")
+    with os.fdopen(descriptor, "rb", closefd=False) as file:
+        return file.read(most + 1)

@@ -1,0 +1,66 @@
+"""A release but for its rows and its noise, tried before any budget is charged for it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certify.strict_json import parse_object
+from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.tables import output, spec_file
+from leastnoise.tables.plan import NoiseError
+from leastnoise.tables.results import table_of
+from leastnoise.tables.table_files import write_table
+from leastnoise.tables.verify import check_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from leastnoise.tables.plan import Plan
+    from leastnoise.tables.spec import Spec
+
+_EMPTY = "rehearsal"
+
+
+def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
+    """Write the plan, its certificate and the spec, none of which the rows or the noise change.
+
+    Raises InvalidInput if `verify` couldn't read them again.
+    """
+    texts = {
+        output.PLAN: plan.to_json(),
+        output.CERTIFICATE: certificate.to_json(),
+        output.SPEC: spec_file.dumps(spec),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    try:
+        parse_object(output.read_text(folder, output.PLAN))
+        PlanCertificate.from_json(output.read_text(folder, output.CERTIFICATE))
+        same = spec_file.loads(output.read_text(folder, output.SPEC)) == spec
+    except (CertificateRejected, SourceError) as error:
+        raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
+    if not same:
+        raise InvalidInput("The spec doesn't read back as it is. Nothing was spent.")
+
+
+def try_tables(folder: Path, *, spec: Spec, plan: Plan) -> None:
+    """Write every table as one of zeros, check it as `verify` does, and take it away again.
+
+    Raises InvalidInput if a key or a name is more than the format, or the disk, can hold.
+    """
+    kind = spec.output.format if spec.output else "parquet"
+    empty = folder / _EMPTY
+    empty.mkdir()
+    try:
+        for block in plan.blocks:
+            noise = NoiseError.of(block.mechanism.certificate)
+            zeros = table_of(block.layout, np.zeros(block.layout.dimension), noise)
+            check_table(write_table(zeros, empty, kind), block.layout, noise)
+    except CertificateRejected as error:
+        raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
+    finally:
+        shutil.rmtree(empty, ignore_errors=True)
