@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.bodies.base import BITS
+from leastnoise.guarantees.bodies.base import BITS, nearest, nearest_log
 from leastnoise.noise.body_noise import VectorNoise
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class TwoSided(VectorNoise):
         with precision(BITS):
             factorials = [ball(s + 1).gamma() for s in range(self.dimension + 1)]
             volumes = [
-                float((weight / (a * b)).log().mid())
+                nearest_log(weight / (a * b))
                 for weight, a, b in zip(
                     self._pieces.weights, factorials, reversed(factorials), strict=True
                 )
@@ -131,4 +131,4 @@ class _Parts:
 
 
 def _floats(values: Balls) -> NDArray[np.float64]:
-    return np.array([float(value.mid()) for value in values])
+    return np.array([nearest(value) for value in values])

@@ -16,7 +16,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, part, whole
+from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, nearest, part, whole
 from leastnoise.guarantees.bodies.capped import MOST_WORK, share_below
 from leastnoise.guarantees.exact import Exact
 
@@ -114,7 +114,7 @@ class AtMost(Body):
         """
         with precision(BITS):
             alone = self._share(0)
-            first, second = (float((self._share(n) / alone).mid()) for n in (1, 2))
+            first, second = (nearest(self._share(n) / alone) for n in (1, 2))
         return first, second
 
     def _share(self, extra: int) -> arb:

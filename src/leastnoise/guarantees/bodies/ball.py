@@ -13,7 +13,7 @@ from flint import arb
 
 from leastnoise import _validate
 from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, positive
+from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, nearest, positive
 from leastnoise.guarantees.bodies.radicals import rational_power
 from leastnoise.guarantees.exact import Exact
 
@@ -73,7 +73,7 @@ class Ball(Body):
         with precision(BITS):
             half = arb(self.dimension) / 2
             unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
-            return np.full(self.dimension, float((ball(self.bound) * unit).mid()))
+            return np.full(self.dimension, nearest(ball(self.bound) * unit))
 
     @property
     def corner_count(self) -> int | None:

@@ -17,7 +17,7 @@ from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import Field, Point
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
-from leastnoise.guarantees.bodies.one_sided import OneSided, Pieces
+from leastnoise.guarantees.bodies.one_sided import Layout, OneSided, Pieces
 from leastnoise.guarantees.bodies.radicals import Radical, rational_power, sum_at_most_one
 from leastnoise.guarantees.exact import Exact
 
@@ -123,13 +123,19 @@ class Jointly(OneSided):
         ]
         polynomials = [arb_poly(list(weights)) for weights in own]
         total = coefficients(math.prod(polynomials, start=arb_poly([1])), self.dimension)
-        layout = []
-        for i, (block, radius) in enumerate(zip(blocks, self.radii, strict=True)):
-            others = polynomials[:i] + polynomials[i + 1 :]
-            rest = math.prod(others, start=arb_poly([1]))
+        layouts: dict[tuple[OneSided, Fraction], Layout] = {}  # blocks that are alike share one
+        for i, (part, radius) in enumerate(zip(self.parts, self.radii, strict=True)):
+            if (part, radius) in layouts:
+                continue
+            rest = math.prod(polynomials[:i] + polynomials[i + 1 :], start=arb_poly([1]))
             mixing = Mixing(exponent=self.exponent, total=total, rest=rest, radius=radius)
-            for cell, copies in block.layout:
-                layout.append((tuple(mixing.coordinate(one, own[i]) for one in cell), copies))
+            layouts[part, radius] = tuple(
+                (tuple(mixing.coordinate(one, own[i]) for one in cell), copies)
+                for cell, copies in blocks[i].layout
+            )
+        layout = itertools.chain.from_iterable(
+            layouts[pair] for pair in zip(self.parts, self.radii, strict=True)
+        )
         weights = tuple(
             weight * factor
             for weight, factor in zip(total, self._factors(self.dimension), strict=True)

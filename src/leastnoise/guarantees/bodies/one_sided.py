@@ -50,6 +50,9 @@ class Coordinate:
     apart: Balls | None
 
 
+Layout = tuple[tuple[tuple[Coordinate, ...], int], ...]
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Pieces:
@@ -63,7 +66,7 @@ class Pieces:
     """
 
     weights: Balls
-    layout: tuple[tuple[tuple[Coordinate, ...], int], ...]
+    layout: Layout
 
     @property
     def dimension(self) -> int:

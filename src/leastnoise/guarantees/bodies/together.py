@@ -137,7 +137,7 @@ class Together(Body):
             share = shares.rise(part, order=order, exponent=self.exponent)
             share /= shares.rise(d, order=order, exponent=self.exponent)
             spread = ball(Fraction(d, d + order) * Fraction(part + order, part))
-            return float((spread * share * ball(radius) ** order).mid())
+            return base.nearest(spread * share * ball(radius) ** order)
 
     @property
     def corner_count(self) -> int | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
+from leastnoise.guarantees.bodies.base import nearest
 from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate, Pieces
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def uniform_moments(
 def _second(one: Coordinate, law: Uniform) -> float:
     unit = arb(one.unit.numerator) / one.unit.denominator
     total = _mean(law, ((one.pp, law.pp), (one.pq, law.pq), (one.qq, law.qq)))
-    return float((unit**2 * total).mid())
+    return nearest(unit**2 * total)
 
 
 def _first(one: Coordinate, law: Uniform) -> float | None:
@@ -56,7 +57,7 @@ def _first(one: Coordinate, law: Uniform) -> float | None:
         return None
     unit = arb(one.unit.numerator) / one.unit.denominator
     total = _mean(law, ((one.p, law.p), (one.q, law.q), (one.apart, law.apart)))
-    return float((unit * total).mid())
+    return nearest(unit * total)
 
 
 def _mean(law: Uniform, pairs: tuple[tuple[Balls, Balls], ...]) -> arb:
