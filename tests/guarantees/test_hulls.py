@@ -91,6 +91,18 @@ def test_the_body_is_the_hull_of_all_shifts(sensitivity: Sensitivity, found: lis
     assert {tuple(corner) for corner in body.corners()} <= {tuple(shift) for shift in found}
 
 
+@pytest.mark.parametrize(("sensitivity", "found"), CASES)
+def test_every_shift_is_added_or_removed(sensitivity: Sensitivity, found: list[Vector]) -> None:
+    added = sensitivity.additions(dimension=len(found[0]))
+    signed = isinstance(sensitivity, CountingQueries) and sensitivity.neighbours == "add-remove"
+    assert (added is not None) == signed
+    if added is not None:
+        negatives = [tuple(-value for value in shift) for shift in found]
+        pairs = zip(found, negatives, strict=True)
+        assert all(added.holds(shift) or added.holds(minus) for shift, minus in pairs)
+        assert {tuple(corner) for corner in added.corners()} <= set(found)
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 def test_a_ball_is_itself(dimension: int) -> None:
     body = L2("1.5").body(dimension=dimension)

@@ -23,6 +23,7 @@ from leastnoise.guarantees.bodies.counted import Counted
 from leastnoise.guarantees.bodies.counts import MOST_QUERIES, Counts
 from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.guarantees.bodies.signed import Signed
 
@@ -39,22 +40,25 @@ def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
     return AtMost(most=most, cells=cells, of=one) if most * cells <= MOST_WORK else None
 
 
-def added_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """Return the hull of all x and −x, x ∈ [0, bound]^queries with at most `most` not 0."""
-    if most == 1:
+def additions(*, bound: Fraction, most: int, queries: int, counted: bool) -> OneSided | None:
+    """Return all x ∈ [0, bound]^queries with at most `most` not 0, followed by 1 if `counted`.
+
+    What is returned also holds what lies between these and 0.
+    """
+    counts = _counts(bound=bound, most=most, queries=queries)
+    return Counted(of=counts, bound=1) if counts is not None and counted else counts
+
+
+def added_record(*, bound: Fraction, most: int, queries: int, counted: bool) -> Body | None:
+    """Return the hull of `additions` and their negatives."""
+    if most == 1 and not counted:
         return moved_cells(bound=bound, most=1, cells=queries)
-    counts = _counts(bound=bound, most=most, queries=queries)
-    return None if counts is None else Signed(of=counts)
-
-
-def counted_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """Return the hull of ±(x, 1) for the x of `added_record`."""
-    counts = _counts(bound=bound, most=most, queries=queries)
-    return None if counts is None else Signed(of=Counted(of=counts, bound=1))
+    added = additions(bound=bound, most=most, queries=queries, counted=counted)
+    return None if added is None else Signed(of=added)
 
 
 def replaced_record(*, bound: Fraction, most: int, queries: int) -> Body | None:
-    """Return the hull of all x − y for x and y of `added_record`."""
+    """Return the hull of all x − y for x and y of `additions`, not counted."""
     if most == queries:
         return moved_cells(bound=bound, most=queries, cells=queries)
     counts = _counts(bound=bound, most=most, queries=queries)

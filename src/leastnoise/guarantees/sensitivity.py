@@ -22,6 +22,7 @@ from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact
 
 Neighbours = Literal["add-remove", "replace-one"]
@@ -92,6 +93,14 @@ class Sensitivity(ABC):
         """Return the convex hull of all shifts of R^dimension, exactly.
 
         None where it is not known that well, or has no inner points.
+        """
+        del dimension
+        return None
+
+    def additions(self, *, dimension: int) -> OneSided | None:
+        """Return a set T so that every shift lies in T or in −T: one unit is added or removed.
+
+        That is less than the hull of both, which `body` is. None where no such set is known.
         """
         del dimension
         return None

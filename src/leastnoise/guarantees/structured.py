@@ -25,6 +25,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.sensitivity import (
     BALLS,
@@ -192,9 +193,21 @@ class CountingQueries(Sensitivity):
         """See `Sensitivity.body`: signs are kept where a record is added or removed."""
         if dimension != self.coordinates:
             return None
-        hull = hulls.added_record if self.neighbours == "add-remove" else hulls.replaced_record
-        hull = hulls.counted_record if self.with_total else hull
-        return hull(bound=self.bound, most=self.max_nonzero, queries=self.dimension)
+        d, most = self.dimension, self.max_nonzero
+        if self.neighbours == "replace-one":
+            return hulls.replaced_record(bound=self.bound, most=most, queries=d)
+        return hulls.added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
+
+    def additions(self, *, dimension: int) -> OneSided | None:
+        """See `Sensitivity.additions`: a record, where one is added or removed."""
+        if dimension != self.coordinates or self.neighbours == "replace-one":
+            return None
+        return hulls.additions(
+            bound=self.bound,
+            most=self.max_nonzero,
+            queries=self.dimension,
+            counted=self.with_total,
+        )
 
     def largest(self, form: QuadraticForm) -> Fraction:
         """Return the largest value of `form` over all shifts, exactly.
@@ -291,7 +304,8 @@ class Groups(Sensitivity):
         """
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
-        one = hulls.counted_record(bound=self.bound, most=self.dimension, queries=self.dimension)
+        d = self.dimension
+        one = hulls.added_record(bound=self.bound, most=d, queries=d, counted=True)
         if one is None or self.groups == 1:
             return one
         return Cells(bodies=[one], copies=[self.groups])

@@ -30,10 +30,11 @@ class KStaircase(BodyNoise):
     """Density ∝ e^(−decay·⌊N(x)/scale + 1 − γ⌋), N the gauge of `body`, 0 < γ = gamma <= 1.
 
     N moves by at most 1 under a shift in K, and so does the floor: with decay = ε and scale = 1 it
-    is ε-DP for every shift in K. γ = 1 or some γ between is best (it is searched); among all ε-DP
-    additive noise none has a lower E ℓ(N(X)), ℓ rising (theory/bodies.md §8, Theorem A). On an
-    interval it is `staircase`. Laplace's pair does not dominate it, nor do independent staircases
-    hide a shift that is spread over several cells.
+    is ε-DP for every shift in K. With the γ that is best for a loss ℓ(N(X)), ℓ rising, no ε-DP
+    additive noise has less (theory/bodies.md §8, Theorem A). On an interval it is `staircase`.
+
+    Two things that hold for `KNorm` do not hold here: Laplace's pair does not dominate it, and
+    independent staircases in several cells do not hide a shift that is spread over them.
 
     >>> from leastnoise.guarantees.bodies.ball import Ball
     >>> law = KStaircase(scale=1, body=Ball(bound=1, coordinates=2), gamma="0.3", decay=5)
@@ -54,7 +55,7 @@ class KStaircase(BodyNoise):
         object.__setattr__(self, "scale", positive_scale(scale))
         object.__setattr__(self, "body", part(body, Body, name="body"))
         object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
-        object.__setattr__(self, "decay", step_decay(decay, dimension=body.dimension))
+        object.__setattr__(self, "decay", step_decay(decay, dimension=body.dimension, powers=3))
         object.__setattr__(self, "dimension", body.dimension)
         if not SMALLEST_GAMMA <= self.gamma <= 1:
             raise InvalidArgument(

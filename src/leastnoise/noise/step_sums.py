@@ -15,25 +15,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
-_MOST_STEPS = 4_000_000
+_MOST_TERMS = 20_000_000
 _NEGLIGIBLE = 45.0  # e^−45 of the largest term, which later terms fall off from geometrically
 
 
-def step_decay(value: Exact, *, dimension: int) -> Fraction:
-    """Return a decay exactly; raises InvalidArgument for one whose sums are too long.
+def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
+    """Return a decay exactly, for sums of so many powers up to `dimension` and a little more.
 
-    Where ε is small a staircase and e^(−εN) are the same to all digits.
+    Raises InvalidArgument for a decay whose sums are too long: where ε is small beside the
+    dimension, a staircase has the error of the exponential law to all digits.
     """
     decay = exact(value, name="decay")
-    if (
-        not SMALLEST_DECAY <= decay <= LARGEST_DECAY
-        or _reach(float(decay), dimension) > _MOST_STEPS
-    ):
+    in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
+    if not in_range or powers * _reach(float(decay), dimension) > _MOST_TERMS:
         raise InvalidArgument(
             name="decay",
             value=str(value)[:40],
-            expected=f"1e-3 <= decay <= 1e6, and few enough steps in {dimension:,} dimensions",
-            hint="Below that the smooth law has the same error.",
+            expected=f"1e-3 <= decay <= 1e6, and not so small in {dimension:,} dimensions",
+            hint="There the exponential law has the same error.",
         )
     return decay
 

@@ -54,7 +54,8 @@ class TwoSidedStaircase(TwoSided):
         object.__setattr__(self, "scale", positive_scale(scale))
         object.__setattr__(self, "of", part(of, OneSided, name="of"))
         object.__setattr__(self, "core", exact(core, name="core"))
-        object.__setattr__(self, "decay", step_decay(decay, dimension=of.dimension))
+        powers = of.dimension + 3
+        object.__setattr__(self, "decay", step_decay(decay, dimension=of.dimension, powers=powers))
         object.__setattr__(self, "dimension", of.dimension)
         if not SMALLEST_CORE <= self.core <= LARGEST_CORE:
             raise InvalidArgument(name="core", value=str(core)[:40], expected="1e-6 <= core <= 1e6")

@@ -139,6 +139,17 @@ def test_what_is_not_proved_is_not_held() -> None:
         lambda: Cells(bodies=[ONE], copies=[True]),
         lambda: Cells(bodies=[ONE, ONE], copies=[10**8, 1]),
         lambda: Cells(bodies=[Counts(queries=1)], copies=[1]),  # pyright: ignore[reportArgumentType]
+        lambda: Cells(bodies=ONE, copies=[1]),  # pyright: ignore[reportArgumentType]
+        lambda: Cells(bodies=[ONE], copies=1),  # pyright: ignore[reportArgumentType]
+        lambda: Box(bounds=1),  # pyright: ignore[reportArgumentType]
+        lambda: Polygon(points=[1, 2]),  # pyright: ignore[reportArgumentType]
+        lambda: Together(bodies=[ONE], radii=1, exponent=1),  # pyright: ignore[reportArgumentType]
+        lambda: ONE.holds(1),  # pyright: ignore[reportArgumentType]
+        lambda: ONE.holds("1"),
+        lambda: ONE.holds([None]),  # pyright: ignore[reportArgumentType]
+        lambda: ONE.holds([1], times="x"),
+        lambda: Counts(queries=1).holds(1),  # pyright: ignore[reportArgumentType]
+        lambda: ONE.times("-1"),
         lambda: AtMost(most=3, cells=2, of=ONE),
         lambda: AtMost(most=0, cells=2, of=ONE),
         lambda: AtMost(most=1000, cells=10_000, of=ONE),

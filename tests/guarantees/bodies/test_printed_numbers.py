@@ -7,7 +7,9 @@ from fractions import Fraction
 
 import pytest
 
+from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
@@ -94,6 +96,16 @@ def test_cells_of_sums_are_boxes() -> None:
         body = Signed(of=CountedSums(cells=4, bounds=[5] * q))
         assert variance(body) == pytest.approx(25 * (q + 1) * (q + 2) / 3)
         assert variance(body, 0) == pytest.approx(variance(body, q - 1))
+
+
+@pytest.mark.parametrize(("dimension", "ratio"), [(2, 1.047), (3, 1.083), (5, 1.134), (10, 1.206)])
+def test_a_box_beside_a_ball_of_its_volume(dimension: int, ratio: float) -> None:
+    # theory/bodies.md §8, Theorem B: E‖V‖² over (|K|/ω_D)^(2/D)
+    box, ball = Box(bounds=[3] * dimension), Ball(bound=1, coordinates=dimension)
+    far = box.second_moment / ball.second_moment
+    assert far / math.exp(2 / dimension * (box.log_volume - ball.log_volume)) == pytest.approx(
+        ratio, abs=5.1e-4
+    )
 
 
 def test_sums_shrunk_by_their_gauge_can_leave_the_set() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from numbers import Integral
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Point = Sequence[Fraction]
 Part = TypeVar("Part")
+Item = TypeVar("Item")
 
 BITS = 128
 """Precision of volumes and moments: sums of positive terms, of which 53 bits are kept."""
@@ -183,11 +184,17 @@ class Body(ABC):
         return all(self._decided(corner, Fraction(1)) for corner in other.corners())
 
     def _point(self, x: Sequence[Exact]) -> tuple[Fraction, ...]:
-        if len(x) != self.dimension:
-            raise InvalidArgument(
-                name="x", value=f"{len(x)} coordinates", expected=f"{self.dimension} coordinates"
-            )
-        return tuple(exact(value, name="x") for value in x)
+        return point_of(x, dimension=self.dimension)
+
+
+def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
+    """Return x exactly; raises InvalidArgument unless it has `dimension` coordinates."""
+    point = listed(x, name="x")
+    if len(point) != dimension:
+        raise InvalidArgument(
+            name="x", value=f"{len(point)} coordinates", expected=f"{dimension} coordinates"
+        )
+    return tuple(exact(value, name="x") for value in point)
 
 
 def decided_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
@@ -207,6 +214,15 @@ def decided_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
     return False
 
 
+def listed(values: Iterable[Item], *, name: str) -> tuple[Item, ...]:
+    """Return `values` as a tuple; raises InvalidArgument unless they are a list of some kind."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidArgument(
+            name=name, value=str(values)[:40], expected=f"a list of {name}, not a single value"
+        )
+    return tuple(values)
+
+
 def part(value: Part, kind: type[Part], *, name: str) -> Part:
     """Return `value`; raises InvalidArgument unless it is a `kind`."""
     if not isinstance(value, kind):
@@ -218,11 +234,12 @@ def part(value: Part, kind: type[Part], *, name: str) -> Part:
 
 def parts(values: Sequence[Part], kind: type[Part], *, name: str) -> tuple[Part, ...]:
     """Return 1 to 1,000 values, each a `kind`; raises InvalidArgument for others."""
-    if not isinstance(values, Sequence) or not 1 <= len(values) <= MOST_PARTS:
+    found = listed(values, name=name)
+    if not 1 <= len(found) <= MOST_PARTS:
         raise InvalidArgument(
-            name=name, value=type(values).__name__, expected=f"a list of 1 to {MOST_PARTS:,} {name}"
+            name=name, value=f"{len(found)} of them", expected=f"1 to {MOST_PARTS:,} {name}"
         )
-    return tuple(part(value, kind, name=name) for value in values)
+    return tuple(part(value, kind, name=name) for value in found)
 
 
 def nearest(value: arb) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, Point, positive
+from leastnoise.guarantees.bodies.base import Body, Field, Point, listed, positive
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -97,10 +97,9 @@ class Box(Body):
 
 def positive_bounds(bounds: Sequence[Exact]) -> tuple[Fraction, ...]:
     """Return 1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
-    if isinstance(bounds, str) or not 1 <= len(bounds) <= MOST_BOUNDS:
+    given = listed(bounds, name="bounds")
+    if not 1 <= len(given) <= MOST_BOUNDS:
         raise InvalidArgument(
-            name="bounds",
-            value=bounds[:40] if isinstance(bounds, str) else f"{len(bounds)} numbers",
-            expected=f"a list of 1 to {MOST_BOUNDS:,} bounds",
+            name="bounds", value=f"{len(given)} numbers", expected=f"1 to {MOST_BOUNDS:,} bounds"
         )
-    return tuple(positive(bound, name="bounds") for bound in bounds)
+    return tuple(positive(bound, name="bounds") for bound in given)

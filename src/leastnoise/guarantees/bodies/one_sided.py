@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from flint import arb
 
-from leastnoise.errors import InvalidArgument, Refused
-from leastnoise.guarantees.bodies.base import MOST_CORNERS, Field, Point, decided_in_balls
+from leastnoise.errors import Refused
+from leastnoise.guarantees.bodies.base import MOST_CORNERS, Field, Point, decided_in_balls, point_of
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -135,11 +135,7 @@ class OneSided(ABC):
 
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
         """Return True only if x ∈ times·T, times > 0: then Q(x) = 0 and P(x) <= times."""
-        if len(x) != self.dimension:
-            raise InvalidArgument(
-                name="x", value=f"{len(x)} coordinates", expected=f"{self.dimension} coordinates"
-            )
-        point = tuple(exact(value, name="x") for value in x)
+        point = point_of(x, dimension=self.dimension)
         bound = exact(times, name="times")
         if bound <= 0:
             return bound == 0 and not any(point)

@@ -13,7 +13,7 @@ import numpy as np
 
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, Point, positive
+from leastnoise.guarantees.bodies.base import Body, Field, Point, listed, positive
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -44,18 +44,19 @@ class Polygon(Body):
     points: tuple[Vertex, ...]
 
     def __init__(self, *, points: Sequence[Sequence[Exact]]) -> None:
-        if not 1 <= len(points) <= MOST_POINTS or any(len(point) != 2 for point in points):
+        pairs = [listed(point, name="points") for point in listed(points, name="points")]
+        if not 1 <= len(pairs) <= MOST_POINTS or any(len(pair) != 2 for pair in pairs):
             raise InvalidArgument(
                 name="points",
-                value=f"{len(points)} points",
+                value=f"{len(pairs)} points",
                 expected=f"1 to {MOST_POINTS:,} points of two coordinates",
             )
-        given = [(exact(x, name="points"), exact(y, name="points")) for x, y in points]
+        given = [(exact(x, name="points"), exact(y, name="points")) for x, y in pairs]
         vertices = _hull({*given, *((-x, -y) for x, y in given)})
         if len(vertices) < 4:
             raise InvalidArgument(
                 name="points",
-                value=f"{len(points)} points",
+                value=f"{len(pairs)} points",
                 expected="points that do not all lie on one line through 0",
             )
         object.__setattr__(self, "points", vertices[: len(vertices) // 2])

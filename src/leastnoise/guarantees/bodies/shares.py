@@ -14,7 +14,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import positive
+from leastnoise.guarantees.bodies.base import listed, positive
 from leastnoise.guarantees.bodies.radicals import sum_at_most_one
 from leastnoise.guarantees.exact import Exact, exact
 
@@ -42,11 +42,11 @@ def radii_of(
     radii: Sequence[Exact], *, exponent: Fraction | None, parts: int
 ) -> tuple[Fraction, ...]:
     """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved."""
-    if len(radii) != parts:
+    found = tuple(positive(radius, name="radii") for radius in listed(radii, name="radii"))
+    if len(found) != parts:
         raise InvalidArgument(
-            name="radii", value=f"{len(radii)} numbers", expected=f"one for each of {parts} parts"
+            name="radii", value=f"{len(found)} numbers", expected=f"one for each of {parts} parts"
         )
-    found = tuple(positive(radius, name="radii") for radius in radii)
     fits = (
         min(found) >= 1
         if exponent is None
