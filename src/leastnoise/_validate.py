@@ -60,7 +60,7 @@ def whole(
         raise InvalidArgument(
             name=name,
             value=shown(value),
-            expected=f"{name} {_range(least, most)}, a whole number",
+            expected=f"{name} >= {least}, a whole number{_at_most(most)}",
             hint=_write_an_int(value, name) if number is None else hint,
         )
     return number
@@ -80,12 +80,14 @@ def wholes(values: object, *, name: str, least: int = 1, most: int = MAX_COUNT) 
 def any_wholes(values: object, *, name: str) -> tuple[int, ...]:
     """Return all of `values` as ints of any size and sign; raises InvalidArgument like `wholes`."""
     listed = items(values, name=name, like="whole numbers, such as [2, 1]")
-    found = [value if type(value) is int else as_int(value) for value in listed]
-    if None in found:
-        raise InvalidArgument(
-            name=name, value="something else", expected=f"{name} to be whole numbers, as ints"
-        )
-    return tuple(found)  # pyright: ignore[reportReturnType] - no None is among them
+    found: list[int] = []
+    for value in listed:
+        number = value if type(value) is int else as_int(value)
+        if number is None:
+            expected = f"{name} to be whole numbers"
+            raise InvalidArgument(name=name, value=shown(value), expected=expected)
+        found.append(number)
+    return tuple(found)
 
 
 def as_int(value: object) -> int | None:
@@ -98,10 +100,10 @@ def as_int(value: object) -> int | None:
         return None
 
 
-def _range(least: int, most: int) -> str:
-    if most == MAX_COUNT or not _is_short(most):
-        return f">= {least}"
-    return f"from {least:,} to {most:,}"
+def _at_most(most: int) -> str:
+    if most == MAX_COUNT:
+        return " of at most 2^53"
+    return f" of at most {most:,}" if _is_short(most) else ""
 
 
 def _write_an_int(value: object, name: str) -> str:
