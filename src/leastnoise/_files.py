@@ -12,6 +12,8 @@ from leastnoise.errors import SourceError
 if TYPE_CHECKING:
     from pathlib import Path
 
+LARGEST_CERTIFICATE = 10**7  # bytes: reading as much JSON takes a second
+
 # Of a FIFO, opening alone would wait for a writer. Both are 0 where the system has no such thing.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)

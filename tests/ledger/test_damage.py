@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import sqlite3
@@ -152,3 +153,25 @@ def test_no_damaged_byte_is_taken_for_a_budget(tmp_path: Path) -> None:
         else:
             assert found == wanted
     assert errors > 30
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a device", "a folder", "a loop", "no text"])
+def test_what_is_no_regular_file_is_no_ledger(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "b.ledger"
+    if what == "a pipe":
+        os.mkfifo(path)
+    elif what == "a device":
+        path.symlink_to("/dev/zero")
+    elif what == "a folder":
+        path.mkdir()
+    elif what == "a loop":
+        path.symlink_to(path)
+    else:
+        path = tmp_path / "\ud800"
+    for use in (Ledger(path).accounts, lambda: check_ledger(path), lambda: account_in(path)):
+        with pytest.raises(InvalidInput, match=r"ledger|can't be"):
+            use()
+
+
+def account_in(path: Path) -> object:
+    return Ledger(path).open_account("v", unit="row", budget=Budget(epsilon=1))

@@ -261,3 +261,32 @@ def test_a_charge_that_cannot_be_written_is_none(
     held = ledger.accounts()["visits"]
     assert held.spent.epsilon == held.charges * Fraction(1, 100)
     check_ledger(ledger.path)
+
+
+def test_a_cost_that_could_not_be_read_again_is_not_charged(tmp_path: Path) -> None:
+    """Each δ has digits that a ledger holds; their sum doesn't, and would make it unreadable."""
+    ledger = account(tmp_path, "9", "0.1", ZCDP)
+    deltas = [f"{10**250 + n}/{10**257 + n}" for n in (1, 3, 7)]
+    releases = [(certificate("truncated-laplace", "1", delta), 1) for delta in deltas]
+    with pytest.raises(Refused, match="more digits than a ledger holds"):
+        ledger.register(releases, budget=Budget(epsilon=3, delta="1e-6"), unit="person")
+    assert ledger.accounts()["visits"].charges == 0
+
+
+def test_what_is_known_without_a_certificate_is_said_before(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1", rule=SUMS)
+    one = Budget(epsilon=1)
+    ledger.check_account(unit="person", budget=one)
+    for why, wrong in (
+        ("unit", {"unit": "row"}),
+        ("neighbours", {"unit": "person", "neighbours": "replace-one"}),
+        ("no plan 1", {"unit": "person", "plan": 1}),
+        ("Over budget", {"unit": "person", "budget": Budget(epsilon=2)}),
+    ):
+        with pytest.raises(Refused, match=why):
+            ledger.check_account(**wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidArgument, match="dataset"):
+        ledger.check_account(unit="person", dataset="other")
+    ledger.charge(certificate("laplace", "1"), unit="person")
+    with pytest.raises(OverBudget):
+        ledger.check_account(unit="person", budget=one)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidInput, LeastnoiseError, SourceError, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.tables import output
+from leastnoise.tables import bounding, output
 from leastnoise.tables.release import Release
 from leastnoise.tables.verify import verify_directory
 
@@ -166,3 +168,39 @@ def test_every_hostile_key_verifies(folder: Path, kind: str) -> None:
     release(folder, query=query, output={"path": "out", "format": kind}).run()
     verify_directory(folder / "out")
     assert charges(folder) == 1
+
+
+@pytest.mark.parametrize("there", ["nowhere", "a file", "full"])
+def test_without_a_folder_for_temporary_files(
+    folder: Path, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {"nowhere": folder / "none", "a file": folder / "rows.csv", "full": Path("/proc")}
+    monkeypatch.setattr(tempfile, "tempdir", str(wanted[there]))
+    refuses(folder, InvalidInput, "Temporary files can't be made")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_query_that_the_engine_can_not_take(
+    folder: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any fault in how a query is asked shows before the charge, here one that is put there."""
+    duckdb.sql(f"COPY (FROM read_csv('{folder}/rows.csv')) TO '{folder}/rows.parquet'")
+    types = {"x": "float", "town": "text"}
+    changes: dict[str, Any] = {"data": {"source": f"rows.{suffix}", "types": types}}
+    release(folder, **changes, output={"path": "fine"}).run()
+    assert charges(folder) == 1
+
+    def deep(*values: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(bounding, "_in_cells", deep)
+    with pytest.raises(InvalidInput, match="more keys, conditions or statistics"):
+        release(folder, **changes).run()
+    assert charges(folder) == 1
+
+
+def test_many_key_columns_are_refused(folder: Path) -> None:
+    names = [f"c{place}" for place in range(33)]
+    data = {"source": "rows.csv", "types": dict.fromkeys(names, "int")}
+    query = [{"name": "q", "statistics": ["count"], "group_by": {name: [1] for name in names}}]
+    refuses(folder, SpecError, "at most 32", data=data, query=query)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leastnoise import _files
 from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
@@ -93,15 +94,11 @@ def command(
 def _read(text: str) -> tuple[Mechanism, int]:
     """Return the mechanism that FILE=COUNT names, and how often it is used."""
     from leastnoise.certify.certificate import Certificate
-    from leastnoise.errors import InvalidInput
     from leastnoise.release.mechanism import Mechanism
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
     used = options.count_from(count, expected="FILE=COUNT, a whole COUNT")
-    try:
-        read = Path(name).read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidInput(f"Expected a certificate, found none at {name}.") from None
+    read = _files.read_text(Path(name), most=_files.LARGEST_CERTIFICATE)
     return Mechanism(Certificate.from_json(read)), used
 
 

@@ -69,6 +69,8 @@ def main() -> NoReturn:
         _fail(str(error), MALFORMED)
     except LeastnoiseError as error:
         _fail(str(error), REFUSED)
+    except OSError as error:  # of stdout, or a temporary folder; strerror holds no data
+        _fail(f"Input or output failed: {error.strerror}.", MALFORMED)
     # Python's own report of an unforeseen error would print its message, which could quote data:
     # here alone everything is caught, and only its kind and place are shown.
     except Exception as error:  # noqa: BLE001 (so that no message is shown)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast, final
+
+import typer
 
 if TYPE_CHECKING:
     from leastnoise.selection.comparison import Candidate
@@ -20,7 +23,7 @@ _MOST_VARIANCES = 1000
 
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    sys.stdout.write(json.dumps(record, indent=2) + "\n")
+    typer.echo(json.dumps(record, indent=2))
 
 
 def print_table(
@@ -47,11 +50,34 @@ def print_table(
 
 @contextmanager
 def stages() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows the stage a long command is at, on stderr; never a row count."""
+    """Yield a function that shows the stage a long command is at, on stderr; never a row count.
+
+    It never raises: that nobody can see a stage any more is no reason to lose what was charged.
+    """
     from rich.console import Console
 
-    with Console(stderr=True).status("Starting") as status:
+    with Console(file=cast("IO[str]", _Forgiving(sys.stderr))).status("Starting") as status:
         yield lambda stage: status.update(f"{stage} …")
+
+
+@final
+class _Forgiving:
+    """A stream that may be closed, full or missing, and says nothing of it."""
+
+    def __init__(self, stream: IO[str] | None) -> None:
+        self._stream = stream or io.StringIO()
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def print_plan(plan: Plan) -> None:
@@ -85,8 +111,8 @@ def print_plan(plan: Plan) -> None:
             rows,
         )
     for note in plan.notes:
-        sys.stdout.write(f"{note}\n")
-    sys.stdout.write("\n")
+        typer.echo(note)
+    typer.echo()
 
 
 def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:

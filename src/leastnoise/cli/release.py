@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leastnoise.cli import options, records
+
+if TYPE_CHECKING:
+    from leastnoise.tables.release import ReleasedTables
 
 
 def command(
@@ -22,7 +25,7 @@ def command(
 
     The output directory appears whole or not at all, with plan, certificate and spec.
     """
-    from leastnoise.errors import SpecError
+    from leastnoise.errors import InvalidInput, SpecError
     from leastnoise.tables.release import Release
 
     release = Release.from_toml(spec)
@@ -41,6 +44,15 @@ def command(
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
     with records.stages() as tell:
         released = release.run(progress=tell)
+    try:
+        _show(released, as_json=as_json)
+    except (OSError, SystemExit):  # of stdout; rich exits where the reader of a pipe is gone
+        raise InvalidInput(
+            f"The release is published in {released.path}, but standard output can't be written to."
+        ) from None
+
+
+def _show(released: ReleasedTables, *, as_json: bool) -> None:
     if as_json:
         record = {"path": str(released.path), "tables": list(released.tables)}
         records.print_json(record | {"plan": released.plan.to_record()})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leastnoise import _files
 from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
@@ -46,16 +47,9 @@ def command(
 
 def _verify(path: Path) -> Interval:
     from leastnoise.certify.plan import read_certificate
-    from leastnoise.errors import SourceError
 
     if path.is_dir():
         from leastnoise.tables.verify import verify_directory
 
         return verify_directory(path).delta
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise SourceError(f"There is no file or directory {path}.") from None
-    except (OSError, UnicodeDecodeError):
-        raise SourceError(f"{path} can't be read as a text file.") from None
-    return read_certificate(text).verify()
+    return read_certificate(_files.read_text(path, most=_files.LARGEST_CERTIFICATE)).verify()

@@ -64,6 +64,16 @@ class Account:
 
         A certificate whose sensitivity names its neighbours has to name the account's.
         """
+        self.check_persons(unit=unit, neighbours=neighbours)
+        for block in blocks_of(release):
+            if block.neighbours not in {None, neighbours}:
+                raise Refused(
+                    f"The certificate is about {block.neighbours} neighbours, the account of "
+                    f"{self.dataset!r} has {neighbours}. Nothing was charged or drawn."
+                )
+
+    def check_persons(self, *, unit: str, neighbours: str) -> None:
+        """Raise Refused if the account is about other persons or other neighbours."""
         for name, found, wanted in (
             ("unit", unit, self.unit),
             ("neighbours", neighbours, self.neighbours),
@@ -72,12 +82,6 @@ class Account:
                 raise Refused(
                     f"The account of {self.dataset!r} has {name}={wanted!r}, the release "
                     f"{name}={found!r}. Nothing was charged or drawn."
-                )
-        for block in blocks_of(release):
-            if block.neighbours not in {None, neighbours}:
-                raise Refused(
-                    f"The certificate is about {block.neighbours} neighbours, the account of "
-                    f"{self.dataset!r} has {neighbours}. Nothing was charged or drawn."
                 )
 
 

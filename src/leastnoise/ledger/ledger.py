@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, final
 
 from leastnoise import _validate
+from leastnoise.certify.plan import read_certificate
 from leastnoise.errors import InvalidArgument, LedgerRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.ledger.account import Account, Books, record_of_cost
+from leastnoise.ledger.account import Account, Books, cost_in, record_of_cost
 from leastnoise.ledger.costs import Certified, Cost
-from leastnoise.ledger.filters import RULES, ZCDP
+from leastnoise.ledger.filters import RULES, SUMS, ZCDP
 from leastnoise.ledger.preregistered import Preregistered, certified, verify_once
 from leastnoise.ledger.store import Entry, Store, matches
 
@@ -131,6 +132,27 @@ class Ledger:
         account.check_statement(release, unit=unit, neighbours=neighbours)
         return account.admit(Cost.of(release))
 
+    def check_account(
+        self,
+        *,
+        unit: str,
+        neighbours: str = "add-remove",
+        dataset: str | None = None,
+        budget: Budget | None = None,
+        plan: int | None = None,
+    ) -> None:
+        """Raise what `charge` or `use` would whatever the certificate; charges nothing.
+
+        That is known before any noise is searched for: that there is such an account, or such a
+        `plan`, and by the filter `sums` that the `budget` of the release fits.
+        """
+        account = Books.of(self._store.read()).account(dataset)
+        account.check_persons(unit=unit, neighbours=neighbours)
+        if plan is not None:
+            self._plan(plan)
+        elif budget is not None and account.rule == SUMS:
+            account.admit(Cost(epsilon=budget.epsilon, delta=budget.delta))
+
     def charge(
         self,
         release: Certified,
@@ -149,13 +171,14 @@ class Ledger:
         """
         _check_texts(unit, neighbours, dataset, label)
         verify_once(certified(release))  # may take long, and needs no lock
-        cost = Cost.of(release)
+        cost, text = Cost.of(release), release.to_json()
+        read_certificate(text)  # what can't be read again could never be checked
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
             account.check_statement(release, unit=unit, neighbours=neighbours)
             rule = account.admit(cost)
             body = _spending("charge", account, rule, cost) | {"label": label}
-            number = log.append(body, certificate=release.to_json())
+            number = log.append(body, certificate=text)
         return Charge(number=number, dataset=account.dataset, rule=rule, cost=cost)
 
     def register(
@@ -179,13 +202,15 @@ class Ledger:
         listed = _validate.items(releases, name="releases", like=like)
         plan = Preregistered(budget=budget, releases=listed)
         plan.prove()
+        text = plan.to_json()
+        Preregistered.from_json(text)  # as `use` will
         with self._store.appending() as (entries, log):
             account = Books.of(entries).account(dataset)
             for release, _ in plan.releases:
                 account.check_statement(release, unit=unit, neighbours=neighbours)
             rule = account.admit(plan.cost)
             body = _spending("plan", account, rule, plan.cost) | {"label": label}
-            number = log.append(body, certificate=plan.to_json())
+            number = log.append(body, certificate=text)
         return Charge(number=number, dataset=account.dataset, rule=rule, cost=plan.cost)
 
     def use(
@@ -255,12 +280,21 @@ def _check_texts(unit: object, neighbours: object, dataset: object, label: objec
 
 
 def _spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
+    """Return what an entry says of a cost; raises Refused for one that couldn't be read again."""
+    record = record_of_cost(cost)
+    try:
+        cost_in(record)
+    except ValueError:
+        raise Refused(
+            "The cost has more digits than a ledger holds: round the budget and the weights. "
+            "Nothing was charged or drawn."
+        ) from None
     return {
         "kind": kind,
         "dataset": account.dataset,
         "rule": rule,
         "time": _now(),
-    } | record_of_cost(cost)
+    } | record
 
 
 def _now() -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -109,8 +110,7 @@ class Store:
 
     @contextmanager
     def _opened(self, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        if "\0" in str(self.path):
-            raise InvalidInput("The path of the ledger holds a NUL.")
+        self._check_file()
         try:
             uri = f"{self.path.absolute().as_uri()}?mode={mode}"
             connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
@@ -123,6 +123,19 @@ class Store:
             raise self._explained(error) from None
         except UnicodeDecodeError:  # of a message in which SQLite quotes damaged text
             raise InvalidInput(f"{self.path} is not a ledger, or damaged.") from None
+
+    def _check_file(self) -> None:
+        """Raise InvalidInput for a pipe, which SQLite would wait for, a device or a directory."""
+        if "\0" in str(self.path):
+            raise InvalidInput("The path of the ledger holds a NUL.")
+        try:
+            mode = self.path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return  # SQLite says so, or makes one
+        except (OSError, UnicodeEncodeError):  # a loop of links; half of a surrogate pair
+            raise InvalidInput(f"{str(self.path)!r} can't be the path of a ledger.") from None
+        if not stat.S_ISREG(mode):
+            raise InvalidInput(f"{self.path} is not a ledger: it is not a regular file.")
 
     def _explained(self, error: sqlite3.DatabaseError) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF

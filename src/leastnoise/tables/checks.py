@@ -31,6 +31,7 @@ SMALLEST_SHARE = Fraction(1, 10**6)
 SMALLEST_WIDTH = Fraction(1, 10**290)
 SUFFIXES = (".csv", ".parquet")
 MOST_CONDITIONS = 64
+MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
 
 
 def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
@@ -243,6 +244,8 @@ def predicate_type(declared: str | None, predicate: Predicate, key: str) -> Iter
 
 
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if len(query.group_by) > MOST_KEY_COLUMNS:
+        yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
     for column, keys in query.group_by.items():
         key = f"{path}.group_by.{column}"
         if not column:

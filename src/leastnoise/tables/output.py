@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PLAN, CERTIFICATE, SPEC = "plan.json", "certificate.json", "spec.toml"
-LARGEST = {PLAN: 10**7, CERTIFICATE: 10**7, SPEC: spec_file.LARGEST}  # bytes
+LARGEST = {
+    PLAN: _files.LARGEST_CERTIFICATE,
+    CERTIFICATE: _files.LARGEST_CERTIFICATE,
+    SPEC: spec_file.LARGEST,
+}  # bytes
 # What SQLite puts beside a file, and takes for its own where it finds it.
 _BESIDE_LEDGERS = ("", "-journal", "-wal", "-shm")
 

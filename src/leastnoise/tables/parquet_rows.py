@@ -148,6 +148,26 @@ def _is_marked(text: str) -> str:
     return f"(strlen({text}) <= {MAX_TEXT} AND contains({text}, '?'))"
 
 
+def copy_without_rows(path: Path, copy: Path, used: Collection[str]) -> bool:
+    """Make `copy`, a file of the `used` columns alone, of the same types; say whether that worked.
+
+    It doesn't for a type that DuckDB reads but can't write.
+    """
+    found = columns(path)
+    listed = ", ".join(held.sql for _, held in found)
+    kept = [
+        held.sql + ' AS "' + name.replace('"', '""') + '"' for name, held in found if name in used
+    ]
+    query = f"SELECT {', '.join(kept) or 'c0'} FROM {_reader()} AS t({listed}) LIMIT 0"  # noqa: S608  # names, quoted
+    with duckdb.connect() as connection:
+        try:
+            rows = connection.sql(query, params={"path": one_file(path)})
+            rows.write_parquet(str(copy))
+        except duckdb.Error:
+            return False
+    return True
+
+
 def _reader(*, wrong: str = "", numbered: bool = False) -> str:
     mend = f", utf8_validation = '{wrong}'" if wrong else ""
     number = ", file_row_number = true" if numbered else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,16 +12,15 @@ import numpy as np
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
-from leastnoise.tables import output, spec_file
+from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
 from leastnoise.tables.plan import NoiseError
 from leastnoise.tables.results import table_of
 from leastnoise.tables.table_files import write_table
 from leastnoise.tables.verify import check_table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from leastnoise.tables.plan import Plan
+    from leastnoise.tables.source import Source
     from leastnoise.tables.spec import Spec
 
 _EMPTY = "rehearsal"
@@ -45,6 +46,30 @@ def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertif
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     if not same:
         raise InvalidInput("The spec doesn't read back as it is. Nothing was spent.")
+
+
+def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
+    """Ask every query of a file with the columns of `found` and without rows.
+
+    Raises InvalidInput if there is no folder for temporary files, or a query is too large for the
+    engine.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="leastnoise-") as folder:
+            if (empty := source.without_rows(found, Path(folder))) is None:
+                return
+            for block in plan.blocks:
+                with engine_duckdb.opened(empty.path, columns=empty.columns) as engine:
+                    bounding.query_vector(engine, spec, block.layout)
+    except OSError as error:
+        raise InvalidInput(
+            f"Temporary files can't be made: {error.strerror}. Nothing was spent."
+        ) from None
+    except (SourceError, RecursionError):
+        raise InvalidInput(
+            "A query has more keys, conditions or statistics than the engine can take, or there is "
+            "too little memory. Split it. Nothing was spent."
+        ) from None
 
 
 def try_tables(folder: Path, *, spec: Spec, plan: Plan) -> None:

@@ -13,7 +13,7 @@ from leastnoise.release.values import ScaledIntegers
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
 from leastnoise.tables.plan import BlockPlan, NoiseError, Plan
 from leastnoise.tables.plan import plan as make_plan
-from leastnoise.tables.rehearsal import try_tables, write_texts
+from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
 from leastnoise.tables.results import Table, table_of
 from leastnoise.tables.table_files import write_table
 
@@ -138,6 +138,7 @@ class Release:
     def _release(self, tell: Progress, *, path: Path | None, folder: Path | None) -> ReleasedTables:
         tell("Checking the source")
         found = source.find(self._spec, self._folder)
+        self._check_account()
         plan = make_plan(self._spec, progress=tell)
         certificate = plan.certificate
         if path is not None and folder is not None:
@@ -145,9 +146,19 @@ class Release:
             with output.writing(path):
                 write_texts(folder, spec=self._spec, plan=plan, certificate=certificate)
                 try_tables(folder, spec=self._spec, plan=plan)
+        tell("Trying the queries without rows")
+        try_queries(found, spec=self._spec, plan=plan)
         self._charge(certificate, tell)
         tables = {block.name: self._table(block, found, tell) for block in plan.blocks}
         return ReleasedTables(tables=tables, certificate=certificate, plan=plan, path=path)
+
+    def _check_account(self) -> None:
+        """Raise what the ledger would say, as far as that is known before the noise is found."""
+        account = self._spec.privacy.ledger
+        if account is not None:
+            self._ledger(account).check_account(
+                plan=account.plan, budget=self._spec.budget, **self._statement(account)
+            )
 
     def _charge(self, certificate: PlanCertificate, tell: Progress) -> None:
         account = self._spec.privacy.ledger

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
 from leastnoise.errors import SpecError
-from leastnoise.tables import checks, engine_duckdb, statistic
+from leastnoise.tables import checks, engine_duckdb, parquet_rows, statistic
 from leastnoise.tables.casts import MAX_TEXT
 
 if TYPE_CHECKING:
@@ -65,6 +65,18 @@ def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     else:
         advice = f"It can't be declared {declared!r}, only {can_be}."
     return f"The column {column!r} holds {held.kind} in the file. {advice}"
+
+
+def without_rows(found: Source, folder: Path) -> Source | None:
+    """Return a source in `folder` with the same columns and no rows; None if it can't be made."""
+    if found.path.suffix.lower() == ".csv":
+        path = folder / "empty.csv"
+        names = (name.replace('"', '""') for name in found.columns or ("any",))
+        path.write_text(",".join(f'"{name}"' for name in names) + "\n", encoding="utf-8")
+        return Source(path=path, columns=found.columns)
+    path = folder / "empty.parquet"
+    made = parquet_rows.copy_without_rows(found.path, path, found.columns)
+    return Source(path=path, columns=found.columns) if made else None
 
 
 def _mentioned(spec: Spec) -> Iterator[tuple[str, str]]:
