@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,36 @@ def test_a_person_within_max_rows_is_not_clipped(tmp_path: Path) -> None:
                 _typed(records), spec_of(), QUERIES[index], bits=layout.bits, limit=2**200
             )
             assert found.tolist() == expected
+
+
+EDGES = [-1e300, -5.0, -5e-324, 0.0, 5e-324, 0.1, 0.30000000000000004, 1.0, 2.0**53, 1e308]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 8, 9, len(EDGES)])
+def test_bins_are_half_open_and_the_last_is_closed(tmp_path: Path, count: int) -> None:
+    edges = EDGES[-count:]
+    near = [math.nextafter(edge, way) for edge in EDGES for way in (-math.inf, math.inf)]
+    values = [*EDGES, *near, -0.0, 0.3, 2.0**53 + 2, math.nan, math.inf, -math.inf, None]
+    frame = pd.DataFrame({"x": pd.array(values, dtype="object")}).astype("float64")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    query = {"name": "q", "histogram": {"column": "x", "edges": edges}}
+    layout, found = exact(tmp_path, by_row() | {"query": [query], "columns": {}}, 0)
+    inside = [x for x in values if x is not None and edges[0] <= x <= edges[-1]]
+    bins = [min(bisect.bisect_right(edges, x), count - 1) - 1 for x in inside]
+    assert (found >> layout.bits).tolist() == [bins.count(place) for place in range(count - 1)]
+
+
+def test_many_bins_are_no_chain_of_comparisons(tmp_path: Path) -> None:
+    # Which would be planned for minutes.
+    frame = pd.DataFrame({"x": [0.5, 7.0, 19_999.0, 20_000.0, 20_000.5], "person": 1, "plan": 1})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    query = {"name": "q", "histogram": {"column": "x", "edges": list(range(20_001))}}
+    layout, found = exact(tmp_path, by_row() | {"query": [query], "columns": {}}, 0)
+    assert {place: found[place] >> layout.bits for place in found.nonzero()[0].tolist()} == {
+        0: 1,
+        7: 1,
+        19_999: 2,
+    }
 
 
 def test_the_hook_is_not_public() -> None:

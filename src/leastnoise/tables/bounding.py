@@ -82,10 +82,7 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     # narwhals needs a column, and a block may need none but the rows themselves
     frame = frame.select(**columns, all=nw.lit(0))
     if layout.bins:
-        # a column first: the comparisons below would each repeat the expression
-        edges = [float(edge) for edge in layout.bins.edges]
-        frame = frame.with_columns(bin=_bin(nw.col("value"), edges))
-        frame = frame.filter(~nw.col("bin").is_null())
+        frame = _in_bins(engine, frame, [float(edge) for edge in layout.bins.edges])
     cell = nw.lit(0, nw.Int64)
     for index, key in enumerate(layout.keys):
         known = engine.keys(key.values, key=f"key{index}", index=f"at{index}")
@@ -122,21 +119,12 @@ def _fixed_point(engine: Engine, spec: Spec, component: Component, *, bits: int)
     return (value * factor + 0.5).floor().clip(-(2**bits), 2**bits).cast(nw.Int64)
 
 
-def _bin(value: nw.Expr, edges: Sequence[float]) -> nw.Expr:
-    """Return the bin of each value, NULL outside; [a, b), the last one closed.
-
-    A balanced tree of comparisons: log₂ of the number of bins for each row, and no deep nesting.
-    """
-
-    def search(first: int, last: int) -> nw.Expr:
-        if last - first == 1:
-            return nw.lit(first, nw.Int64)
-        middle = (first + last) // 2
-        left, right = search(first, middle), search(middle, last)
-        return nw.when(value < edges[middle]).then(left).otherwise(right)
-
-    inside = (value >= edges[0]) & (value <= edges[-1])
-    return nw.when(inside).then(search(0, len(edges) - 1)).otherwise(nw.lit(None, nw.Int64))
+def _in_bins(engine: Engine, frame: nw.LazyFrame[Any], edges: Sequence[float]) -> nw.LazyFrame[Any]:
+    """Return the rows whose value is in a bin, with the bin: [a, b), the last one closed."""
+    value = nw.col("value")
+    frame = frame.filter((value >= edges[0]) & (value <= edges[-1]))
+    frame = engine.counted(frame, value="value", edges=edges, count="at_most")
+    return frame.with_columns(bin=nw.min_horizontal(nw.col("at_most") - 1, nw.lit(len(edges) - 2)))
 
 
 def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:

@@ -20,7 +20,10 @@ class Engine(ABC):
     @property
     @abstractmethod
     def frame(self) -> nw.LazyFrame[Any]:
-        """The typed rows; columns are called as `column` says, and unreadable values are NULL."""
+        """The typed rows; columns are called as `column` says, and unreadable values are NULL.
+
+        They may be read once only.
+        """
 
     @abstractmethod
     def column(self, name: str, use: Use) -> str:
@@ -35,6 +38,15 @@ class Engine(ABC):
         """Return a frame of two columns: the public `values`, and their positions 0, 1, ….
 
         `key` has the type of the values; joined on it, a row finds its position.
+        """
+
+    @abstractmethod
+    def counted(
+        self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
+    ) -> nw.LazyFrame[Any]:
+        """Return `frame` with a column `count`: how many of the increasing `edges` are <= `value`.
+
+        Compared exactly, as float64; 0 where the value is NULL.
         """
 
     @abstractmethod

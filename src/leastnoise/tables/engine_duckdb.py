@@ -167,6 +167,20 @@ class DuckDB(Engine):
         )
         return nw.from_native(self._connection.table(name))
 
+    def counted(
+        self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
+    ) -> nw.LazyFrame[Any]:
+        """See `Engine.counted`: a binary search, in one list beside every row."""
+        name = self._new_name()
+        self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
+        query = f"SELECT *, 0::BIGINT AS {count} FROM rows, {name}"  # noqa: S608  # own names alone
+        for step in (2**power for power in reversed(range(len(edges).bit_length()))):
+            # The first edge has place 1, and past the last one there is NULL.
+            at_least = f"CASE WHEN edges[{count} + {step}] <= {value} THEN {step} ELSE 0 END"
+            query = f"SELECT * REPLACE ({count} + {at_least} AS {count}) FROM ({query})"  # noqa: S608
+        found = frame.to_native().query("rows", f"SELECT * EXCLUDE (edges) FROM ({query})")  # noqa: S608
+        return nw.from_native(found)
+
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
         """See `Engine.rows`."""
         return frame.to_native().fetchall()
