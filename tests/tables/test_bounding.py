@@ -264,7 +264,7 @@ def test_a_person_within_max_rows_is_not_clipped(tmp_path: Path) -> None:
             assert found.tolist() == expected
 
 
-EDGES = [-1e300, -5.0, -5e-324, 0.0, 5e-324, 0.1, 0.30000000000000004, 1.0, 2.0**53, 1e308]
+EDGES = [-1e300, -5.0, -1e-300, 0.0, 1e-300, 0.1, 0.30000000000000004, 1.0, 2.0**53, 1e300]
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 8, 9, len(EDGES)])
