@@ -92,16 +92,26 @@ class Sensitivity(ABC):
     def body(self, *, dimension: int) -> Body | None:
         """Return the convex hull of all shifts of R^dimension, exactly.
 
-        None where it is not known that well, or has no inner points.
+        None where it is not known that well, or has no inner points. Raises InvalidArgument for
+        what is no dimension.
         """
-        del dimension
-        return None
+        return self._body(_validate.dimension(dimension))
 
     def additions(self, *, dimension: int) -> OneSided | None:
         """Return a set T so that every shift lies in T or in −T: one unit is added or removed.
 
-        That is less than the hull of both, which `body` is. None where no such set is known.
+        That is less than the hull of both, which `body` is. None where no such set is known. Raises
+        InvalidArgument for what is no dimension.
         """
+        return self._additions(_validate.dimension(dimension))
+
+    def _body(self, dimension: int) -> Body | None:
+        """See `body`; the argument is checked."""
+        del dimension
+        return None
+
+    def _additions(self, dimension: int) -> OneSided | None:
+        """See `additions`; the argument is checked."""
         del dimension
         return None
 
@@ -125,7 +135,7 @@ class L2(Sensitivity):
         """See `Sensitivity.radius`; for one coordinate all norms agree."""
         return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
-    def body(self, *, dimension: int) -> Body:
+    def _body(self, dimension: int) -> Body:
         """See `Sensitivity.body`: a ball, or an interval."""
         if dimension == 1:
             return Interval(bound=self.bound)
@@ -151,7 +161,7 @@ class L1(Sensitivity):
         del dimension
         return None if norm == "integer" else self.bound
 
-    def body(self, *, dimension: int) -> Body | None:
+    def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: cells of one number each, of which one moves."""
         return hulls.moved_cells(bound=self.bound, most=1, cells=dimension)
 
@@ -183,7 +193,7 @@ class Integer(Sensitivity):
         del norm
         return self.bound if dimension == 1 else None
 
-    def body(self, *, dimension: int) -> Body | None:
+    def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: an interval, whose ends are whole numbers."""
         return Interval(bound=self.bound) if dimension == 1 else None
 

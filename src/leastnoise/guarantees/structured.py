@@ -79,7 +79,7 @@ class Linf(Sensitivity):
             return _l1_radius(moved * self.bound, moved=moved)
         return root_above(self.bound**2 * moved)
 
-    def body(self, *, dimension: int) -> Body | None:
+    def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: cells, or a box, or what lies between."""
         return hulls.moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
@@ -189,7 +189,7 @@ class CountingQueries(Sensitivity):
             return _l1_radius(self.bound * moved + counted, moved=moved + counted)
         return root_above(self.bound**2 * moved + counted)
 
-    def body(self, *, dimension: int) -> Body | None:
+    def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: signs are kept where a record is added or removed."""
         if dimension != self.coordinates:
             return None
@@ -198,7 +198,7 @@ class CountingQueries(Sensitivity):
             return hulls.replaced_record(bound=self.bound, most=most, queries=d)
         return hulls.added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
 
-    def additions(self, *, dimension: int) -> OneSided | None:
+    def _additions(self, dimension: int) -> OneSided | None:
         """See `Sensitivity.additions`: a record, where one is added or removed."""
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
@@ -296,7 +296,7 @@ class Groups(Sensitivity):
         square = self.bound**2 * self.dimension
         return root_above(max(self._corners(square + 1, square)))
 
-    def body(self, *, dimension: int) -> Body | None:
+    def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: cells of counted queries.
 
         A record that is replaced leaves the number of records as it is: those shifts lie in a
@@ -380,7 +380,7 @@ class Vertices(Sensitivity):
             max(sum((value**2 for value in point), Fraction(0)) for point in self.points)
         )
 
-    def body(self, *, dimension: int) -> Body | None:
+    def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: an interval or a polygon; None for three numbers or more."""
         return hulls.any_of(self.points) if dimension == self.coordinates else None
 
