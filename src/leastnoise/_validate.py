@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Integral, Real
@@ -239,6 +239,15 @@ def table(value: object, *, name: str) -> dict[str, Any]:
             name=name, value=shown(value), expected=f"{name} to be a dict whose keys are names"
         )
     return {str(key): one for key, one in value.items()}
+
+
+def listener(value: Callable[[str], object] | None) -> Callable[[str], object] | None:
+    """Return `value`, what is told the stages of a long computation, or None for nobody."""
+    if value is None or callable(value):
+        return value
+    raise InvalidArgument(
+        name="progress", value=shown(value), expected="progress to be a function of one text"
+    )
 
 
 def path(value: object, *, name: str) -> Path:

@@ -44,6 +44,7 @@ class Effort:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
+        _validate.listener(self.progress)
         if self.gap is not None:
             object.__setattr__(self, "gap", _validate.real(self.gap, name="gap"))
         object.__setattr__(self, "seconds", _validate.real(self.seconds, name="time_limit"))

@@ -58,4 +58,5 @@ class Interval:
 
     def encloses(self, other: Interval) -> bool:
         """Return True if all of `other` lies between the ends."""
-        return self.lower <= other.lower and other.upper <= self.upper
+        inner = _validate.instance(other, Interval, name="other", like="an Interval")
+        return self.lower <= inner.lower and inner.upper <= self.upper

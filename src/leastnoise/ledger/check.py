@@ -37,6 +37,7 @@ def check_ledger(
 
     Not promised: that no older copy was put back, and that nobody wrote the whole file anew.
     """
+    tell = _validate.listener(progress)
     store = Store(path=_validate.path(path, name="path"))
     store.check_pages()
     entries = store.read()
@@ -46,8 +47,8 @@ def check_ledger(
     plans: dict[int, Preregistered] = {}
     texts = store.certificates([entry.number for entry in spending])
     for entry, (_, text) in zip(spending, texts, strict=True):
-        if progress:
-            progress(f"Proving entry {entry.number}")
+        if tell:
+            tell(f"Proving entry {entry.number}")
         if not matches(entry, text):
             raise LedgerRejected(f"Entry {entry.number}: its certificate was edited.")
         if text not in proved:

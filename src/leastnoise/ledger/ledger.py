@@ -146,10 +146,13 @@ class Ledger:
         That is known before any noise is searched for: that there is such an account, or such a
         `plan`, and by the filter `sums` that the `budget` of the release fits.
         """
+        _check_texts(unit, neighbours, dataset)
+        if budget is not None:
+            _validate.instance(budget, Budget, name="budget", like="a Budget")
         account = Books.of(self._store.read()).account(dataset)
         account.check_persons(unit=unit, neighbours=neighbours)
         if plan is not None:
-            self._plan(plan)
+            self._plan(_validate.whole(plan, name="plan"))
         elif budget is not None and account.rule == SUMS:
             account.admit(Cost(epsilon=budget.epsilon, delta=budget.delta))
 

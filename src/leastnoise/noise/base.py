@@ -13,6 +13,7 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -71,9 +72,18 @@ class Noise(ABC):
         """Check and keep the parameters; raises InvalidArgument."""
 
     @classmethod
+    def why_not(cls, *, dimension: int, delta: Exact) -> str | None:
+        """Return why no member of the family can serve, or None if one can.
+
+        Raises InvalidArgument for what is no dimension, and unless 0 <= delta < 1.
+        """
+        lost = Budget(epsilon=1, delta=delta).delta
+        return cls._why_not(dimension=_validate.dimension(dimension), delta=lost)
+
+    @classmethod
     @abstractmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """Return why no member of the family can serve, or None if one can."""
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+        """See `why_not`; the arguments are checked."""
 
     @abstractmethod
     def scaled(self, factor: Exact) -> Self:

@@ -24,7 +24,7 @@ class VectorNoise(Noise):
     """
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`; purely private, it serves every δ and leaves a positive one over."""
         del dimension, delta
         return None

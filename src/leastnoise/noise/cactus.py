@@ -49,7 +49,7 @@ class Cactus(LatticeStepNoise):
         object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"

@@ -69,7 +69,7 @@ class FlippedHuber(Noise):
             )
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"

@@ -42,7 +42,7 @@ class Gaussian(Noise):
         object.__setattr__(self, "dimension", checked)
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         del dimension
         return "delta=0 is impossible for a Gaussian at any scale" if delta == 0 else None

@@ -72,7 +72,7 @@ class GeneralizedGamma(Noise):
             )
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension > MAX_DIMENSION:
             return f"it serves up to {MAX_DIMENSION:,} dimensions"

@@ -29,7 +29,7 @@ class KernelNoise(Noise):
     modes: int  # K: there are components at −K·spacing … K·spacing
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"

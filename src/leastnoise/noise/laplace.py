@@ -42,7 +42,7 @@ class Laplace(Noise):
         object.__setattr__(self, "dimension", checked)
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`; Laplace noise serves every dimension and budget."""
         del dimension, delta
 

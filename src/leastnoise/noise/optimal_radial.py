@@ -74,7 +74,7 @@ class OptimalRadial(RadialStepNoise):
             )
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension == 1:
             return "it is noise for a vector; for one number there is optimal"

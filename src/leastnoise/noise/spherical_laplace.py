@@ -43,7 +43,7 @@ class SphericalLaplace(Noise):
         object.__setattr__(self, "dimension", checked)
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         del delta
         return "in one dimension it is the same law as laplace" if dimension == 1 else None

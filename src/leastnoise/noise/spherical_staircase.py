@@ -69,7 +69,7 @@ class SphericalStaircase(RadialStepNoise):
             raise InvalidArgument(name="decay", value=str(decay)[:40], expected="0 <= decay <= 1e6")
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension == 1:
             return "in one dimension it is the same law as truncated-staircase"

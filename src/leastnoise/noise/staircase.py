@@ -62,7 +62,7 @@ class Staircase(Noise):
             )
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`; it serves every δ, and leaves a positive one unspent."""
         del delta
         return "it is noise for one number" if dimension != 1 else None

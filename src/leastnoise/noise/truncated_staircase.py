@@ -77,7 +77,7 @@ class TruncatedStaircase(StepNoise):
             raise InvalidArgument(name="atom", value=str(atom)[:40], expected="0 <= atom < 1")
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"

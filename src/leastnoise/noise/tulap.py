@@ -48,7 +48,7 @@ class Tulap(StepNoise):
             object.__setattr__(self, name, getattr(same, name))
 
     @classmethod
-    def why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"

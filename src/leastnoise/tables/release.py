@@ -99,8 +99,9 @@ class Release:
         The source's header or metadata is read, to check the columns. Raises SourceError or
         SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
         """
+        listener = _validate.listener(progress)
         source.find(self._spec, self._folder)
-        return make_plan(self._spec, progress=progress)
+        return make_plan(self._spec, progress=listener)
 
     def afford(self, plan: Plan) -> str | None:
         """Return the filter by which the ledger would admit `plan` now; None without a ledger.
@@ -120,7 +121,7 @@ class Release:
         a row is read, for good, whatever happens then. Raises what `plan` does, InvalidInput if the
         output exists, and what `Ledger.charge` does; then nothing was read, drawn or charged.
         """
-        tell = progress or _silent
+        tell = _validate.listener(progress) or _silent
         wanted = self._spec.output
         if wanted is None:
             return self._release(tell, path=None, folder=None)
