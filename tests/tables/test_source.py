@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +244,46 @@ def test_a_damaged_parquet_is_not_quoted(tmp_path: Path) -> None:
         counts(tmp_path, raw_spec("rows.parquet"))
     assert caught.value.__cause__ is None
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_without_room_for_temporary_files_nothing_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / name).write_bytes(HEADER)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.raises(SourceError, match="TMPDIR"):
+        source.find(spec_file.parse(raw_spec(name)), tmp_path)
+
+
+def test_keys_that_no_row_can_have_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(HEADER + b"1," + b"k" * 4094 + b",8,8,t\n")
+    query = {"name": "q", "statistics": ["count"], "group_by": {"plan": ["a", "k" * 4094]}}
+    assert counts(tmp_path, raw_spec(query=[query])) == [0, 1]
+    for long in ("k" * 4095, '"' * 2048, "\u00e9" * 2048):
+        query = {**query, "group_by": {"plan": ["a", long]}}
+        with pytest.raises(SpecError, match=r"plan\[1\]: Expected a text of less than 4,096"):
+            counts(tmp_path, raw_spec(query=[query]))
+
+
+def test_types_that_can_not_be_read_are_refused_by_the_schema(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"who": [1], "plan": ["a"], "x": [pd.Timestamp("2020-01-01")], "n": [1]})
+    frame.assign(ok=True).to_parquet(tmp_path / "rows.parquet")
+    raw = raw_spec(data={"source": "rows.parquet", "types": {"x": "float"}})
+    with pytest.raises(SpecError, match=r"data.types.x: The column 'x' holds TIMESTAMP"):
+        counts(tmp_path, raw)
+    frame.assign(ok=True, x=b"\xff").to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(SpecError, match=r"can't be declared 'float', only \"text\""):
+        counts(tmp_path, raw)
+
+
+def test_the_machine_and_no_constant_limits_the_memory(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(HEADER)
+    query = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
+    with duckdb.connect() as connection:
+        expected = connection.sql(query).fetchall()[0][0]
+    with engine_duckdb.opened(tmp_path / "rows.csv", columns={}) as engine:
+        limit, folder = engine._connection.sql(query).fetchall()[0]
+        assert limit == expected
+        assert Path(folder).stat().st_mode & 0o777 == 0o700
+    assert not Path(folder).exists()

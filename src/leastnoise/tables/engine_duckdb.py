@@ -78,23 +78,35 @@ def _readable(path: Path, folder: Path, used: Collection[str]) -> Iterator[Path]
 def source_columns(path: Path) -> dict[str, Held]:
     """Return each column of the file by name; reads the header or the metadata alone.
 
-    Raises SourceError if there is no readable file, or if this system can't read such a one.
+    Raises SourceError if there is no readable file, or no room for temporary files.
     """
     # os.path, because a Path raises for a NUL or a name that is too long.
     if not os.path.isfile(path):
         raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
-    if not _is_csv(path):
-        columns = parquet_rows.columns(path)
-    elif pipe.available():
+    _rehearse(path)
+    if _is_csv(path):
         columns = [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(path)]
     else:
-        raise SourceError("A CSV can't be read on a system without named pipes: use Parquet.")
+        columns = parquet_rows.columns(path)
     twice = sorted(
         name for name, times in Counter(name for name, _ in columns).items() if times > 1
     )
     if twice:
         raise SourceError(f"The header of {path.name} names {twice[0]!r} more than once.")
     return dict(columns)
+
+
+def _rehearse(path: Path) -> None:
+    """Make what `opened` will need in the temporary folder, now that failing costs nothing."""
+    try:
+        with spill.folder() as folder:
+            if _is_csv(path):
+                pipe.make(folder / "rehearsal")
+    except OSError as error:
+        raise SourceError(
+            f"{path.name} can't be read: a private folder for temporary files can't be made, or no "
+            f"named pipe in it ({error.strerror or error}). Let TMPDIR be a folder on a local disk."
+        ) from None
 
 
 def _is_csv(path: Path) -> bool:

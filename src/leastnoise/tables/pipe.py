@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 _WAIT = 0.01  # seconds between two looks at whether a reader is there, or all is over
 
 
-def available() -> bool:
-    """Say whether this system has named pipes."""
-    return hasattr(os, "mkfifo")
+def make(path: Path) -> None:
+    """Make a named pipe that only this user can open; raises OSError where that can't be."""
+    if not hasattr(os, "mkfifo"):
+        raise OSError("This system has no named pipes.")
+    os.mkfifo(path, 0o600)
 
 
 @contextlib.contextmanager
@@ -27,7 +29,7 @@ def piped(blocks: Iterator[bytes], path: Path) -> Iterator[Path]:
     A second reader finds no file. Raises OSError on leaving if a reader came and didn't get all:
     because the blocks couldn't be made, or because it left.
     """
-    os.mkfifo(path, 0o600)
+    make(path)
     feeder = _Feeder(blocks, path)
     thread = threading.Thread(target=feeder.run, name="leastnoise-pipe", daemon=True)
     thread.start()
