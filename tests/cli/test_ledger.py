@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from leastnoise.errors import SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.tables import spec_file
-from tests.cli.test_commands import run
+from tests.cli.test_commands import PROGRAM, run
 
 SPEC = """
 version = 1
@@ -170,3 +172,58 @@ def test_the_spec_reads_back(folder: Path) -> None:
     assert {key for key, _ in caught.value.problems} == {
         "privacy.ledger.file", "privacy.ledger.path", "privacy.ledger.plan",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr", "pipe"])
+def test_a_release_that_is_charged_is_published_whoever_can_see_it(
+    folder: Path, stream: str
+) -> None:
+    """Of a full stream, or one that nobody reads any more."""
+    spec = write_spec(folder, "out")
+    environment = {**os.environ, "TTY_COMPATIBLE": "1"}  # draw the stages, as in a terminal
+    command = [str(PROGRAM), "release", spec]
+    read, write = os.pipe()
+    os.close(read)
+    with open("/dev/full", "w") as full, os.fdopen(write, "w") as nobody:
+        streams = {"pipe": (nobody, nobody), "stdout": (full, None), "stderr": (None, full)}
+        out, err = streams[stream]
+        done = subprocess.run(
+            command, cwd=folder, stdout=out or subprocess.PIPE, stderr=err or subprocess.PIPE,
+            env=environment, check=False, text=True,
+        )  # fmt: skip
+    assert done.returncode == (0 if stream == "stderr" else 2)
+    if stream == "stdout":
+        assert "The release is published in out" in done.stderr
+    assert (folder / "out" / "n.csv").exists()
+    assert spent(folder)["charges"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("release", "pipe"),
+        ("release", "/dev/zero"),
+        ("release", "huge"),
+        ("release", "."),
+        ("verify", "pipe"),
+        ("verify", "/dev/zero"),
+        ("verify", "huge"),
+        ("compose", "pipe", "--epsilon", "1"),
+        ("compose", "/dev/zero=2", "--epsilon", "1"),
+        ("compose", "x=" + "9" * 5000, "--epsilon", "1"),
+        ("ledger", "check", "pipe"),
+        ("ledger", "show", "/dev/zero"),
+        ("ledger", "show", "."),
+        ("ledger", "register", "b.ledger", "x=" + "9" * 5000, "--epsilon", "1"),
+    ],
+)
+def test_what_is_no_file_to_read_is_refused_at_once(
+    folder: Path, arguments: tuple[str, ...]
+) -> None:
+    os.mkfifo(folder / "pipe")
+    with (folder / "huge").open("wb") as sparse:
+        sparse.truncate(2**41)
+    done = run(*arguments, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("leastnoise: ")
+    assert "Internal" not in done.stderr

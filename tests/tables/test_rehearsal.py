@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from leastnoise.errors import InvalidInput, LeastnoiseError, SourceError, SpecError
+from leastnoise.errors import InvalidInput, LeastnoiseError, Refused, SourceError, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.tables import bounding, output
@@ -204,3 +204,55 @@ def test_many_key_columns_are_refused(folder: Path) -> None:
     data = {"source": "rows.csv", "types": dict.fromkeys(names, "int")}
     query = [{"name": "q", "statistics": ["count"], "group_by": {name: [1] for name in names}}]
     refuses(folder, SpecError, "at most 32", data=data, query=query)
+
+
+def test_a_column_called_row_is_asked_about_and_each_answer_is_kept(folder: Path) -> None:
+    """Nine rows of one person: as rows they count 9, clipped to one row a person 1."""
+    (folder / "rows.csv").write_text("row,x\n" + "7,1\n" * 9)
+    changes: dict[str, Any] = {
+        "data": {"source": "rows.csv", "types": {"row": "int", "x": "float"}},
+        "epsilon": "1000",
+    }
+    refuses(folder, SpecError, "Which is meant", **changes)
+    privacy = {"unit": "row", "epsilon": "1000", "ledger": {"path": "b.ledger"}}
+    each = {**changes, "privacy": {**privacy, "unit_is": "each-row"}}
+    rows = release(folder, **each, output={"path": "each"}).run()
+    assert rows.tables["q"].columns["count"][0] == pytest.approx(9, abs=0.5)
+    assert rows.plan.unit == "row"
+    column = {**changes, "privacy": {**privacy, "unit_is": "column"}}
+    with pytest.raises(Refused, match="unit='column \"row\"'"):  # another account than that of rows
+        release(folder, **column, contribution={"max_rows": 1}).run()
+    del column["privacy"]["ledger"]
+    persons = release(folder, **column, contribution={"max_rows": 1}).run()
+    assert persons.tables["q"].columns["count"][0] == pytest.approx(1, abs=0.5)
+    assert persons.plan.unit == 'column "row"'
+    verify_directory(folder / "each")
+    verify_directory(folder / "out")
+    assert charges(folder) == 1
+
+
+def test_unit_is_answers_no_other_question(folder: Path) -> None:
+    privacy = {"unit": "who", "unit_is": "each-row", "epsilon": "1"}
+    with pytest.raises(SpecError, match=r'unit = "row" alone'):
+        release(folder, privacy=privacy, contribution={"max_rows": 1})
+
+
+@pytest.mark.parametrize("epsilon", ["150", "1000", "100000"])
+def test_a_budget_that_needs_hardly_any_noise_cuts_no_value_off(folder: Path, epsilon: str) -> None:
+    """A grid as fine as such noise would hold numbers near 0 alone."""
+    (folder / "rows.csv").write_text("who,x,town\n" + "1,7,a\n" * 5000)
+    where = {"some": {"x": {"min": 1}}, "all": {"x": {"max": 9}}}
+    query = [
+        {"name": "rows", "statistics": ["count"]},
+        {"name": "sums", "statistics": ["sum(x)"], "group_by": {"town": ["a"]}},
+        {"name": "where", "where": where},
+    ]
+    columns = {"x": {"bounds": [0, 7]}}
+    made = release(folder, epsilon=epsilon, columns=columns, query=query).run()
+    for name, label, truth in (("rows", "count", 5000), ("sums", "sum_x", 35_000)):
+        found = made.tables[name].columns
+        assert found[label][0] == pytest.approx(truth, abs=0.05)
+        assert found[f"{label}_low"][0] <= truth <= found[f"{label}_high"][0]
+        assert abs(found[label][0] - truth) <= 30 * found[f"{label}_std"][0]
+    assert made.tables["where"].columns["count"] == pytest.approx([5000, 5000], abs=0.05)
+    verify_directory(folder / "out")

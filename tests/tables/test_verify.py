@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -212,3 +213,34 @@ def test_verification_needs_nothing_but_the_directory(folder: Path) -> None:
     (folder / "rows.parquet").unlink()
     shutil.move(folder / "out", folder / "elsewhere")
     assert verify_directory(folder / "elsewhere").spec == release(folder).spec
+
+
+FILES = ["spec.toml", "plan.json", "certificate.json", "bins.csv"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("what", ["pipe", "device", "link", "folder", "huge"])
+def test_hostile_files_are_refused_at_once(made: Path, name: str, what: str) -> None:
+    file = made / "csv" / name
+    content = file.read_bytes()
+    file.unlink()
+    if what == "pipe":
+        os.mkfifo(file)
+    elif what == "device":
+        file.symlink_to("/dev/zero")
+    elif what == "link":  # to what would verify: but then it isn't all in the directory
+        (made / "true").write_bytes(content)
+        file.symlink_to(made / "true")
+    elif what == "folder":
+        file.mkdir()
+    else:
+        with file.open("wb") as sparse:
+            sparse.truncate(2**41)
+    why = "bytes" if what == "huge" else "not a regular file|is a symbolic link|missing or unread"
+    with pytest.raises((SourceError, CertificateRejected), match=why):
+        verify_directory(made / "csv")
+
+
+def test_a_link_to_the_directory_is_followed(made: Path) -> None:
+    (made / "latest").symlink_to(made / "csv")
+    verify_directory(made / "latest")

@@ -155,7 +155,7 @@ def register(
         used = options.count_from(count, expected="SPEC=COUNT, a whole COUNT")
         release = Release.from_toml(name)
         privacy = release.spec.privacy
-        statements.add((privacy.unit, privacy.neighbours))
+        statements.add((privacy.unit_label, privacy.neighbours))
         with records.stages() as tell:
             releases.append((release.plan(progress=tell).certificate, used))
     if len(statements) != 1:

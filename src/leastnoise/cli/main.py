@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -81,5 +82,6 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    print(f"leastnoise: {message}", file=sys.stderr)  # noqa: T201
+    with suppress(OSError):  # nobody reads: the exit code still says it
+        print(f"leastnoise: {message}", file=sys.stderr)  # noqa: T201
     sys.exit(code)

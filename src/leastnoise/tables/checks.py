@@ -80,6 +80,8 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
     privacy = spec.privacy
     if privacy.epsilon == 0 and privacy.delta == 0:
         yield "privacy.epsilon", "Expected epsilon > 0 or delta > 0: no finite noise hides all."
+    if privacy.unit_is is not None and privacy.unit not in {"row", None}:
+        yield "privacy.unit_is", 'Used with unit = "row" alone; any other unit is a column.'
     if not privacy.unit or privacy.by_row:
         return
     yield from _declared(spec, privacy.unit, "privacy.unit")
@@ -102,7 +104,8 @@ def _contribution(spec: Spec) -> Iterator[Problem]:
     given = spec.contribution
     if spec.privacy.by_row:
         if given is not None:
-            yield "contribution", 'Not used with unit = "row": a row is bounded by its bounds.'
+            why = 'Not used with unit = "row": a row is bounded by its bounds.'
+            yield "contribution", f'{why} If a column is called row: unit_is = "column".'
     elif given is None:
         if spec.privacy.unit:
             yield "contribution", "Missing: give max_rows or l2, the most one person can add."

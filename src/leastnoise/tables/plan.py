@@ -22,7 +22,7 @@ from leastnoise.selection.search import compare
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import SUFFIXES
 from leastnoise.tables.joint import Offers, jointly
-from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout, of_block
+from leastnoise.tables.layout import MAX_BITS, MAX_ROWS, MAX_UNITS, Layout, of_block
 from leastnoise.tables.results import numbers
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ MEAN_NOTE = (
 )
 
 
+# A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows, and the
+# integers that a block sums, of at most 22 bits, are on it.
+FINEST_GRID = Fraction(1, 2**MAX_BITS)
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class NoiseError:
@@ -78,8 +83,13 @@ class NoiseError:
         if certificate.geometry is not None:
             factor = float(certificate.geometry.deviations[0])
             spread = math.sqrt(noise.dimension)
+        deviation = math.sqrt(noise.variance)
+        if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
+            std = deviation + spread * added / 2
+        else:
+            std = math.sqrt(noise.variance + added * added / 12)
         return cls(
-            std=factor * math.sqrt(noise.variance + added * added / 12),
+            std=factor * std,
             half95=factor * (absolute_quantile(noise, 0.95) + spread * added / 2),
             half975=factor * (absolute_quantile(noise, 0.975) + spread * added / 2),
         )
@@ -324,7 +334,7 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
         BlockPlan(
             layout=layout,
             budget=share,
-            mechanism=mechanism,
+            mechanism=mechanism.on_grid(max(mechanism.grid, FINEST_GRID)),
             baselines=Baselines.of(layout, share),
             split=split,
         )
@@ -332,7 +342,7 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
     )
     for block in blocks:
         check_range(block.layout, block.mechanism.certificate, block.baselines)
-    return Plan(budget=spec.budget, unit=spec.privacy.unit, blocks=blocks)
+    return Plan(budget=spec.budget, unit=spec.privacy.unit_label, blocks=blocks)
 
 
 def _offers(layout: Layout, budget: Budget) -> Offers:

@@ -179,7 +179,7 @@ class Release:
     def _statement(self, account: LedgerAccount) -> _Statement:
         privacy = self._spec.privacy
         return {
-            "unit": privacy.unit,
+            "unit": privacy.unit_label,
             "neighbours": privacy.neighbours,
             "dataset": account.dataset,
         }

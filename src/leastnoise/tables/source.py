@@ -11,7 +11,7 @@ from leastnoise.tables import checks, engine_duckdb, parquet_rows, statistic
 from leastnoise.tables.casts import MAX_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.casts import Held
@@ -35,7 +35,7 @@ def find(spec: Spec, folder: Path) -> Source:
     """
     path = folder / spec.data.source
     present = engine_duckdb.source_columns(path)
-    problems: list[tuple[str, str]] = []
+    problems = list(_ambiguous(spec, present))
     columns: dict[str, ColumnType] = {}
     for column, key in _mentioned(spec):
         if column not in present:
@@ -65,6 +65,13 @@ def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     else:
         advice = f"It can't be declared {declared!r}, only {can_be}."
     return f"The column {column!r} holds {held.kind} in the file. {advice}"
+
+
+def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[checks.Problem]:
+    if spec.privacy.unit == "row" and spec.privacy.unit_is is None and "row" in present:
+        why = 'The source has a column "row", too. Which is meant? Write unit_is = "column" beside '
+        why += 'it for the persons that the column tells apart, or unit_is = "each-row" for every '
+        yield "privacy.unit", why + "row by itself."
 
 
 def without_rows(found: Source, folder: Path) -> Source | None:

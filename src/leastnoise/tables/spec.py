@@ -106,9 +106,13 @@ class LedgerAccount(_Section):
 
 @final
 class Privacy(_Section):
-    """Whom the guarantee protects, and how far. `unit` is a column, or "row"."""
+    """Whom the guarantee protects, and how far. `unit` is a column, or "row".
+
+    Where a column is called row, `unit_is` says which of the two is meant.
+    """
 
     unit: Text
+    unit_is: Literal["column", "each-row"] | None = None
     neighbours: Literal["add-remove"] = "add-remove"
     epsilon: Annotated[Fraction, PlainValidator(_epsilon)]
     delta: Annotated[Fraction, PlainValidator(_delta)] = Fraction(0)
@@ -117,7 +121,12 @@ class Privacy(_Section):
     @property
     def by_row(self) -> bool:
         """True if every row is a unit of its own."""
-        return self.unit == "row"
+        return self.unit == "row" and self.unit_is != "column"
+
+    @property
+    def unit_label(self) -> str:
+        """What plans and ledgers call the unit: a column called row isn't "row", which is rows."""
+        return 'column "row"' if self.unit == "row" and not self.by_row else self.unit
 
 
 @final

@@ -122,8 +122,8 @@ def _check_plan(
     """Compare plan.json, which people read, with what spec and certificate make of it."""
     try:
         told = parse_object(output.read_text(folder, output.PLAN))
-    except InvalidInput:
-        raise CertificateRejected(f"{output.PLAN} is missing or unreadable.") from None
+    except InvalidInput as error:
+        raise CertificateRejected(f"{output.PLAN} is missing or unreadable. {error}") from None
     blocks: list[dict[str, Any]] = []
     for layout, (_, block), query in zip(layouts, certificate.blocks, spec.query, strict=True):
         share = block_budget(spec, query)
@@ -134,7 +134,7 @@ def _check_plan(
         except Refused as error:
             raise CertificateRejected(str(error)) from None
         blocks.append(block_record(layout, block, baselines, split))
-    if not _alike(told, plan_record(certificate, spec.privacy.unit, layouts, blocks)):
+    if not _alike(told, plan_record(certificate, spec.privacy.unit_label, layouts, blocks)):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
 
 
@@ -169,6 +169,10 @@ def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
             for label in _deviations(layout, noise)
             if label in columns
         }
+    except SourceError as error:
+        raise CertificateRejected(
+            f"The table {path.name} is missing or unreadable. {error}"
+        ) from None
     except (OSError, ValueError, TypeError, duckdb.Error):
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
     if list(columns) != list(result_columns(layout)):
