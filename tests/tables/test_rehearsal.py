@@ -163,11 +163,16 @@ def test_a_column_without_a_name(folder: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_every_hostile_key_verifies(folder: Path, kind: str) -> None:
-    texts = ["\r", "a\rb", "\n", '"', ",", "", " ", "=1", "1", "\u2028", "\0", "x" * 131_073]
+    texts = ["\r", "a\rb", "\n", '"', ",", "", " ", "=1", "1", "\u2028", "\0", "x" * 4000]
     query = [{"name": "q", "statistics": ["count"], "group_by": {"town": texts}}]
     release(folder, query=query, output={"path": "out", "format": kind}).run()
     verify_directory(folder / "out")
     assert charges(folder) == 1
+
+
+def test_a_key_that_no_field_can_hold(folder: Path) -> None:
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a", "x" * 131_073]}}]
+    refuses(folder, SpecError, r"town\[1\]: Expected a text of less than", query=query)
 
 
 @pytest.mark.parametrize("there", ["nowhere", "a file", "full"])
