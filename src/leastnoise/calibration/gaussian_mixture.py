@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise.analysis.kernel_crossings import Kernels
-from leastnoise.calibration.kernels import apart, least_scale
+from leastnoise.calibration.kernels import apart, check_proof, least_scale
 from leastnoise.calibration.request import Request
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.gaussian_mixture import GaussianMixture
@@ -35,6 +35,7 @@ def search(request: Request) -> GaussianMixture:
             value=str(request.fixed["spacing"])[:40],
             expected="modes or decay as fixed parameters; the spacing is the sensitivity",
         )
+    check_proof(GaussianMixture, request, modes=int(request.fixed.get("modes", 1)))
     problem = _Problem(request=request, decay=request.fixed.get("decay", request.budget.epsilon))
     if "modes" in request.fixed:
         return problem.best_with(int(request.fixed["modes"]))

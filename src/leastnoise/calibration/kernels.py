@@ -14,7 +14,9 @@ from leastnoise.analysis.kernel_crossings import Kernels
 from leastnoise.analysis.kernels import Peaks, log_divergence, peaks, polished
 from leastnoise.calibration import classic
 from leastnoise.calibration.request import Request
-from leastnoise.errors import Refused
+from leastnoise.certify.work import why_not_kernels
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.noise.kernels import KernelNoise
 from leastnoise.numerics.roots import IncreasingRoot
 
 _ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
@@ -30,6 +32,19 @@ _MARGIN = 1e-11  # of σ: above the float error of ln δ, far below the 1e-9 pro
 # Of δ: what the proof in floats leaves open; the second where masses cancel that aren't small. What
 # it adds to σ is far less there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
 _OPEN, _OPEN_IN_ALL, _MOST_OPEN = 5e-10, 3e-16, 1e-4
+
+
+def check_proof(family: type[KernelNoise], request: Request, *, modes: int) -> None:
+    """Raise NotApplicable if no law with these modes is proved for the budget, before any search.
+
+    The narrowest law is looked at, about that which the longest shift sets no bound to.
+    """
+    sigma = Fraction(apart(request.budget.epsilon))
+    why = why_not_kernels(
+        modes=modes, spacing=1 / sigma, shift=1 / sigma, epsilon=request.budget.epsilon, count=1
+    )
+    if why:
+        raise NotApplicable(family=family.name, why=why)
 
 
 def least_scale(

@@ -9,7 +9,7 @@ import numpy as np
 
 from leastnoise.analysis import gaussian
 from leastnoise.analysis.kernel_crossings import Kernels
-from leastnoise.calibration.kernels import apart, least_scale
+from leastnoise.calibration.kernels import apart, check_proof, least_scale
 from leastnoise.calibration.request import Request
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -32,6 +32,7 @@ def search(request: Request) -> QuasiGaussian:
             value=str(request.fixed["spacing"])[:40],
             expected="decay as a fixed parameter; the spacing is the sensitivity",
         )
+    check_proof(QuasiGaussian, request, modes=1)
     decay = request.fixed.get("decay", request.budget.epsilon)
     scale = least_scale(
         lambda sigma: Kernels(modes=1, spacing=1 / sigma, decay=float(decay), folded=True),

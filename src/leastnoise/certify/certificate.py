@@ -18,7 +18,8 @@ from leastnoise.certify.strict_json import (
     parse_object,
     typed,
 )
-from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
+from leastnoise.certify.work import check_work
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
@@ -161,6 +162,7 @@ class Certificate:
         count = _validate.whole(compositions, name="compositions")
         one = _one_release(noise, sensitivity, geometry, sampling_rate_of(sampling_rate))
         releases = replace(one, count=one.count * count)
+        check_work(releases, budget.epsilon)
         proved = prove_composed((releases,), budget.epsilon)
         interval = proved.interval
         if not proved.certainly_at_most(budget.delta):
@@ -200,8 +202,10 @@ class Certificate:
         """
         self._check_grid()
         try:
-            proved = prove_composed((self.releases,), self.budget.epsilon)
-        except NotApplicable as error:
+            releases = self.releases
+            check_work(releases, self.budget.epsilon)
+            proved = prove_composed((releases,), self.budget.epsilon)
+        except (NotApplicable, InvalidArgument) as error:  # more draws than are accounted for
             raise CertificateRejected(str(error)) from error
         fresh = proved.interval
         if not proved.certainly_at_most(self.budget.delta):

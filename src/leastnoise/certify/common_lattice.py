@@ -62,6 +62,8 @@ _CHEAP = frozenset({Shape.GAUSSIAN, Shape.LAPLACE_PRODUCT, Shape.TRUNCATED_LAPLA
 _FINER_COMMON = 4  # how much finer a lattice may be so that all frequent losses lie on it
 _MANY_POINTS = 500  # of a lattice, above 0
 _MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
+_LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
+_TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED = 600  # largest finite loss of a release that is sampled; e^this is a float
 # Samples: the lattice after subsampling is finer, as its points cost little; and the steps of the
 # one that it starts from, in one of its own, fewer where each point takes long.
@@ -260,6 +262,8 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     For a bounded loss it is the largest one, to be met by a lattice point.
     """
     if known := largest_loss(noise, worst_shift(noise, sensitivity)):
+        if known > _LARGEST_LOSS:
+            raise NotApplicable(family=noise.name, why=_TOO_LARGE)
         return known
     if own := _OWN_LOSSES.get(noise.shape):
         return own.reach(noise, worst_shift(noise, sensitivity))
@@ -268,8 +272,8 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
         low, high = Fraction(0), Fraction(1, 8)
         while not _settled(profile, high):
             low, high = high, 2 * high
-            if high > 2**17:
-                raise NotApplicable(family=noise.name, why="its losses are too large to compose")
+            if high > _LARGEST_LOSS:
+                raise NotApplicable(family=noise.name, why=_TOO_LARGE)
         for i in range(_HALVINGS):
             if i >= _ROUGHLY and profile(low) < arb(_NOTHING) * 2**20:
                 break  # a tail, no edge

@@ -68,7 +68,9 @@ class Convolution:
         with precision(_BITS):
             laws = [Tilted.of(lattice, count, tilt) for lattice, count in parts]
             window = _window(laws)
-            masses, error = _convolved(laws, window)
+            # powers of very many releases overflow: an error of inf or NaN proves nothing
+            with np.errstate(over="ignore", invalid="ignore"):
+                masses, error = _convolved(laws, window)
             return cls(
                 tilt=tilt,
                 laws=tuple(laws),
@@ -121,7 +123,7 @@ class Convolution:
         step, window, c = self.laws[0].lattice.step, self.window, ball(self.tilt)
         # the first lattice point above ε, counted from the window's first
         begin = max(0, math.floor((epsilon - self._start) / step) + 1 - window.first)
-        # 2^-900: with repetitions, fewer than 2^60 weights are off by up to 2^-1070 more than 2^-50
+        # 2^-900: fewer than 2^100 weights, repetitions counted, are off by 2^-50 and 2^-1070 more
         total, margin = arb(0), c**c / (c + 1) ** (c + 1) * (window.outside + arb(2) ** -900)
         if begin < window.size:
             gap = self._start + (window.first + begin) * step - epsilon
