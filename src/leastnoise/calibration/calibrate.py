@@ -10,6 +10,7 @@ from functools import partial
 from typing import final
 
 from leastnoise.calibration.composed import amplified, check_rate, composed_law
+from leastnoise.calibration.composed_bodies import composed_bodies
 from leastnoise.calibration.composed_gamma import composed_gamma
 from leastnoise.calibration.composed_kernels import composed_kernels
 from leastnoise.calibration.composed_spread import (
@@ -28,6 +29,7 @@ from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
@@ -103,7 +105,14 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     shift = radius_in_norm_of(family, hidden.outer, dimension=dimension)
     draws = geometry.draws(sensitivity) if geometry else 1
     started = time.perf_counter()
-    request = Request(budget=budget, dimension=dimension, loss=loss, shift=shift, fixed=fixed or {})
+    request = Request(
+        budget=budget,
+        dimension=dimension,
+        loss=loss,
+        shift=shift,
+        fixed=fixed or {},
+        sensitivity=hidden.outer,
+    )
     try:
         law = _law(family, request, compositions * draws, rate=sampling_rate, search=search)
         least = law.scaled(shift)
@@ -152,10 +161,11 @@ def _law_for_several(
         if rate != 1:
             return sampled_kernels(family, request, draws, rate)
         return composed_kernels(family, request, draws)
-    if family is GeneralizedGamma:
-        return composed_gamma(request, draws)
-    if family is SphericalStaircase:
-        return composed_radial_steps(request, draws)
+    if issubclass(family, VectorNoise):
+        return composed_bodies(family, request, draws, rate=rate)
+    whole = {GeneralizedGamma: composed_gamma, SphericalStaircase: composed_radial_steps}
+    if family in whole:
+        return whole[family](request, draws)
     own = {Cactus: composed_cactus, FlippedHuber: composed_flipped_huber}.get(family)
     return own(request, draws, rate) if own else composed_law(family, request, draws, rate)
 

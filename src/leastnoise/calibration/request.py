@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.loss import Loss
 
 
@@ -25,3 +26,5 @@ class Request:
     loss: Loss = Loss.MSE
     shift: Fraction = Fraction(1)
     fixed: Mapping[str, Fraction | int] = field(default_factory=dict)
+    sensitivity: Sensitivity | None = None
+    """All shifts, where the law takes their shape."""

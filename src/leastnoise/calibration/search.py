@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from leastnoise.calibration import (
+    bodies,
     cactus,
     classic,
     flipped_huber,
@@ -30,6 +31,8 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -38,6 +41,8 @@ from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 
 Search = Callable[[Request], Noise]
 
@@ -71,6 +76,8 @@ SEARCHES: dict[type[Noise], Search] = {
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     GaussianMixture: gaussian_mixture.search,
     GeneralizedGamma: generalized_gamma.search,
+    KNorm: bodies.k_norm,
+    KStaircase: bodies.k_staircase,
     Laplace: _by_scale_alone(Laplace, classic.laplace),
     QuasiGaussian: quasi_gaussian.search,
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
@@ -79,4 +86,6 @@ SEARCHES: dict[type[Noise], Search] = {
     TruncatedLaplace: truncated_laplace.search,
     TruncatedStaircase: truncated_staircase.search,
     Tulap: tulap.search,
+    TwoSidedLaplace: bodies.two_sided_laplace,
+    TwoSidedStaircase: bodies.two_sided_staircase,
 }

@@ -10,6 +10,7 @@ from flint import arb
 from leastnoise.balls.core import ball, float_above
 from leastnoise.certify.losses import Profile
 from leastnoise.noise.base import Noise
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -33,7 +34,7 @@ def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
         return noise.decay * math.ceil(shift / noise.scale)
     if isinstance(noise, TruncatedStaircase | Tulap | SphericalStaircase):
         return noise.decay * min(math.ceil(shift / noise.scale), max(noise.steps.levels))
-    return None
+    return noise.largest_loss if isinstance(noise, VectorNoise) else None
 
 
 def certain(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:

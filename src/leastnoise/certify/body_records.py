@@ -42,6 +42,11 @@ def read_body(record: object, *, where: str) -> Body:
     return _read(record, BODIES, where=where, depth=0)
 
 
+def read_one_sided(record: object, *, where: str) -> OneSided:
+    """Return what `record_of_body` wrote of a one-sided set; raises like `read_body`."""
+    return _read(record, ONE_SIDED, where=where, depth=0)
+
+
 def _read(record: object, kinds: Mapping[str, type[Kind]], *, where: str, depth: int) -> Kind:
     if not isinstance(record, dict):
         raise CertificateRejected(f"{where} must be an object.")

@@ -10,6 +10,7 @@ from typing import Any, Self, final
 
 from leastnoise import _validate
 from leastnoise.certify import kinds
+from leastnoise.certify.body_records import read_body, read_one_sided, record_of_body
 from leastnoise.certify.composed import Releases, prove_composed
 from leastnoise.certify.strict_json import (
     exact_fields,
@@ -20,6 +21,8 @@ from leastnoise.certify.strict_json import (
 )
 from leastnoise.certify.work import check_work
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
@@ -28,6 +31,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import SENSITIVITIES
 from leastnoise.noise.base import Noise, Parameter, ParameterKind
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.registry import family_named
 
 VERSION = 1
@@ -416,18 +420,29 @@ def _noise_of(fields: dict[str, Any], geometry: Geometry | None) -> Noise:
         for name, kind in kinds.items()
     }
     dimension = typed(fields["dimension"], int, where="dimension")
-    return family(**values, dimension=geometry.noise_dimension if geometry else dimension)
+    if not issubclass(family, VectorNoise):
+        return family(**values, dimension=geometry.noise_dimension if geometry else dimension)
+    law = family(**values)
+    if law.dimension != dimension:
+        raise CertificateRejected(f"The noise has {law.dimension} coordinates.")
+    return law
 
 
-def _text_of(value: Parameter) -> str | int | list[int]:
+def _text_of(value: Parameter) -> str | int | list[int] | dict[str, Any]:
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, Body | OneSided):
+        return record_of_body(value)
     return value if isinstance(value, int) else number_text(value)
 
 
 def _value_of(value: object, kind: ParameterKind, *, where: str) -> Any:
     if kind is tuple:
         return tuple(typed(one, int, where=where) for one in typed(value, list, where=where))
+    if kind is Body:
+        return read_body(value, where=where)
+    if kind is OneSided:
+        return read_one_sided(value, where=where)
     return typed(value, int, where=where) if kind is int else number(value, where=where)
 
 

@@ -17,7 +17,13 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import precision
-from leastnoise.certify import gaussian, generalized_gamma_losses, kernel_losses, lattice_losses
+from leastnoise.certify import (
+    bodies,
+    gaussian,
+    generalized_gamma_losses,
+    kernel_losses,
+    lattice_losses,
+)
 from leastnoise.certify.at_infinity import certain, largest_loss
 from leastnoise.certify.losses import (
     BITS,
@@ -33,11 +39,13 @@ from leastnoise.certify.sampled import loss_range, sampled_lower, sampled_spread
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 
 if TYPE_CHECKING:
     from leastnoise.certify.composed import Releases
@@ -154,7 +162,11 @@ def _frequent(part: Releases) -> Fraction | None:
 
 def _even_loss(part: Releases) -> Fraction | None:
     """Return a number of which all losses but ±∞ (an atom's too) are multiples, if one is known."""
-    return part.noise.decay if part.rate == 1 and isinstance(part.noise, _EVEN) else None
+    if part.rate != 1:
+        return None
+    if isinstance(part.noise, KStaircase | TwoSidedStaircase):  # the losses of its curve
+        return part.noise.largest_loss
+    return part.noise.decay if isinstance(part.noise, _EVEN) else None
 
 
 def _is_cheap(part: Releases) -> bool:
@@ -197,7 +209,9 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
     shift = worst_shift(noise, sensitivity)
     if own := _OWN_LOSSES.get(noise.shape):
         return own.lower(noise, shift, step, size)
-    profile = _profile(noise, sensitivity)
+    if not bodies.attained(noise, sensitivity):  # nothing is known from below
+        return LowerCells(step=step, first=0, atoms=((0.0, 1.0),), infinity=0.0)
+    profile = bodies.lower_profile(noise) or _profile(noise, sensitivity)
     upper = _whole_upper(noise, sensitivity, step, size)
     with precision(BITS):
         infinite = certain(noise, shift=shift, profile=profile)

@@ -51,17 +51,21 @@ _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep ha
 NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
 
 # Laws whose worst shift is the longest at every ε (theory/noise.md §1): unimodal or radially
-# falling densities. Others would need the supremum over shifts of each composed pair.
+# falling densities; and laws with a curve that no shift exceeds at any ε. Others would need the
+# supremum over shifts of each composed pair.
 MONOTONE = frozenset(
     {
         Shape.FLIPPED_HUBER,
         Shape.GAUSSIAN,
+        Shape.K_NORM,
+        Shape.K_STAIRCASE,
         Shape.LAPLACE_PRODUCT,
         Shape.RADIAL_STEP,
         Shape.SPHERICAL_LAPLACE,
         Shape.STAIRCASE,
         Shape.STEP,
         Shape.TRUNCATED_LAPLACE,
+        Shape.TWO_SIDED,
     }
 )
 

@@ -11,6 +11,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify import (
+    bodies,
     flipped_huber,
     gaussian,
     generalized_gamma,
@@ -28,6 +29,7 @@ from leastnoise.guarantees.geometry import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.body_noise import VectorNoise
 
 # Working precisions in turn; the first whose enclosure is this accurate (relatively, in bits; more
 # than a double holds, so that the interval is as tight as two floats can be) is used.
@@ -41,6 +43,8 @@ _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.GAUSSIAN: gaussian.delta_ball,
     Shape.GAUSSIAN_KERNELS: kernels.delta_ball,
     Shape.GENERALIZED_GAMMA: generalized_gamma.delta_ball,
+    Shape.K_NORM: bodies.delta_ball,
+    Shape.K_STAIRCASE: bodies.delta_ball,
     Shape.LAPLACE_PRODUCT: laplace.delta_ball,
     Shape.LATTICE: lattice.delta_ball,
     Shape.LATTICE_STEP: lattice.step_delta_ball,
@@ -50,6 +54,7 @@ _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.FLIPPED_HUBER: flipped_huber.delta_ball,
     Shape.STAIRCASE: staircase.delta_ball,
     Shape.TRUNCATED_LAPLACE: truncated_laplace.delta_ball,
+    Shape.TWO_SIDED: bodies.delta_ball,
 }
 
 
@@ -62,14 +67,26 @@ def worst_shift(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     """Return the length, in the noise's own norm, of the longest shift it must hide.
 
     For laws with convex level sets it is the worst one (theory/noise.md §1); the proofs of the
-    others look at all shorter shifts too. Raises NotApplicable if the sensitivity says nothing in
-    that norm.
+    others look at all shorter shifts too. For laws in the shape of a body it is 1, if they hide all
+    shifts. Raises NotApplicable if they don't, or if the sensitivity says nothing in that norm.
     """
+    if isinstance(noise, VectorNoise):
+        if not noise.hides(sensitivity):
+            why = "not all shifts of this sensitivity are proved to lie in what the noise hides"
+            raise NotApplicable(family=noise.name, why=why)
+        return Fraction(1)
     return radius_in_norm_of(type(noise), sensitivity, dimension=noise.dimension)
 
 
 def radius_in_norm_of(family: type[Noise], sensitivity: Sensitivity, *, dimension: int) -> Fraction:
-    """Return the radius of `sensitivity` in the norm of `family`; raises like `worst_shift`."""
+    """Return the radius of `sensitivity` in the norm of `family`; raises like `worst_shift`.
+
+    For a family in the shape of a body it is 1: its laws are made for the sensitivity.
+    """
+    if issubclass(family, VectorNoise):
+        if family.form_of(sensitivity, dimension=dimension) is None:
+            raise NotApplicable(family=family.name, why=family.no_form(sensitivity))
+        return Fraction(1)
     radius = sensitivity.radius(family.norm, dimension=dimension)
     if radius is None:
         raise NotApplicable(family=family.name, why=needs_norm(family.norm))
@@ -157,4 +174,5 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
             and enclosure.rel_accuracy_bits() >= _ENOUGH.get(noise.shape, _ACCURACY)
         ):
             break
-    return ProvedDelta.within(enclosure)
+    lower = enclosure if bodies.attained(noise, sensitivity) else arb(0)
+    return ProvedDelta(lower=lower, upper=enclosure)

@@ -48,8 +48,9 @@ def common_neighbours(stated: Iterable[Neighbours | None]) -> Neighbours | None:
     return relations.pop() if relations else None
 
 
-Norm = Literal["l1", "l2", "integer"]
-"""The ball of shifts that a noise hides; "integer": whole numbers up to the radius, alone."""
+Norm = Literal["l1", "l2", "integer", "body"]
+"""The ball of shifts that a noise hides; "integer": whole numbers up to the radius, alone; "body":
+what the noise is built on, which has no radius (`Sensitivity.body`, `Sensitivity.additions`)."""
 NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
 FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple]

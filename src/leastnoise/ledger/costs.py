@@ -13,6 +13,7 @@ from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.prove import worst_shift
 from leastnoise.noise.base import Shape
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 
 Certified = Certificate | PlanCertificate
@@ -81,6 +82,8 @@ def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
     if noise.shape is Shape.GAUSSIAN:
         ratio = worst_shift(noise, draws.hidden.outer) / noise.scale
         return draws.count * ratio**2 / 2, Fraction(0)
+    if isinstance(noise, VectorNoise):  # ε₀-private
+        return draws.count * noise.largest_loss**2 / 2, Fraction(0)
     is_pure = noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}
     if is_pure or isinstance(noise, GaussianMixture):
         # Whatever (ε, δ) it was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture of

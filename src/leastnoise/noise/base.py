@@ -13,18 +13,20 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from leastnoise.guarantees.sensitivity import Norm
+    from leastnoise.guarantees.sensitivity import Norm, Sensitivity
 
 
-Parameter = Fraction | int | tuple[int, ...]
+Parameter = Fraction | int | tuple[int, ...] | Body | OneSided
 """What a family may take beside its scale and dimension."""
-ParameterKind = type[Fraction] | type[int] | type[tuple]
+ParameterKind = type[Fraction] | type[int] | type[tuple] | type[Body] | type[OneSided]
 
 
 class Shape(StrEnum):
@@ -84,6 +86,22 @@ class Noise(ABC):
     @abstractmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """See `why_not`; the arguments are checked."""
+
+    @classmethod
+    def made_for(
+        cls,
+        sensitivity: Sensitivity,
+        *,
+        dimension: int,
+        scale: Exact,
+        parameters: Mapping[str, Parameter],
+    ) -> Self:
+        """Return the law with that scale and those parameters, in the shape of `sensitivity`.
+
+        Raises InvalidArgument like the constructor, and NotApplicable if it has no such shape.
+        """
+        del sensitivity
+        return cls(scale=scale, dimension=dimension, **parameters)
 
     @abstractmethod
     def scaled(self, factor: Exact) -> Self:

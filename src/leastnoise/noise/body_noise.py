@@ -3,25 +3,70 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.base import Noise
+from leastnoise.noise.base import Noise, Parameter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.one_sided import OneSided
+    from leastnoise.guarantees.exact import Exact
+    from leastnoise.guarantees.sensitivity import Norm, Sensitivity
 
 
 class VectorNoise(Noise):
     """Noise whose coordinates need not be alike: each has a variance of its own.
 
-    `variance` and `mean_abs` are their means over the coordinates.
+    `variance` and `mean_abs` are their means over the coordinates. `form` names the parameter that
+    says what a unit can do.
     """
+
+    norm: ClassVar[Norm] = "body"
+    form: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | OneSided | None:
+        """Return what a law has to be built on to hide `sensitivity`; None if that isn't known."""
+
+    @abstractmethod
+    def hides(self, sensitivity: Sensitivity) -> bool:
+        """Return True only if every shift of `sensitivity` is proved to move the law by one step.
+
+        One step is a move by 1/scale of the gauge, or of P or Q: what `largest_loss` is about.
+        """
+
+    @property
+    @abstractmethod
+    def largest_loss(self) -> Fraction:
+        """The ε at which it is ε-DP for all shifts that it `hides`."""
+
+    @classmethod
+    def made_for(
+        cls,
+        sensitivity: Sensitivity,
+        *,
+        dimension: int,
+        scale: Exact,
+        parameters: Mapping[str, Parameter],
+    ) -> Self:
+        """See `Noise.made_for`."""
+        form = cls.form_of(sensitivity, dimension=dimension)
+        if form is None:
+            raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
+        return cls(scale=scale, **{cls.form: form}, **parameters)
+
+    @classmethod
+    @abstractmethod
+    def no_form(cls, sensitivity: Sensitivity) -> str:
+        """Return why `form_of` is None."""
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
@@ -65,7 +110,23 @@ class BodyNoise(VectorNoise):
     in K, are independent; E|V_i|^n = (D + n)/D · E|U_i|^n.
     """
 
+    form: ClassVar[str] = "body"
     body: Body
+
+    @classmethod
+    def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | None:
+        """See `VectorNoise.form_of`: the hull of all shifts."""
+        return sensitivity.body(dimension=dimension)
+
+    @classmethod
+    def no_form(cls, sensitivity: Sensitivity) -> str:
+        """See `VectorNoise.no_form`."""
+        return f"the hull of the shifts of this {sensitivity.kind} sensitivity isn't known exactly"
+
+    def hides(self, sensitivity: Sensitivity) -> bool:
+        """See `VectorNoise.hides`: N(s) <= 1 for all shifts."""
+        hull = sensitivity.body(dimension=self.dimension)
+        return hull is not None and self.body.contains(hull)
 
     @abstractmethod
     def _radial(self, order: int) -> float:

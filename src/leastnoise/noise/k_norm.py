@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
@@ -36,6 +37,7 @@ class KNorm(BodyNoise):
 
     name: ClassVar[str] = "k-norm"
     shape: ClassVar[Shape] = Shape.K_NORM
+    parameter_kinds: ClassVar = MappingProxyType({"body": Body})
     scale: Fraction
     body: Body
     dimension: int
@@ -44,6 +46,11 @@ class KNorm(BodyNoise):
         object.__setattr__(self, "scale", positive_scale(scale))
         object.__setattr__(self, "body", part(body, Body, name="body"))
         object.__setattr__(self, "dimension", body.dimension)
+
+    @property
+    def largest_loss(self) -> Fraction:
+        """See `VectorNoise.largest_loss`."""
+        return 1 / self.scale
 
     def scaled(self, factor: Exact) -> Self:
         """See `Noise.scaled`."""

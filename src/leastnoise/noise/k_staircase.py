@@ -44,7 +44,9 @@ class KStaircase(BodyNoise):
 
     name: ClassVar[str] = "k-staircase"
     shape: ClassVar[Shape] = Shape.K_STAIRCASE
-    parameter_kinds: ClassVar = MappingProxyType({"gamma": Fraction, "decay": Fraction})
+    parameter_kinds: ClassVar = MappingProxyType(
+        {"body": Body, "gamma": Fraction, "decay": Fraction}
+    )
     scale: Fraction
     body: Body
     gamma: Fraction
@@ -61,6 +63,11 @@ class KStaircase(BodyNoise):
             raise InvalidArgument(
                 name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1"
             )
+
+    @property
+    def largest_loss(self) -> Fraction:
+        """See `VectorNoise.largest_loss`."""
+        return self.decay * math.ceil(1 / self.scale)
 
     def scaled(self, factor: Exact) -> Self:
         """See `Noise.scaled`."""

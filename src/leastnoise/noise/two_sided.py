@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, final
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class TwoSided(VectorNoise):
     moments are sums over s of products of two of E A^j, j = 0 … D + 2.
     """
 
+    form: ClassVar[str] = "of"
     of: OneSided
 
     @abstractmethod
@@ -86,22 +87,26 @@ class TwoSided(VectorNoise):
         total += _floats(one.q or ()) * t / (t + 1) @ parts.ratio(0, 1)
         return float(one.unit) * float(total)
 
-    @cached_property
+    @property
     def _pieces(self) -> Pieces:
-        with precision(BITS):
-            return self.of.pieces()
+        return _volumes(self.of)[0]
 
     @cached_property
     def _parts(self) -> _Parts:
-        with precision(BITS):
-            factorials = [ball(s + 1).gamma() for s in range(self.dimension + 1)]
-            volumes = [
-                nearest_log(weight / (a * b))
-                for weight, a, b in zip(
-                    self._pieces.weights, factorials, reversed(factorials), strict=True
-                )
-            ]
-        return _Parts(log_volumes=np.array(volumes), log_moments=self._log_moments())
+        return _Parts(log_volumes=_volumes(self.of)[1], log_moments=self._log_moments())
+
+
+@lru_cache(maxsize=16)  # a search tries many laws on one set
+def _volumes(of: OneSided) -> tuple[Pieces, NDArray[np.float64]]:
+    """Return the pieces of T, and the logarithms of w[s]/(s!(D − s)!)."""
+    with precision(BITS):
+        pieces = of.pieces()
+        factorials = [ball(s + 1).gamma() for s in range(of.dimension + 1)]
+        logs = [
+            nearest_log(weight / (a * b))
+            for weight, a, b in zip(pieces.weights, factorials, reversed(factorials), strict=True)
+        ]
+    return pieces, np.array(logs)
 
 
 @final

@@ -13,12 +13,15 @@ import numpy as np
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import part
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import Shape, positive_scale
 from leastnoise.noise.two_sided import TwoSided
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from leastnoise.guarantees.sensitivity import Sensitivity
 
 LARGEST_CORE = Fraction(10**9)
 
@@ -40,7 +43,7 @@ class TwoSidedLaplace(TwoSided):
 
     name: ClassVar[str] = "two-sided-laplace"
     shape: ClassVar[Shape] = Shape.TWO_SIDED
-    parameter_kinds: ClassVar = MappingProxyType({"core": Fraction})
+    parameter_kinds: ClassVar = MappingProxyType({"of": OneSided, "core": Fraction})
     scale: Fraction
     of: OneSided
     core: Fraction
@@ -53,6 +56,27 @@ class TwoSidedLaplace(TwoSided):
         object.__setattr__(self, "dimension", of.dimension)
         if not 0 <= self.core <= LARGEST_CORE:
             raise InvalidArgument(name="core", value=str(core)[:40], expected="0 <= core <= 1e9")
+
+    @classmethod
+    def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
+        """See `VectorNoise.form_of`: the T of the hull of T and −T."""
+        hull = sensitivity.body(dimension=dimension)
+        return hull.of if isinstance(hull, Signed) else None
+
+    @classmethod
+    def no_form(cls, sensitivity: Sensitivity) -> str:
+        """See `VectorNoise.no_form`."""
+        return f"shifts of this {sensitivity.kind} sensitivity aren't all added or all removed"
+
+    def hides(self, sensitivity: Sensitivity) -> bool:
+        """See `VectorNoise.hides`: P(s) + Q(s) <= 1 for all shifts."""
+        hull = sensitivity.body(dimension=self.dimension)
+        return hull is not None and Signed(of=self.of).contains(hull)
+
+    @property
+    def largest_loss(self) -> Fraction:
+        """See `VectorNoise.largest_loss`."""
+        return 1 / self.scale
 
     def scaled(self, factor: Exact) -> Self:
         """See `Noise.scaled`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -19,6 +20,8 @@ from leastnoise.noise.two_sided import TwoSided
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from leastnoise.guarantees.sensitivity import Sensitivity
 
 SMALLEST_CORE, LARGEST_CORE = Fraction(1, 10**6), Fraction(10**6)
 
@@ -43,7 +46,9 @@ class TwoSidedStaircase(TwoSided):
 
     name: ClassVar[str] = "two-sided-staircase"
     shape: ClassVar[Shape] = Shape.TWO_SIDED
-    parameter_kinds: ClassVar = MappingProxyType({"core": Fraction, "decay": Fraction})
+    parameter_kinds: ClassVar = MappingProxyType(
+        {"of": OneSided, "core": Fraction, "decay": Fraction}
+    )
     scale: Fraction
     of: OneSided
     core: Fraction
@@ -59,6 +64,26 @@ class TwoSidedStaircase(TwoSided):
         object.__setattr__(self, "dimension", of.dimension)
         if not SMALLEST_CORE <= self.core <= LARGEST_CORE:
             raise InvalidArgument(name="core", value=str(core)[:40], expected="1e-6 <= core <= 1e6")
+
+    @classmethod
+    def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
+        """See `VectorNoise.form_of`: what is added; what is removed is −T."""
+        return sensitivity.additions(dimension=dimension)
+
+    @classmethod
+    def no_form(cls, sensitivity: Sensitivity) -> str:
+        """See `VectorNoise.no_form`."""
+        return f"shifts of this {sensitivity.kind} sensitivity aren't all added or all removed"
+
+    def hides(self, sensitivity: Sensitivity) -> bool:
+        """See `VectorNoise.hides`: all shifts lie in T or −T; that their hull does isn't enough."""
+        added = sensitivity.additions(dimension=self.dimension)
+        return added is not None and self.of.contains(added)
+
+    @property
+    def largest_loss(self) -> Fraction:
+        """See `VectorNoise.largest_loss`."""
+        return self.decay * math.ceil(1 / self.scale)
 
     def scaled(self, factor: Exact) -> Self:
         """See `Noise.scaled`."""

@@ -22,6 +22,7 @@ from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.release.grid import check_grid, default_grid
@@ -116,13 +117,21 @@ class Mechanism:
     def variances(self) -> NDArray[np.float64]:
         """The variance of each coordinate's error before rounding, shape (dimension,)."""
         geometry = self.certificate.geometry
+        if isinstance(self.noise, VectorNoise):
+            return self.noise.variances
         if geometry is None:
             return np.full(self.noise.dimension, self.noise.variance)
         return self.noise.variance * geometry.deviations**2
 
     @property
     def covariance(self) -> NDArray[np.float64]:
-        """The covariance of the errors before rounding, shape (dimension, dimension)."""
+        """The covariance of the errors before rounding, shape (dimension, dimension).
+
+        Raises NotApplicable for noise in the shape of a body, whose coordinates depend on each
+        other in ways that aren't worked out.
+        """
+        if isinstance(self.noise, VectorNoise):
+            raise NotApplicable(family=self.noise.name, why="its covariances aren't known")
         geometry = self.certificate.geometry
         identity = np.eye(self.noise.dimension)
         return self.noise.variance * (geometry.covariance() if geometry else identity)

@@ -15,6 +15,7 @@ from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.loss import Loss
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Candidate
@@ -82,6 +83,8 @@ def _worthwhile(
     family: type[Noise], problem: Problem, ways: list[tuple[Sensitivity, Construction]]
 ) -> list[tuple[Sensitivity, Construction]]:
     """Leave out what says the same twice: larger balls, and cells where a ball serves vectors."""
+    if issubclass(family, VectorNoise):
+        return _shaped(family, problem, ways)
     balls = [
         (radius, index)
         for index, (one, way) in enumerate(ways)
@@ -97,6 +100,26 @@ def _worthwhile(
         and (way.geometry.noise_dimension == problem.dimension or not (vectors and balls))
     ]
     return kept
+
+
+def _shaped(
+    family: type[VectorNoise], problem: Problem, ways: list[tuple[Sensitivity, Construction]]
+) -> list[tuple[Sensitivity, Construction]]:
+    """Return one way for each shape that the sensitivities have; maps are for spheres.
+
+    Raises NotApplicable if none has one.
+    """
+    forms: dict[object, tuple[Sensitivity, Construction]] = {}
+    why = needs_norm(family.norm)
+    for one, way in ways:
+        if way.geometry is None:
+            form = family.form_of(one, dimension=problem.dimension)
+            why = why if form else family.no_form(one)
+            forms.setdefault(form, (one, way))
+    forms.pop(None, None)
+    if not forms:
+        raise NotApplicable(family=family.name, why=why)
+    return list(forms.values())
 
 
 def _candidate(  # noqa: PLR0917 (one call of its own)

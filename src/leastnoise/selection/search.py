@@ -23,6 +23,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise, ParameterKind
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal import Optimal
@@ -314,7 +315,7 @@ def _whole_parameter(value: Exact, name: str) -> int:
 
 
 def _refuse_list(name: str, kind: ParameterKind) -> None:
-    if kind is tuple:
+    if kind not in (Fraction, int):
         raise InvalidArgument(
             name="parameter", value=name, expected="a parameter that is one number"
         )
@@ -381,13 +382,16 @@ def privacy_profile(
     check_sensitivity(sensitivity)
     shape: dict[str, Any] = _fixed(family, parameters)
     optional = {name for name in family.parameter_kinds if hasattr(family, name)}
+    if issubclass(family, VectorNoise):
+        optional.add(family.form)
     if missing := sorted(set(family.parameter_kinds) - optional - set(shape)):
         raise InvalidArgument(
             name="parameter",
             value="nothing",
             expected=f"the parameters of {family.name}: {', '.join(missing)}",
         )
-    law = family(scale=scale, dimension=dimension, **shape)
+    dimension = _dimension((sensitivity,), dimension)
+    law = family.made_for(sensitivity, dimension=dimension, scale=scale, parameters=shape)
     count, rate = _count(compositions), sampling_rate_of(sampling_rate)
     check_sampling(family, sensitivity, None, rate)
     part = Releases(noise=law, hidden=Hidden.of(sensitivity), count=count, rate=rate)

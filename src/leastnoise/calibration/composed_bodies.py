@@ -1,0 +1,52 @@
+"""Several releases of noise in the shape of a body under one budget."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from leastnoise.calibration.bodies import at_loss, purely, sensitivity_of
+from leastnoise.calibration.composed import excess_of
+from leastnoise.calibration.request import Request
+from leastnoise.certify.composed import Releases
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.k_staircase import KStaircase
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
+from leastnoise.numerics.roots import IncreasingRoot
+
+_ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
+
+
+def composed_bodies(
+    family: type[VectorNoise], request: Request, draws: int, *, rate: Fraction
+) -> VectorNoise:
+    """Return the law for `draws` releases together: the largest ε₀ that is proved to meet δ.
+
+    ε/k is always enough, and all that there is at δ = 0.
+    """
+    share = purely(request) / draws
+    if not request.budget.delta or rate != 1:
+        if rate != 1:
+            why = "for several samples it isn't calibrated; for all of the data it is"
+            raise NotApplicable(family=family.name, why=why)
+        return at_loss(family, request, share)
+    hidden = Hidden.of(sensitivity_of(request))
+    shape = at_loss(family, request, share)
+
+    def excess(log_loss: float) -> float:
+        law = _with_loss(shape, Fraction(math.exp(log_loss)))
+        return excess_of(Releases(noise=law, hidden=hidden, count=draws), request.budget)
+
+    found = math.exp(_ROOT.find(excess, guess=math.log(share)))
+    return at_loss(family, request, max(share, Fraction(found)))
+
+
+def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
+    """Return the same shape with another largest loss."""
+    if isinstance(law, KStaircase):
+        return KStaircase(scale=1, body=law.body, gamma=law.gamma, decay=largest)
+    if isinstance(law, TwoSidedStaircase):
+        return TwoSidedStaircase(scale=1, of=law.of, core=law.core, decay=largest)
+    return law.scaled(law.largest_loss / largest)

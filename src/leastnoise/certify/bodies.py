@@ -1,0 +1,167 @@
+"""Enclosure of δ(ε) for noise in the shape of a body or of a one-sided set.
+
+Such noise is ε₀-DP for all shifts that it hides, ε₀ its `largest_loss`: nothing is to be proved but
+that it hides them, which `worst_shift` asks. Below ε₀ a curve is known that no shift exceeds
+(theory/bodies.md §1):
+
+- k-norm: Laplace's, 1 − e^(−(ε₀ − ε)/2) (Theorem 1); for counts with signs the largest of the
+  curves of the corners, which is exact;
+- in steps, where all losses are −ε₀, 0 or ε₀: p·(1 − e^(ε − ε₀)) with p = P(loss = ε₀), at most
+  that of randomised response, e^ε₀/(1 + e^ε₀), and in a gauge at most TV/(1 − e^(−ε₀));
+- any other: that of randomised response.
+
+notation: q = e^(−decay), D the dimension; for counts w = (ε₀ − ε)/2 and y = 2w.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.certify.losses import Profile
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.base import Noise
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
+
+_MOST_QUERIES = 40  # of counts whose curve is worked out; it costs their cube
+_MOST_STEPS = 20_000  # of a sum over the steps of a staircase
+_NEGLIGIBLE = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
+
+
+def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose a number that δ(ε) is at most, for all shifts that `noise` hides; exactly 0 from ε₀.
+
+    Where it is `attained` it is δ(ε) itself.
+    """
+    del shift  # 1: what is hidden moves the noise by one step
+    largest = _law(noise).largest_loss
+    if epsilon >= largest:
+        return arb(0)
+    if isinstance(noise, KNorm):
+        queries = counted(noise)
+        if queries is None:
+            return -ball((epsilon - largest) / 2).expm1()
+        corners = [_corner(queries, ones, largest - epsilon) for ones in range(1, queries + 1)]
+        return _largest(corners)
+    return frequent_loss(noise) * -ball(epsilon - largest).expm1()
+
+
+def frequent_loss(noise: Noise) -> arb:
+    """Return a ball no point of which is below P(loss = ε₀), for a law whose losses are 0 and ±ε₀.
+
+    For another law it is what randomised response has, whose curve is above that of any ε₀-DP law.
+    """
+    largest = ball(_law(noise).largest_loss)
+    response = 1 / (1 + (-largest).exp())
+    if isinstance(noise, KStaircase) and noise.scale == 1:
+        return response.min(_total_variation(noise) / -(-largest).expm1())
+    return response
+
+
+def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
+    """Return True only if `delta_ball` is known to be δ(ε) itself for all shifts of `sensitivity`.
+
+    k-norm noise on a box or on counts has its curve at a corner, so that the shifts have to reach
+    all corners of its body. Any other law than those in the shape of a body is exact elsewhere.
+    """
+    if not isinstance(noise, VectorNoise):
+        return True
+    if not isinstance(noise, KNorm) or sensitivity.body(dimension=noise.dimension) != noise.body:
+        return False
+    return isinstance(noise.body, Box) or counted(noise) is not None
+
+
+def lower_profile(noise: Noise) -> Profile | None:
+    """Return ε ↦ δ(ε), ε >= 0, of one shift where that is an `attained` curve; else None.
+
+    It has to be the same shift at every ε for releases to be composed from below.
+    """
+    if not isinstance(noise, KNorm):
+        return None
+    queries, largest = counted(noise), noise.largest_loss
+    if queries is None:
+        return lambda epsilon: delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
+    ones = (queries + 1) // 2
+    return lambda epsilon: (
+        _corner(queries, ones, largest - epsilon) if epsilon < largest else arb(0)
+    )
+
+
+def counted(noise: KNorm) -> int | None:
+    """Return d where the body is that of d counting queries with signs, and d isn't too large."""
+    body = noise.body
+    if not (isinstance(body, Signed) and isinstance(body.of, Counts)):
+        return None
+    d = body.of.queries
+    return d if body.of.most == d and d <= _MOST_QUERIES else None
+
+
+def _law(noise: Noise) -> VectorNoise:
+    if not isinstance(noise, VectorNoise):
+        raise TypeError(f"{noise.name} is not in the shape of a body")
+    return noise
+
+
+def _largest(found: list[arb]) -> arb:
+    largest = found[0]
+    for one in found[1:]:
+        largest = largest.max(one)
+    return largest
+
+
+def _corner(queries: int, ones: int, gap: Fraction) -> arb:
+    """Enclose δ for the shift by a corner with `ones` ones, at ε₀ − ε = gap > 0.
+
+    notation: j = ones, l = d + 1 − j; the formula is that of theory/bodies.md §1.
+    """
+    d, j = queries, ones
+    l = d + 1 - j  # noqa: E741 - the paper's symbol
+    y = ball(gap)
+    w, fall, whole = y / 2, (-y).exp(), math.factorial(d + 1)
+    powers = [y**i for i in range(d)]
+    inner = arb(0)
+    for i in range(j):
+        inner += j * math.comb(j - 1, i) * powers[j - 1 - i] * math.factorial(l + i)
+    for i in range(l):
+        inner += l * math.comb(l - 1, i) * powers[l - 1 - i] * math.factorial(j + i)
+    for i in range(j):
+        for k in range(l):
+            middle = math.comb(j - 1, i) * math.comb(l - 1, k) * math.factorial(i)
+            middle *= math.factorial(k) * math.factorial(d - 1 - i - k)
+            inner += ball(Fraction(j * l * middle, math.factorial(i + k + 1))) * y ** (i + k + 1)
+    outer = Fraction(2**d * math.factorial(j) * math.factorial(l), whole)
+    kept = ball(outer) * (-w).exp() * w.gamma_lower(d + 1, regularized=1) + fall * inner / whole
+    return 1 - kept
+
+
+@lru_cache(maxsize=64)
+def _total_variation(noise: KStaircase) -> arb:
+    """Return a ball no point of which is below TV, at the current precision.
+
+    TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, equal at a corner of a box; both sums run over
+    k >= 0. The first is cut off, and what is left of the second is at most a geometric series.
+    """
+    d, gamma = noise.dimension, noise.gamma
+    fall = (-ball(noise.decay)).exp()
+    inner = outer = arb(0)
+    weight = arb(1)
+    for k in range(_MOST_STEPS):
+        edge = ball(gamma + k)
+        term = weight * edge**d
+        outer += term
+        if gamma + k > Fraction(1, 2):
+            inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
+        ratio = fall * (ball(gamma + k + 1) / edge) ** d
+        weight *= fall
+        if ratio < arb(0.99) and term < outer * arb(_NEGLIGIBLE):
+            return 1 - inner / (outer + term * ratio / (1 - ratio))
+    return arb(1)
