@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
@@ -17,10 +20,18 @@ from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from leastnoise.numerics.quadrature import gauss_legendre
 from leastnoise.numerics.roots import IncreasingRoot
 
 _ROOT = IncreasingRoot(tolerance=1e-12)
+
+
+def has_quantiles(noise: Noise) -> bool:
+    """Say whether `absolute_quantile` knows the law of a coordinate, the same for all of them."""
+    if isinstance(noise, VectorNoise):
+        return isinstance(noise, TwoSidedStaircase) and all_conditions(noise.of)
+    return noise.shape in _QUANTILES
 
 
 def absolute_quantile(noise: Noise, probability: float) -> float:
@@ -35,6 +46,34 @@ def absolute_quantile(noise: Noise, probability: float) -> float:
     if not 0 < probability < 1:
         raise InvalidArgument(name="probability", value=probability, expected="0 < probability < 1")
     return float(noise.scale) * _QUANTILES[noise.shape](noise, 1 - probability)
+
+
+def all_conditions(of: OneSided) -> bool:
+    """Say whether T is the cube [0, b]^d, of which all coordinates are alike."""
+    return isinstance(of, Counts) and of.most == of.queries
+
+
+def _two_sided_staircase(noise: Noise, outside: float) -> float:
+    """X is uniform in [−B, A]^d, A = a + k and B = a + n − k, with weight q^n (2a + n)^d.
+
+    So P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
+    """
+    if not (isinstance(noise, TwoSidedStaircase) and all_conditions(noise.of)):
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    core, decay, d = float(noise.core), float(noise.decay), noise.dimension
+    n = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
+    logs = -decay * n + (d - 1) * np.log(2 * core + n)
+    weights = np.exp(logs - logs.max())
+    total = float(weights @ ((n + 1) * (2 * core + n)))
+
+    def tail(t: float) -> float:
+        first = np.maximum(np.floor(t - core) + 1, 0.0)  # the least k with a + k > t
+        count = np.maximum(n - first + 1, 0.0)
+        above = count * (core - t + (first + n) / 2)
+        return 2 * float(weights @ above) / total
+
+    found = _solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
+    return found * float(noise.of.bound)
 
 
 def _gaussian(noise: Noise, outside: float) -> float:
@@ -188,6 +227,7 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.FLIPPED_HUBER: _flipped_huber,
     Shape.STAIRCASE: _staircase,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,
+    Shape.TWO_SIDED: _two_sided_staircase,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,
 }
 

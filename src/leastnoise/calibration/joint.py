@@ -26,7 +26,9 @@ from leastnoise.noise.optimal import Optimal
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
 _BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
-_STEPS = frozenset({Shape.RADIAL_STEP, Shape.STAIRCASE, Shape.STEP})
+_STEPS = frozenset(
+    {Shape.K_STAIRCASE, Shape.RADIAL_STEP, Shape.STAIRCASE, Shape.STEP, Shape.TWO_SIDED}
+)
 _DIGITS = 6  # of the stated epsilon, rounded up
 
 

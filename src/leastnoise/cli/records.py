@@ -161,11 +161,13 @@ def calibrated_record(
 ) -> dict[str, Any]:
     """Return what `calibrate --json` prints; the three texts are given back as they came."""
     from leastnoise.certify.kinds import record_of
+    from leastnoise.noise.body_noise import VectorNoise
 
     mechanism = found.mechanism
     certificate = mechanism.certificate
+    exactly = certificate.to_record()["noise"]["parameters"]
     parameters = {
-        name: float(value) if isinstance(value, Fraction) else value
+        name: float(value) if isinstance(value, Fraction) else exactly[name]
         for name, value in mechanism.noise.parameters.items()
     }
     record = {
@@ -177,7 +179,7 @@ def calibrated_record(
         "compositions": certificate.compositions,
         "scale": float(mechanism.noise.scale),
         "mse": mechanism.mse,
-        "mae": mechanism.mae,
+        "mae": found.mae,
         "delta_interval": [certificate.delta.lower, certificate.delta.upper],
         "certified": certificate.proved,
         "seconds": {"search": found.search_seconds, "proof": found.proof_seconds},
@@ -188,6 +190,7 @@ def calibrated_record(
         record["note"] = found.note
     if certificate.geometry is not None:
         record["geometry"] = {"name": found.construction} | record_of(certificate.geometry)
-        if certificate.dimension <= _MOST_VARIANCES:
-            record["variances"] = mechanism.variances.tolist()
+    unlike = certificate.geometry is not None or isinstance(mechanism.noise, VectorNoise)
+    if unlike and certificate.dimension <= _MOST_VARIANCES:
+        record["variances"] = mechanism.variances.tolist()
     return record

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from leastnoise.design.lower_bound import LowerBound
+from leastnoise.errors import NotApplicable
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.loss import Loss
 from leastnoise.release.mechanism import Mechanism
@@ -27,6 +28,14 @@ class Candidate:
     search_seconds: float
     proof_seconds: float
     note: str | None = None
+
+    @property
+    def mae(self) -> float | None:
+        """E‖error‖₁ of a release; None where no closed form of it is known."""
+        try:
+            return self.mechanism.mae
+        except NotApplicable:
+            return None
 
     @property
     def label(self) -> str:
@@ -98,7 +107,7 @@ class Comparison:
         """Return a table, a line a mechanism."""
         lines = [f"{'noise':<30}{'scale':>12}{'mse':>12}{'mae':>12}"]
         lines += [
-            f"{found.label:<30}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{m.mae:>12.6g}"
+            f"{found.label:<30}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{_text(found.mae):>12}"
             for found in self.candidates
             for m in (found.mechanism,)
         ]
@@ -110,6 +119,10 @@ class Comparison:
                 f"{name} is at most {percent(self.gap)} above the best possible {self.loss}"
             )
         return "\n".join(lines)
+
+
+def _text(error: float | None) -> str:
+    return "unknown" if error is None else f"{error:.6g}"
 
 
 def percent(gap: float) -> str:

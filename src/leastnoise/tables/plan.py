@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from leastnoise.analysis.marginal import absolute_quantile
+from leastnoise.analysis.marginal import absolute_quantile, has_quantiles
 from leastnoise.certify import kinds
 from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
@@ -355,4 +355,5 @@ def _offers(layout: Layout, budget: Budget) -> Offers:
     if not found.mechanisms:
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
         raise Refused(f"No noise can serve the query {layout.name!r}. {reasons}.")
-    return tuple(found.mechanisms)
+    # tables state an interval for each number, which takes the law of a coordinate
+    return tuple(one for one in found.mechanisms if has_quantiles(one.noise))
