@@ -21,6 +21,7 @@ from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.sampling.base import Block, Sampler
 from leastnoise.sampling.entropy import Entropy
 from leastnoise.sampling.lazy import LazyGamma, LazyReal, LazyUniform
+from leastnoise.sampling.ordered import OrderedUniforms
 from leastnoise.sampling.quantiles import COSINE, ETA, WORD_BITS, look_up
 from leastnoise.sampling.scaled import nearly
 
@@ -163,29 +164,13 @@ class _Spacings:
 
     def __init__(self, count: int, entropy: Entropy) -> None:
         self.count = count
-        self._entropy = entropy
-        self._words = np.sort(entropy.words(count - 1)) if count > 1 else np.empty(0, np.uint64)
-        self._lazy: dict[int, LazyUniform] = {}
-        self._part_ties()
-
-    def _part_ties(self) -> None:
-        """Sort equal words by further bits, until all differ: what is sorted is the uniforms."""
-        equal = np.flatnonzero(self._words[1:] == self._words[:-1])
-        for word in np.unique(self._words[equal]):
-            run = np.flatnonzero(self._words == word)
-            known, tails = 0, [0] * run.size
-            while len(set(tails)) < run.size:
-                tails = [tail << 64 | self._entropy.bits(64) for tail in tails]
-                known += 64
-            for index, tail in zip(run.tolist(), sorted(tails), strict=True):
-                prefix = int(word) << known | tail
-                self._lazy[index] = LazyUniform(self._entropy, prefix=prefix, known=64 + known)
+        self._ends = OrderedUniforms(max(count - 1, 0), entropy)
 
     def floats(self, first: int, last: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return spacings first … last−1 from the words, and whether each is too small."""
         ends = np.zeros(last - first + 1, dtype=np.uint64)
-        low, high = max(first - 1, 0), min(last, self._words.size)
-        inside = self._words[low:high]
+        low, high = max(first - 1, 0), min(last, self._ends.words.size)
+        inside = self._ends.words[low:high]
         begin = 1 if first == 0 else 0
         ends[begin : begin + inside.size] = inside
         # the last end, 1, is the word 0, and unsigned differences wrap; a lone spacing is all
@@ -196,14 +181,8 @@ class _Spacings:
 
     def enclose(self, index: int, bits: int) -> arb:
         """Enclose one spacing."""
-        above = arb(1) if index == self.count - 1 else self._end(index).enclose(bits)
-        return above if index == 0 else above - self._end(index - 1).enclose(bits)
-
-    def _end(self, index: int) -> LazyUniform:
-        if index not in self._lazy:
-            prefix = int(self._words[index])
-            self._lazy[index] = LazyUniform(self._entropy, prefix=prefix, known=64)
-        return self._lazy[index]
+        above = arb(1) if index == self.count - 1 else self._ends.enclose(index, bits)
+        return above if index == 0 else above - self._ends.enclose(index - 1, bits)
 
 
 @final

@@ -13,6 +13,8 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
@@ -23,6 +25,8 @@ from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from leastnoise.sampling import (
     flipped_huber,
     gaussian,
@@ -37,6 +41,7 @@ from leastnoise.sampling import (
     truncated_laplace,
 )
 from leastnoise.sampling.base import Sampler
+from leastnoise.sampling.bodies import k_norm, two_sided
 from leastnoise.sampling.entropy import Entropy
 
 SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
@@ -46,6 +51,8 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     Gaussian: gaussian.sampler,
     GaussianMixture: kernels.mixture_sampler,
     GeneralizedGamma: generalized_gamma.sampler,
+    KNorm: k_norm.sampler,
+    KStaircase: k_norm.staircase_sampler,
     Laplace: laplace.sampler,
     Optimal: lattice.step_sampler,
     OptimalRadial: radial_step.sampler,
@@ -56,6 +63,8 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     TruncatedLaplace: truncated_laplace.sampler,
     TruncatedStaircase: step.sampler,
     Tulap: step.sampler,
+    TwoSidedLaplace: two_sided.laplace_sampler,
+    TwoSidedStaircase: two_sided.staircase_sampler,
 }
 
 

@@ -1,0 +1,50 @@
+"""Exact draws of noise that depends on the gauge of a body alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from leastnoise.balls.core import ball
+from leastnoise.noise.base import Noise
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
+from leastnoise.sampling.base import Sampler
+from leastnoise.sampling.bodies.choices import log_concave
+from leastnoise.sampling.bodies.draw import Draw
+from leastnoise.sampling.bodies.reals import RealsSampler
+from leastnoise.sampling.bodies.source import alone
+from leastnoise.sampling.entropy import Entropy
+from leastnoise.sampling.scaled import Constant
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `k-norm` noise, in units of `grid`."""
+    if not isinstance(noise, KNorm):
+        raise TypeError(f"{noise.name} is not k-norm")
+    body = noise.body.times(noise.scale / grid)
+    return RealsSampler(Draw(entropy).falling(body, 1))
+
+
+def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `k-staircase` noise, in units of `grid`.
+
+    It is uniform in (k + γ)K with probability ∝ e^(−decay·k)(k + γ)^D.
+    """
+    if not isinstance(noise, KStaircase):
+        raise TypeError(f"{noise.name} is not k-staircase")
+    k = step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
+    body = noise.body.times(noise.scale / grid * (k + noise.gamma))
+    return RealsSampler(Draw(entropy).uniform(body, alone(Constant(Fraction(1)))))
+
+
+def step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
+    """Return k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
+
+    def weight(k: int) -> arb:
+        return ball(k + first) ** power * ball(-decay * k).exp()
+
+    return log_concave(entropy, weight, start=max(0, int(power / decay - first)))

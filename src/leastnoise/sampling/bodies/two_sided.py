@@ -1,0 +1,131 @@
+"""Exact draws of the two-sided laws: a choice of s and of ends A, B, and then uniform in them.
+
+notation: as in noise/two_sided.py; P(s) ∝ w[s]·e_s·e_t, e_j = E A^j/j!.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flint import arb, arb_series, ctx
+
+from leastnoise.balls.core import ball
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.noise.base import Noise
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
+from leastnoise.sampling.base import Sampler
+from leastnoise.sampling.bodies import scalars
+from leastnoise.sampling.bodies.arrange import Moved
+from leastnoise.sampling.bodies.choices import below, cumulative, log_concave, weighted
+from leastnoise.sampling.bodies.draw import Draw
+from leastnoise.sampling.bodies.k_norm import step
+from leastnoise.sampling.bodies.leaves import Uniforms
+from leastnoise.sampling.bodies.reals import RealsSampler
+from leastnoise.sampling.bodies.signed import weights
+from leastnoise.sampling.bodies.source import Moves
+from leastnoise.sampling.entropy import Entropy
+from leastnoise.sampling.scalar import choose
+from leastnoise.sampling.scaled import Constant
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.bodies.one_sided import OneSided
+    from leastnoise.sampling.lazy import LazyReal
+
+
+def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `two-sided-staircase` noise, in units of `grid`.
+
+    A = a + k with probability ∝ e^(−decay·k)(a + k)^s given s; B alike.
+    """
+    if not isinstance(noise, TwoSidedStaircase):
+        raise TypeError(f"{noise.name} is not two-sided-staircase")
+    of = noise.of.times(noise.scale / grid)
+    if isinstance(of, Counts) and of.most == of.queries:
+        return _cube_sampler(noise, of, entropy)
+    core, decay = noise.core, noise.decay
+    s = choose(entropy, lambda: _staircase_shares(noise.of, core, decay, ctx.prec))
+    ends = [
+        Constant(core + step(entropy, first=core, decay=decay, power=power))
+        for power in (s, of.dimension - s)
+    ]
+    moves = Moves(shape=s, added=ends[0], removed=ends[1])
+    return RealsSampler(Draw(entropy).sides(of, moves, inside=True))
+
+
+def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
+    """Draw uniform numbers in a cube: Σ_s of the volumes of its parts is (A + B)^d.
+
+    k₁ + k₂ = n has the probability ∝ e^(−decay·n)(n + 1)(2a + n)^d, k₁ is uniform on 0 … n.
+    """
+    core, decay, d = noise.core, noise.decay, of.dimension
+
+    def weight(n: int) -> arb:
+        return (n + 1) * ball(2 * core + n) ** d * ball(-decay * n).exp()
+
+    n = log_concave(entropy, weight, start=max(0, int(d / decay - 2 * core)))
+    above = core + below(entropy, n + 1)
+    beneath = 2 * core + n - above
+    parts = Uniforms(d, entropy, signed=True)
+    unit = of.bound / 2
+    return RealsSampler(
+        Moved(parts=parts, centre=unit * (above - beneath), half=unit * (above + beneath))
+    )
+
+
+@lru_cache(maxsize=64)
+def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
+    """Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), q = e^(−decay)."""
+    d, q = of.dimension, ball(-decay).exp()
+    above = arb_series([0, ball(core)], prec=d + 1).exp()
+    below_it = 1 - q * arb_series([0, 1], prec=d + 1).exp()
+    series = (above / below_it).coeffs()
+    del bits
+    return _two_sided_shares(of, list(series))
+
+
+def laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `two-sided-laplace` noise, in units of `grid`.
+
+    A = b + y, of density ∝ (b + y)^s e^(−y) given s: y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
+    """
+    if not isinstance(noise, TwoSidedLaplace):
+        raise TypeError(f"{noise.name} is not two-sided-laplace")
+    of, core = noise.of.times(noise.scale / grid), noise.core
+    s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
+    ends = [_end(entropy, core, power) for power in (s, of.dimension - s)]
+    moves = Moves(shape=s, added=ends[0], removed=ends[1])
+    return RealsSampler(Draw(entropy).sides(of, moves, inside=True))
+
+
+def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
+    if core == 0:
+        return scalars.gamma(entropy, power + 1)
+    i = weighted(entropy, lambda: _exponential_terms(core, power))
+    return scalars.total([Constant(core), scalars.gamma(entropy, power - i + 1)])
+
+
+def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
+    """Return b^i/i! for i = 0 … degree."""
+    found, b = [arb(1)], ball(core)
+    for i in range(1, degree + 1):
+        found.append(found[-1] * b / i)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
+    """e_j = Σ_{i <= j} b^i/i!."""
+    del bits
+    sums, partial = [], arb(0)
+    for term in _exponential_terms(core, of.dimension):
+        partial += term
+        sums.append(partial)
+    return _two_sided_shares(of, sums)
+
+
+def _two_sided_shares(of: OneSided, ends: list[arb]) -> tuple[arb, ...]:
+    products = zip(weights(of), ends, reversed(ends), strict=True)
+    return cumulative([w * a * b for w, a, b in products])
