@@ -17,6 +17,7 @@ import numpy as np
 
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
+from leastnoise.noise.base import Shape
 from leastnoise.release.grid import check_grid, exponent_of
 from leastnoise.release.values import ExactValues, Split, as_exact, flat, nearest_whole, splitter
 from leastnoise.release.whitening import whiten
@@ -63,7 +64,7 @@ def add_noise(
     """
     check_grid(grid, noise)
     exact_values = as_exact(values)
-    if noise.norm == "integer":  # a fraction would stay visible in the sum
+    if noise.shape is Shape.LATTICE:  # a fraction would stay visible in the sum
         exact_values = nearest_whole(exact_values)
     shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
     sampler = sampler_of(noise, grid=grid, entropy=entropy or SystemEntropy())

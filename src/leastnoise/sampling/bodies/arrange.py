@@ -34,7 +34,7 @@ class Rows(Reals):
         self.size = parts.size
         self._factors, self._parts, self._row = factors, parts, row
         self._units = units
-        floats = np.array([float(unit) for unit in units])
+        floats = np.array([unit.numerator / unit.denominator for unit in units])
         self._floats = floats[:1] if np.all(floats == floats[0]) else floats
         self._largest = float(np.abs(floats).max())
 
@@ -150,3 +150,8 @@ class Gathered(Reals):
     def enclose(self, index: int, bits: int) -> arb:
         """See `Reals.enclose`."""
         return self._parts.enclose(int(self._places[index]), bits)
+
+
+def scaled(unit: Fraction, reals: Reals) -> Reals:
+    """Return unit·x for all x."""
+    return Moved(parts=reals, centre=Fraction(0), half=unit)

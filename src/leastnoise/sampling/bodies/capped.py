@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.balls.core import ball
-from leastnoise.sampling.bodies.arrange import Gathered, Joined, Moved
+from leastnoise.sampling.bodies.arrange import Gathered, Joined, scaled
 from leastnoise.sampling.bodies.leaves import Gammas, Uniforms
 from leastnoise.sampling.bodies.maxima import Maxima
 from leastnoise.sampling.bodies.reals import Computed, Listed, Reals
@@ -67,8 +67,8 @@ def largest_or_share(parts: Reals, cap: int) -> LazyReal:
 
 
 def _simplex(entropy: Entropy, cells: int, shape: int, cap: int) -> Reals:
-    shares = Shares([*[shape] * cells, 1], entropy, kept=cells)
-    return Moved(parts=shares, centre=Fraction(0), half=Fraction(cap))
+    shares = Shares(np.append(np.full(cells, shape), 1), entropy, kept=cells)
+    return scaled(Fraction(cap), shares)
 
 
 def _betas(entropy: Entropy, cells: int, shape: int) -> Reals:
@@ -100,11 +100,11 @@ def _proposals(
 ) -> tuple[Reals, NDArray[np.bool_]]:
     if tilt > shape:
         gammas = Gammas(count, entropy, shape=shape)
-        found = Moved(parts=gammas, centre=Fraction(0), half=1 / tilt)
+        found = scaled(1 / tilt, gammas)
         return found, certainly_below_one(found)
     betas = _betas(entropy, count, shape)
     # M < E/θ, E exponential, has probability e^(−θM)
-    limits = Moved(parts=Gammas(count, entropy, shape=1), centre=Fraction(0), half=1 / tilt)
+    limits = scaled(1 / tilt, Gammas(count, entropy, shape=1))
     return betas, _below(betas, limits)
 
 

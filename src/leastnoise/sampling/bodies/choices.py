@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from leastnoise.sampling.entropy import Entropy
 
 
+Weight = Callable[[int], arb]
+
+
 def below(entropy: Entropy, limit: int) -> int:
     """Return a whole number, uniform on 0 … limit − 1."""
     size = (limit - 1).bit_length()
@@ -62,16 +65,18 @@ def weighted(entropy: Entropy, weights: Callable[[], Sequence[arb]]) -> int:
     return choose(entropy, lambda: cumulative(weights()))
 
 
-def log_concave(entropy: Entropy, weight: Callable[[int], arb], *, start: int) -> int:
+def log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start: int) -> int:
     """Return K with P(K = k) ∝ weight(k), k >= 0, weight(k)² >= weight(k − 1)·weight(k + 1) > 0.
 
-    `start` is best near the largest weight. Outward from there, ratios of neighbours only fall: a
-    ratio ρ < 1 bounds all beyond by ρ/(1 − ρ) of the last weight. As many weights are summed as
-    make both tails negligible; a uniform that falls in one waits for more.
+    `weights()` makes of the current precision the function weight, which encloses. `start` is best
+    near the largest weight. Outward from there, ratios of neighbours only fall: a ratio ρ < 1
+    bounds all beyond by ρ/(1 − ρ) of the last weight. As many weights are summed as make both tails
+    negligible; a uniform that falls in one waits for more.
     """
     uniform = LazyUniform(entropy)
 
     def question(bits: int) -> int | None:
+        weight = weights()
         middle = weight(start)
         above, over = _outward((weight(k) for k in count(start + 1)), middle, bits)
         inward = (weight(k) for k in range(start - 1, -1, -1))

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+import numpy as np
+
 from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.together import Together
@@ -23,6 +25,7 @@ from leastnoise.sampling.bodies.source import Source, alone, each, known
 
 if TYPE_CHECKING:
     from flint import arb
+    from numpy.typing import NDArray
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.sampling.entropy import Entropy
@@ -50,19 +53,18 @@ def cells_surface(source: Source, body: Body, gauges: Reals) -> Reals:
 def cells_uniform(source: Source, body: Body, radii: Reals) -> Reals:
     """Gauges N_i = R·Dirichlet(D_1, …, 1), without the last."""
     cells = known(body, Cells)
-    shapes = [*_shapes(cells), 1]
+    shapes = np.append(_shapes(cells), 1)
     return each(radii, lambda radius: _cells(source, cells, radius, shapes))
 
 
-def _shapes(cells: Cells) -> list[int]:
-    pairs = zip(cells.bodies, cells.copies, strict=True)
-    return [one.dimension for one, copies in pairs for _ in range(copies)]
+def _shapes(cells: Cells) -> NDArray[np.int64]:
+    return np.repeat([one.dimension for one in cells.bodies], cells.copies)
 
 
-def _cells(source: Source, cells: Cells, whole: LazyReal, shapes: Sequence[int]) -> Reals:
+def _cells(source: Source, cells: Cells, whole: LazyReal, shapes: NDArray[np.int64]) -> Reals:
     count = sum(cells.copies)
     # of one cell, all is its share
-    if len(shapes) == 1:
+    if shapes.size == 1:
         return source.surface(cells.bodies[0], alone(whole))
     shares = Shares(shapes, source.entropy, kept=count)
     gauges = Rows(factors=alone(whole), parts=shares, row=count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.sampling.base import Sampler
+from leastnoise.sampling.bodies.arrange import scaled
 from leastnoise.sampling.bodies.choices import log_concave
 from leastnoise.sampling.bodies.draw import Draw
 from leastnoise.sampling.bodies.reals import RealsSampler
@@ -25,8 +27,8 @@ def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `k-norm` noise, in units of `grid`."""
     if not isinstance(noise, KNorm):
         raise TypeError(f"{noise.name} is not k-norm")
-    body = noise.body.times(noise.scale / grid)
-    return RealsSampler(Draw(entropy).falling(body, 1))
+    unit = noise.scale / grid
+    return RealsSampler(scaled(unit, Draw(entropy).falling(noise.body, 1)))
 
 
 def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -37,14 +39,15 @@ def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler
     if not isinstance(noise, KStaircase):
         raise TypeError(f"{noise.name} is not k-staircase")
     k = step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
-    body = noise.body.times(noise.scale / grid * (k + noise.gamma))
-    return RealsSampler(Draw(entropy).uniform(body, alone(Constant(Fraction(1)))))
+    radius = alone(Constant(noise.scale / grid * (k + noise.gamma)))
+    return RealsSampler(Draw(entropy).uniform(noise.body, radius))
 
 
 def step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
     """Return k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
 
-    def weight(k: int) -> arb:
-        return ball(k + first) ** power * ball(-decay * k).exp()
+    def weights() -> Callable[[int], arb]:
+        a, slope = ball(first), ball(-decay)
+        return lambda k: (a + k) ** power * (slope * k).exp()
 
-    return log_concave(entropy, weight, start=max(0, int(power / decay - first)))
+    return log_concave(entropy, weights, start=max(0, int(power / decay - first)))

@@ -74,7 +74,9 @@ class Signs(Reals):
     def __init__(self, count: int, entropy: Entropy) -> None:
         self.size = count
         octets = entropy.words(-(-count // 64)).view(np.uint8)
-        self._values = 1.0 - 2.0 * np.unpackbits(octets, count=count)
+        self._values = np.unpackbits(octets, count=count).astype(np.float64)
+        self._values *= -2.0
+        self._values += 1.0
 
     def floats(self, start: int, stop: int) -> Estimates:
         """See `Reals.floats`."""
@@ -110,7 +112,7 @@ class Gammas(Reals):
         values, beyond = found.values, found.beyond
         if shape > 1:
             values = values.reshape(-1, shape).sum(axis=1)
-            beyond = beyond.reshape(-1, shape).any(axis=1)
+            beyond = np.any(beyond.reshape(-1, shape), axis=1, keepdims=False)
         reach = 1.001 * shape * EXPONENTIAL.reach
         error = 1.001 * shape * (ETA + 2.0**-53 * reach)
         return Estimates(values=values, beyond=beyond, error=error, reach=reach)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+import numpy as np
 from flint import arb
 
 from leastnoise.sampling.bodies.reals import Estimates, Reals
@@ -29,7 +30,7 @@ class Maxima(Reals):
         found = self._uniforms.floats(start * row, stop * row)
         return Estimates(
             values=found.values.reshape(-1, row).max(axis=1),
-            beyond=found.beyond.reshape(-1, row).any(axis=1),
+            beyond=np.any(found.beyond.reshape(-1, row), axis=1, keepdims=False),
             error=found.error,
             reach=found.reach,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -12,6 +11,8 @@ from leastnoise.sampling.bodies.reals import Estimates, Reals
 from leastnoise.sampling.ordered import OrderedUniforms
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from leastnoise.sampling.entropy import Entropy
 
 
@@ -24,9 +25,9 @@ class Shares(Reals):
     by 2^-53 of itself.
     """
 
-    def __init__(self, shapes: Sequence[int], entropy: Entropy, *, kept: int) -> None:
+    def __init__(self, shapes: NDArray[np.int64], entropy: Entropy, *, kept: int) -> None:
         self.size = kept
-        self._cuts = np.cumsum(np.array([0, *shapes], dtype=np.int64))
+        self._cuts = np.append(0, np.cumsum(shapes))
         self._last = int(self._cuts[-1])
         self._ends = OrderedUniforms(self._last - 1, entropy)
 
@@ -39,8 +40,13 @@ class Shares(Reals):
         ends[inside] = self._ends.words[cuts[inside] - 1]
         values = (ends[1:] - ends[:-1]).astype(np.float64)
         values *= 2.0**-64
-        beyond = np.zeros(values.size, dtype=bool)
-        return Estimates(values=values, beyond=beyond, error=2.0**-52, reach=1.0)
+        reach = float(values.max(initial=0.0))
+        return Estimates(
+            values=values,
+            beyond=np.zeros(values.size, dtype=bool),
+            error=2.0**-63 + 2.0**-53 * reach,
+            reach=reach,
+        )
 
     def enclose(self, index: int, bits: int) -> arb:
         """See `Reals.enclose`."""

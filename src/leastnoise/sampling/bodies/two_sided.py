@@ -5,6 +5,7 @@ notation: as in noise/two_sided.py; P(s) ∝ w[s]·e_s·e_t, e_j = E A^j/j!.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -62,10 +63,11 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
     """
     core, decay, d = noise.core, noise.decay, of.dimension
 
-    def weight(n: int) -> arb:
-        return (n + 1) * ball(2 * core + n) ** d * ball(-decay * n).exp()
+    def weights_of_sums() -> Callable[[int], arb]:
+        ends, slope = ball(2 * core), ball(-decay)
+        return lambda n: (n + 1) * (ends + n) ** d * (slope * n).exp()
 
-    n = log_concave(entropy, weight, start=max(0, int(d / decay - 2 * core)))
+    n = log_concave(entropy, weights_of_sums, start=max(0, int(d / decay - 2 * core)))
     above = core + below(entropy, n + 1)
     beneath = 2 * core + n - above
     parts = Uniforms(d, entropy, signed=True)
