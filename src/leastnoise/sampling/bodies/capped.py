@@ -18,7 +18,7 @@ from leastnoise.sampling.bodies.leaves import Gammas, Uniforms
 from leastnoise.sampling.bodies.maxima import Maxima
 from leastnoise.sampling.bodies.reals import Computed, Listed, Reals
 from leastnoise.sampling.bodies.shares import Shares
-from leastnoise.sampling.lazy import LazyExponential, LazyReal, certainly_less, decide
+from leastnoise.sampling.lazy import LazyReal, certainly_less, decide
 from leastnoise.sampling.scaled import Constant
 
 if TYPE_CHECKING:
@@ -130,23 +130,39 @@ def _below(parts: Reals, limits: Reals) -> NDArray[np.bool_]:
 
 
 def _sum_accepted(entropy: Entropy, parts: Reals, cap: int, tilt: Fraction) -> bool:
-    """Return whether 0 <= k − ΣM < E/θ, E exponential: so ΣM <= k, with weight e^(−θ(k − ΣM))."""
-    exponential = LazyExponential(entropy)
-    found = parts.floats(0, parts.size)
-    if not found.beyond.any():
-        left = cap - math.fsum(found.values)
-        doubt = 1.001 * parts.size * found.error + _SLACK * cap
-        if left < -doubt:
-            return False
+    """Return whether 0 < k − ΣM < E/θ, E exponential: so ΣM <= k, with weight e^(−θ(k − ΣM))."""
+    limit = scaled(1 / tilt, Gammas(1, entropy, shape=1)) if tilt else None
+    found = _sum_in_floats(parts, cap, limit)
+    if found is not None:
+        return found
 
     def question(bits: int) -> bool | None:
         rest = ball(cap) - sum((parts.enclose(i, bits) for i in range(parts.size)), ball(0))
         fits = certainly_less(ball(0), rest)
-        if fits is not True:
+        if fits is not True or limit is None:
             return fits
-        return certainly_less(ball(tilt) * rest, exponential.enclose(bits))
+        return certainly_less(rest, limit.enclose(0, bits))
 
     return decide(question)
+
+
+def _sum_in_floats(parts: Reals, cap: int, limit: Reals | None) -> bool | None:
+    """Return 0 < k − ΣM < limit; None where floats are too close to tell."""
+    found = parts.floats(0, parts.size)
+    if found.beyond.any():
+        return None
+    # fsum rounds but once; each entry may be off by `error`
+    rest = cap - math.fsum(found.values)
+    doubt = 1.001 * parts.size * found.error + _SLACK * cap
+    if abs(rest) <= doubt:
+        return None
+    if rest < 0 or limit is None:
+        return rest > 0
+    most = limit.floats(0, 1)
+    gap = float(most.values[0]) - rest
+    if most.beyond[0] or abs(gap) <= doubt + 1.001 * most.error + _SLACK * most.reach:
+        return None
+    return gap > 0
 
 
 @lru_cache(maxsize=256)

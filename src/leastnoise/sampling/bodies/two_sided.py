@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from flint import arb, arb_series, ctx
+from flint import arb, ctx
 
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies.counts import Counts
@@ -79,13 +79,18 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
 
 @lru_cache(maxsize=64)
 def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
-    """Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), q = e^(−decay)."""
-    d, q = of.dimension, ball(-decay).exp()
-    above = arb_series([0, ball(core)], prec=d + 1).exp()
-    below_it = 1 - q * arb_series([0, 1], prec=d + 1).exp()
-    series = (above / below_it).coeffs()
+    """Cumulate P(s); Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), q = e^(−decay).
+
+    So e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!, all positive: nothing cancels.
+    """
     del bits
-    return _two_sided_shares(of, list(series))
+    d, odds = of.dimension, 1 / ball(decay).expm1()
+    inverse, powers = _exponential_terms(Fraction(1), d), _exponential_terms(core, d)
+    ends: list[arb] = []
+    for j in range(d + 1):
+        past = sum((a * b for a, b in zip(reversed(ends), inverse[1:], strict=False)), arb(0))
+        ends.append(powers[j] + odds * past)
+    return _two_sided_shares(of, ends)
 
 
 def laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -119,7 +124,7 @@ def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
 
 @lru_cache(maxsize=64)
 def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
-    """e_j = Σ_{i <= j} b^i/i!."""
+    """Cumulate P(s); e_j = Σ_{i <= j} b^i/i!."""
     del bits
     sums, partial = [], arb(0)
     for term in _exponential_terms(core, of.dimension):
