@@ -252,7 +252,7 @@ def test_many_cells_are_quick_and_compact() -> None:
         lambda body, of: TwoSidedStaircase(scale=1, of=of, core=0, decay=1),
         lambda body, of: TwoSidedStaircase(scale=1, of=of, core="nan", decay=1),
         lambda body, of: TwoSidedStaircase(scale=1, of=of, core=1, decay=0),
-        lambda body, of: TwoSidedStaircase(scale=1, of=Counts(queries=9000), core=1, decay=1),
+        lambda body, of: TwoSidedStaircase(scale=1, of=Counts(queries=20_000), core=1, decay=1),
         lambda body, of: TwoSidedLaplace(scale=1, of=body, core=0),
         lambda body, of: TwoSidedLaplace(scale=1, of=of, core="-0.1"),
     ],

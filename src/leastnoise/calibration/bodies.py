@@ -6,6 +6,7 @@ its steps, or of its core.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -21,40 +22,41 @@ from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
-from leastnoise.noise.step_sums import SMALLEST_DECAY
+from leastnoise.noise.step_sums import SMALLEST_DECAY, step_terms
 from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.two_sided_staircase import SMALLEST_CORE, TwoSidedStaircase
 from leastnoise.numerics.minima import minimise
 
-_GAMMAS = np.linspace(1 / 16, 1, 16).tolist()  # the first look at γ
-_CORES = np.geomspace(1 / 64, 64, 25).tolist()  # the same at a core, in units of what is typical
-_SHAPE_BITS = 2**30  # shapes are multiples of 1/this: their proof takes short fractions
+_SHAPE_BITS = 30  # of a shape, so that its proof takes short fractions
+_ROUNDS = 34  # of the search for a shape: to 1e-7, where the loss is flat
+_MOST_TERMS = 300_000  # of the sums for one shape: some 20 ms
+_SMALLEST = 1e-100  # of a shape
 
 
 def k_norm(request: Request) -> KNorm:
     """Return e^(−ε₀N), ε₀ = ε; raises NotApplicable where another family has the same law."""
-    return at_loss(KNorm, request, purely(request))
+    return at_loss(KNorm, request, purely(KNorm, request))
 
 
 def k_staircase(request: Request) -> KStaircase:
     """Return the staircase in N with the best γ, which `fixed` may set."""
-    return at_loss(KStaircase, request, purely(request))
+    return at_loss(KStaircase, request, purely(KStaircase, request))
 
 
 def two_sided_staircase(request: Request) -> TwoSidedStaircase:
     """Return the staircase in P and Q with the best core, which `fixed` may set."""
-    return at_loss(TwoSidedStaircase, request, purely(request))
+    return at_loss(TwoSidedStaircase, request, purely(TwoSidedStaircase, request))
 
 
 def two_sided_laplace(request: Request) -> TwoSidedLaplace:
     """Return the smooth law in P and Q with the best core, which `fixed` may set."""
-    return at_loss(TwoSidedLaplace, request, purely(request))
+    return at_loss(TwoSidedLaplace, request, purely(TwoSidedLaplace, request))
 
 
-def purely(request: Request) -> Fraction:
+def purely(family: type[VectorNoise], request: Request) -> Fraction:
     """Return ε, the largest loss of one release; raises NotApplicable where it is 0."""
     if not request.budget.epsilon:
-        raise NotApplicable(family="k-norm", why="it is purely private, which takes epsilon > 0")
+        raise NotApplicable(family=family.name, why="it is purely private, which takes epsilon > 0")
     return request.budget.epsilon
 
 
@@ -74,17 +76,26 @@ def at_loss(family: type[Any], request: Request, largest: Fraction) -> Any:
     if family is KNorm:
         return KNorm(scale=1 / largest, body=form)
     name, first, law_at = _SHAPES[family]
-    if family is not TwoSidedLaplace and largest < SMALLEST_DECAY:
-        why = f"below epsilon = {float(SMALLEST_DECAY):g} its steps are too small to tell from none"
-        raise NotApplicable(family=family.name, why=why)
+    if family is not TwoSidedLaplace:
+        _refuse_long(family, form.dimension, largest)
+    if name in request.fixed:
+        return law_at(form, largest, Fraction(request.fixed[name]))
 
     def made(shape: float) -> Any:
         return law_at(form, largest, _short(shape))
 
-    if name in request.fixed:
-        return law_at(form, largest, Fraction(request.fixed[name]))
-    best = minimise(lambda shape: request.loss.of(made(shape)), first(form.dimension, largest))
-    return made(best)
+    grid = first(form.dimension, float(largest))
+    return made(minimise(lambda shape: request.loss.of(made(shape)), grid, rounds=_ROUNDS))
+
+
+def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
+    """Raise NotApplicable where the sums over the steps are too long: where they gain nothing."""
+    powers = 3 if family is KStaircase else dimension + 3
+    terms = step_terms(decay, dimension=dimension, powers=powers)
+    if decay < SMALLEST_DECAY or terms > _MOST_TERMS:
+        smooth = KNorm if family is KStaircase else TwoSidedLaplace
+        why = f"its steps are too short to gain anything: {smooth.name} has about the same error"
+        raise NotApplicable(family=family.name, why=why)
 
 
 def _refuse_known(family: type[VectorNoise], form: Any) -> None:
@@ -101,22 +112,48 @@ def _refuse_known(family: type[VectorNoise], form: Any) -> None:
 
 
 def _short(shape: float) -> Fraction:
-    return Fraction(max(1, round(shape * _SHAPE_BITS)), _SHAPE_BITS)
+    mantissa, exponent = math.frexp(shape)
+    return Fraction(round(mantissa * 2**_SHAPE_BITS)) * Fraction(2) ** (exponent - _SHAPE_BITS)
 
 
-def _cores(dimension: int, largest: Fraction) -> list[float]:
-    """Return cores around (d + 1)/(2ε) + ½/d, where those of counts are (theory/bodies.md §3)."""
-    typical = 0.3 * dimension / float(largest) + 0.1
-    return [typical * factor for factor in _CORES]
+def _least(dimension: int, epsilon: float) -> float:
+    """Return less than the best shape for a large ε, about e^(−ε/(D + 2)).
+
+    There the mass e^(−ε) beyond the first step has the same mean square as that within it, γ².
+    """
+    return max(math.exp(-epsilon / (dimension + 2)) / 8, _SMALLEST)
+
+
+def _between(low: float, high: float) -> list[float]:
+    """Return points to look at first, each at most 1.4 times the last."""
+    count = 2 + math.ceil(math.log(high / low) / math.log(1.4))
+    return np.geomspace(low, high, count).tolist()
+
+
+def _gammas(dimension: int, epsilon: float) -> list[float]:
+    return _between(min(_least(dimension, epsilon), 1 / 16), 1.0)
+
+
+def _cores(dimension: int, epsilon: float) -> list[float]:
+    """Return cores around 0.3·d/ε + 0.1, where those of counts are (theory/bodies.md §3)."""
+    typical = 0.3 * dimension / epsilon + 0.1
+    low = max(min(_least(dimension, epsilon), typical / 16), float(SMALLEST_CORE))
+    return _between(low, 16 * typical)
+
+
+def _smooth_cores(dimension: int, epsilon: float) -> list[float]:
+    """Return the same in units of the scale 1/ε, which is all that there is without steps."""
+    del epsilon
+    return _between(0.3 * dimension / 64, 0.3 * dimension * 16)
 
 
 _Shape = tuple[
-    str, Callable[[int, Fraction], list[float]], Callable[[Any, Fraction, Fraction], VectorNoise]
+    str, Callable[[int, float], list[float]], Callable[[Any, Fraction, Fraction], VectorNoise]
 ]
 _SHAPES: dict[type[VectorNoise], _Shape] = {
     KStaircase: (
         "gamma",
-        lambda dimension, largest: _GAMMAS,  # noqa: ARG005
+        _gammas,
         lambda body, largest, gamma: KStaircase(
             scale=1, body=body, gamma=min(gamma, Fraction(1)), decay=largest
         ),
@@ -124,12 +161,13 @@ _SHAPES: dict[type[VectorNoise], _Shape] = {
     TwoSidedStaircase: (
         "core",
         _cores,
-        lambda of, largest, core: TwoSidedStaircase(scale=1, of=of, core=core, decay=largest),
+        lambda of, largest, core: TwoSidedStaircase(
+            scale=1, of=of, core=max(core, SMALLEST_CORE), decay=largest
+        ),
     ),
     TwoSidedLaplace: (
         "core",
-        # in units of the scale 1/ε₀
-        lambda dimension, largest: [float(largest) * one for one in _cores(dimension, largest)],
+        _smooth_cores,
         lambda of, largest, core: TwoSidedLaplace(scale=1 / largest, of=of, core=core),
     ),
 }

@@ -26,7 +26,7 @@ def composed_bodies(
 
     ε/k is always enough, and all that there is at δ = 0.
     """
-    share = purely(request) / draws
+    share = purely(family, request) / draws
     if not request.budget.delta or rate != 1:
         if rate != 1:
             why = "for several samples it isn't calibrated; for all of the data it is"

@@ -5,7 +5,7 @@ that it hides them, which `worst_shift` asks. Below ε₀ a curve is known that 
 (theory/bodies.md §1):
 
 - k-norm: Laplace's, 1 − e^(−(ε₀ − ε)/2) (Theorem 1); for counts with signs the largest of the
-  curves of the corners, which is exact;
+  curves of the corners, which is exact (Theorem 2);
 - in steps, where all losses are −ε₀, 0 or ε₀: p·(1 − e^(ε − ε₀)) with p = P(loss = ε₀), at most
   that of randomised response, e^ε₀/(1 + e^ε₀), and in a gauge at most TV/(1 − e^(−ε₀));
 - any other: that of randomised response.
@@ -16,12 +16,13 @@ notation: q = e^(−decay), D the dimension; for counts w = (ε₀ − ε)/2 and
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 
-from flint import arb
+from flint import arb, arb_poly, ctx, fmpq, fmpq_poly
 
-from leastnoise.balls.core import ball
+from leastnoise.balls.core import ball, precision
 from leastnoise.certify.losses import Profile
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.counts import Counts
@@ -50,20 +51,21 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
         queries = counted(noise)
         if queries is None:
             return -ball((epsilon - largest) / 2).expm1()
-        corners = [_corner(queries, ones, largest - epsilon) for ones in range(1, queries + 1)]
-        return _largest(corners)
+        # the gauge treats 0 like the d coordinates, so that j ones are as d + 1 − j
+        most = (queries + 1) // 2
+        return _largest(_corner(queries, ones, largest - epsilon) for ones in range(1, most + 1))
     return frequent_loss(noise) * -ball(epsilon - largest).expm1()
 
 
 def frequent_loss(noise: Noise) -> arb:
-    """Return a ball no point of which is below P(loss = ε₀), for a law whose losses are 0 and ±ε₀.
+    """Enclose a number that P(loss = ε₀) is at most, for a law whose losses are 0 and ±ε₀.
 
-    For another law it is what randomised response has, whose curve is above that of any ε₀-DP law.
+    For another law it is that of randomised response, whose curve is above that of any ε₀-DP law.
     """
     largest = ball(_law(noise).largest_loss)
     response = 1 / (1 + (-largest).exp())
     if isinstance(noise, KStaircase) and noise.scale == 1:
-        return response.min(_total_variation(noise) / -(-largest).expm1())
+        return response.min(_total_variation(noise, ctx.prec) / -(-largest).expm1())
     return response
 
 
@@ -111,57 +113,64 @@ def _law(noise: Noise) -> VectorNoise:
     return noise
 
 
-def _largest(found: list[arb]) -> arb:
-    largest = found[0]
-    for one in found[1:]:
-        largest = largest.max(one)
-    return largest
+def _largest(found: Iterable[arb]) -> arb:
+    return reduce(lambda one, other: one.max(other), found)
 
 
 def _corner(queries: int, ones: int, gap: Fraction) -> arb:
     """Enclose δ for the shift by a corner with `ones` ones, at ε₀ − ε = gap > 0.
 
-    notation: j = ones, l = d + 1 − j; the formula is that of theory/bodies.md §1.
+    1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y), l = d + 1 − j, P the regularised
+    lower incomplete gamma function and p that of `_overlap` (theory/bodies.md §1).
     """
     d, j = queries, ones
-    l = d + 1 - j  # noqa: E741 - the paper's symbol
+    share = Fraction(2**d * math.factorial(j) * math.factorial(d + 1 - j), math.factorial(d + 1))
     y = ball(gap)
-    w, fall, whole = y / 2, (-y).exp(), math.factorial(d + 1)
-    powers = [y**i for i in range(d)]
-    inner = arb(0)
+    w = y / 2
+    kept = ball(share) * (-w).exp() * w.gamma_lower(d + 1, regularized=1)
+    return 1 - kept - (-y).exp() * arb_poly(_overlap(d, j))(y)
+
+
+@lru_cache(maxsize=2 * _MOST_QUERIES)
+def _overlap(queries: int, ones: int) -> fmpq_poly:
+    """Return p of `_corner`, a polynomial of degree d."""
+    d, j = queries, ones
+    l = d + 1 - j  # noqa: E741 - the paper's symbol
+    found = [0] * (d + 1)
     for i in range(j):
-        inner += j * math.comb(j - 1, i) * powers[j - 1 - i] * math.factorial(l + i)
+        found[j - 1 - i] += j * math.comb(j - 1, i) * math.factorial(l + i)
     for i in range(l):
-        inner += l * math.comb(l - 1, i) * powers[l - 1 - i] * math.factorial(j + i)
+        found[l - 1 - i] += l * math.comb(l - 1, i) * math.factorial(j + i)
+    sums = [Fraction(value) for value in found]
     for i in range(j):
         for k in range(l):
-            middle = math.comb(j - 1, i) * math.comb(l - 1, k) * math.factorial(i)
-            middle *= math.factorial(k) * math.factorial(d - 1 - i - k)
-            inner += ball(Fraction(j * l * middle, math.factorial(i + k + 1))) * y ** (i + k + 1)
-    outer = Fraction(2**d * math.factorial(j) * math.factorial(l), whole)
-    kept = ball(outer) * (-w).exp() * w.gamma_lower(d + 1, regularized=1) + fall * inner / whole
-    return 1 - kept
+            ways = j * l * math.comb(j - 1, i) * math.comb(l - 1, k)
+            ways *= math.factorial(i) * math.factorial(k) * math.factorial(d - 1 - i - k)
+            sums[i + k + 1] += Fraction(ways, math.factorial(i + k + 1))
+    whole = math.factorial(d + 1)
+    return fmpq_poly([fmpq(one.numerator, one.denominator * whole) for one in sums])
 
 
 @lru_cache(maxsize=64)
-def _total_variation(noise: KStaircase) -> arb:
-    """Return a ball no point of which is below TV, at the current precision.
+def _total_variation(noise: KStaircase, bits: int) -> arb:
+    """Enclose a number that TV is at most, at a precision of `bits`.
 
     TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, equal at a corner of a box; both sums run over
     k >= 0. The first is cut off, and what is left of the second is at most a geometric series.
     """
     d, gamma = noise.dimension, noise.gamma
-    fall = (-ball(noise.decay)).exp()
-    inner = outer = arb(0)
-    weight = arb(1)
-    for k in range(_MOST_STEPS):
-        edge = ball(gamma + k)
-        term = weight * edge**d
-        outer += term
-        if gamma + k > Fraction(1, 2):
-            inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
-        ratio = fall * (ball(gamma + k + 1) / edge) ** d
-        weight *= fall
-        if ratio < arb(0.99) and term < outer * arb(_NEGLIGIBLE):
-            return 1 - inner / (outer + term * ratio / (1 - ratio))
+    with precision(bits):
+        fall = (-ball(noise.decay)).exp()
+        inner = outer = arb(0)
+        weight = arb(1)
+        for k in range(_MOST_STEPS):
+            edge = ball(gamma + k)
+            term = weight * edge**d
+            outer += term
+            if gamma + k > Fraction(1, 2):
+                inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
+            ratio = fall * (ball(gamma + k + 1) / edge) ** d
+            weight *= fall
+            if ratio < arb(0.99) and term < outer * arb(_NEGLIGIBLE):
+                return 1 - inner / (outer + term * ratio / (1 - ratio))
     return arb(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -61,7 +61,8 @@ class VectorNoise(Noise):
         form = cls.form_of(sensitivity, dimension=dimension)
         if form is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
-        return cls(scale=scale, **{cls.form: form}, **parameters)
+        shape: dict[str, Any] = {cls.form: form, **parameters}
+        return cls(scale=scale, **shape)
 
     @classmethod
     @abstractmethod

@@ -27,7 +27,7 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
     """
     decay = exact(value, name="decay")
     in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
-    if not in_range or powers * _reach(float(decay), dimension) > _MOST_TERMS:
+    if not in_range or step_terms(decay, dimension=dimension, powers=powers) > _MOST_TERMS:
         raise InvalidArgument(
             name="decay",
             value=str(value)[:40],
@@ -37,9 +37,22 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
     return decay
 
 
-def _reach(decay: float, power: int) -> float:
-    """Return a k beyond which terms fall by e^−45: x^j e^(−εx) is a Gamma(j + 1) density in εx."""
-    return (power + _NEGLIGIBLE + math.sqrt(2 * _NEGLIGIBLE * (power + 1))) / decay + 2
+def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
+    """Return about how many terms the sums of so many powers up to about `dimension` have."""
+    low, high = _window(0.0, float(decay), dimension)
+    return powers * (high - low)
+
+
+def _window(first: float, decay: float, power: int) -> tuple[int, int]:
+    """Return k beyond which, on either side, terms are e^−45 of the largest or less.
+
+    x^j e^(−x), x = ε(k + a), is largest at j and falls from there at least like the bell of
+    variance j on the left, and like that of j + 45 on the right; where a is larger, from a on.
+    """
+    spread = math.sqrt(2 * _NEGLIGIBLE * (power + 1))
+    low = max(0.0, (power - spread) / decay - first - 1)
+    high = (power + _NEGLIGIBLE + spread) / decay + 2 - min(first, power / decay)
+    return math.floor(low), math.ceil(high) + 1
 
 
 def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -50,12 +63,12 @@ def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> N
     >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
     array([ 0.      , -0.420806])
     """
-    k = np.arange(math.ceil(_reach(decay, int(powers.max()))) + 1, dtype=float)
-    log_terms, log_sizes = -decay * k, np.log(k + first)
-    found = np.array([_log_sum(log_terms + power * log_sizes) for power in powers])
+    found = np.array([_log_sum(first, decay, int(power)) for power in powers])
     return found + math.log(-math.expm1(-decay))
 
 
-def _log_sum(logs: NDArray[np.float64]) -> float:
+def _log_sum(first: float, decay: float, power: int) -> float:
+    k = np.arange(*_window(first, decay, power), dtype=float)
+    logs = power * np.log(k + first) - decay * k
     top = float(logs.max())
     return top + math.log(float(np.exp(logs - top).sum()))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise.balls.core import ball, precision
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.base import BITS, nearest, nearest_log
 from leastnoise.noise.body_noise import VectorNoise
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate, OneSided, Pieces
+    from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate, OneSided
 
 
 class TwoSided(VectorNoise):
@@ -57,48 +58,79 @@ class TwoSided(VectorNoise):
     @property
     def mean_abses(self) -> NDArray[np.float64]:
         """See `VectorNoise.mean_abses`."""
-        known = all(one.p is not None for cell, _ in self._pieces.layout for one in cell)
-        known = known and all(
-            one.apart is not None and all(value.is_zero() for value in one.apart)
-            for cell, _ in self._pieces.layout
-            for one in cell
-        )
+        known = all(one.p is not None for cell, _ in self._spread.layout for one in cell)
         return float(self.scale) * self._known(self._expanded(self._first) if known else None)
 
-    def _expanded(self, moment: Callable[[Coordinate], float]) -> NDArray[np.float64]:
-        cells = self._pieces.layout
+    def _expanded(self, moment: Callable[[_Axis], float]) -> NDArray[np.float64]:
+        cells = self._spread.layout
         return np.concatenate(
             [np.tile([moment(one) for one in cell], copies) for cell, copies in cells]
         )
 
-    def _second(self, one: Coordinate) -> float:
+    def _second(self, one: _Axis) -> float:
         """E X_i²: given s, P = A·Beta(s, 1) and Q = B·Beta(t, 1) are independent."""
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
-        total = _floats(one.pp) * s / (s + 2) @ parts.ratio(2, 0)
-        total += _floats(one.pq) * s / (s + 1) * t / (t + 1) @ parts.ratio(1, 1)
-        total += _floats(one.qq) * t / (t + 2) @ parts.ratio(0, 2)
-        return float(one.unit) ** 2 * float(total)
+        total = one.pp * s / (s + 2) @ parts.ratio(2, 0)
+        total += one.pq * s / (s + 1) * t / (t + 1) @ parts.ratio(1, 1)
+        total += one.qq * t / (t + 2) @ parts.ratio(0, 2)
+        return one.unit**2 * float(total)
 
-    def _first(self, one: Coordinate) -> float:
+    def _first(self, one: _Axis) -> float:
+        if one.p is None or one.q is None:
+            raise NotApplicable(family=self.name, why="no closed form of E|X| is known")
         parts, s = self._parts, np.arange(self.dimension + 1)
         t = s[::-1]
-        total = _floats(one.p or ()) * s / (s + 1) @ parts.ratio(1, 0)
-        total += _floats(one.q or ()) * t / (t + 1) @ parts.ratio(0, 1)
-        return float(one.unit) * float(total)
+        total = one.p * s / (s + 1) @ parts.ratio(1, 0)
+        total += one.q * t / (t + 1) @ parts.ratio(0, 1)
+        return one.unit * float(total)
 
     @property
-    def _pieces(self) -> Pieces:
-        return _volumes(self.of)[0]
+    def _spread(self) -> _Spread:
+        return _spread_of(self.of)
 
     @cached_property
     def _parts(self) -> _Parts:
-        return _Parts(log_volumes=_volumes(self.of)[1], log_moments=self._log_moments())
+        return _Parts(log_volumes=self._spread.log_volumes, log_moments=self._log_moments())
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Axis:
+    """A `Coordinate` in floats; p and q are None where E|x| has no closed form here."""
+
+    unit: float
+    pp: NDArray[np.float64]
+    pq: NDArray[np.float64]
+    qq: NDArray[np.float64]
+    p: NDArray[np.float64] | None
+    q: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, one: Coordinate) -> _Axis:
+        """Return `one` in floats."""
+        known = one.apart is not None and all(value.is_zero() for value in one.apart)
+        return cls(
+            unit=float(one.unit),
+            pp=_floats(one.pp),
+            pq=_floats(one.pq),
+            qq=_floats(one.qq),
+            p=_floats(one.p) if known and one.p is not None else None,
+            q=_floats(one.q) if known and one.q is not None else None,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Spread:
+    """`Pieces` in floats: the logarithms of w[s]/(s!(D − s)!), and the coordinates."""
+
+    log_volumes: NDArray[np.float64]
+    layout: tuple[tuple[tuple[_Axis, ...], int], ...]
 
 
 @lru_cache(maxsize=16)  # a search tries many laws on one set
-def _volumes(of: OneSided) -> tuple[Pieces, NDArray[np.float64]]:
-    """Return the pieces of T, and the logarithms of w[s]/(s!(D − s)!)."""
+def _spread_of(of: OneSided) -> _Spread:
     with precision(BITS):
         pieces = of.pieces()
         factorials = [ball(s + 1).gamma() for s in range(of.dimension + 1)]
@@ -106,7 +138,10 @@ def _volumes(of: OneSided) -> tuple[Pieces, NDArray[np.float64]]:
             nearest_log(weight / (a * b))
             for weight, a, b in zip(pieces.weights, factorials, reversed(factorials), strict=True)
         ]
-    return pieces, np.array(logs)
+        layout = tuple(
+            (tuple(_Axis.of(one) for one in cell), copies) for cell, copies in pieces.layout
+        )
+    return _Spread(log_volumes=np.array(logs), layout=layout)
 
 
 @final
