@@ -184,6 +184,11 @@ class LowerBound:
         `steps` asks for a bound on whole-number noise for a sensitivity of so many steps; without
         it, for one on any noise, and shifts up to 1.
         """
+        _validate.instance(budget, Budget, name="budget", like="a Budget")
+        _validate.instance(loss, Loss, name="loss", like="a Loss")
+        dimension = _validate.dimension(dimension)
+        if steps is not None:
+            steps = _validate.whole(steps, name="steps")
         cells = self.witness.cells if self.scope == "integer" else None
         stated = (self.epsilon, self.delta, self.loss, self.dimension, cells)
         return stated == (budget.epsilon, budget.delta, loss, dimension, steps)

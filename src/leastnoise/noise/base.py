@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.sensitivity import check_sensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -100,8 +101,26 @@ class Noise(ABC):
 
         Raises InvalidArgument like the constructor, and NotApplicable if it has no such shape.
         """
-        del sensitivity
-        return cls(scale=scale, dimension=dimension, **parameters)
+        check_sensitivity(sensitivity)
+        return cls(
+            scale=scale,
+            dimension=dimension,
+            **cls._parameters(parameters, tuple(cls.parameter_kinds)),
+        )
+
+    @classmethod
+    def _parameters(cls, parameters: object, names: Sequence[str]) -> dict[str, Any]:
+        """Return the parameters; raises InvalidArgument for others than `names`."""
+        found = _validate.table(parameters, name="parameters")
+        for name in found:
+            _validate.one_of(name, names, name="parameters")
+        if missing := [name for name in names if name not in found and not hasattr(cls, name)]:
+            raise InvalidArgument(
+                name="parameters",
+                value=", ".join(found) or "none",
+                expected=f"{', '.join(missing)} of {cls.name} too",
+            )
+        return found
 
     @abstractmethod
     def scaled(self, factor: Exact) -> Self:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.sensitivity import check_sensitivity
 from leastnoise.noise.base import Noise, Parameter
 
 if TYPE_CHECKING:
@@ -58,10 +59,12 @@ class VectorNoise(Noise):
         parameters: Mapping[str, Parameter],
     ) -> Self:
         """See `Noise.made_for`."""
-        form = cls.form_of(sensitivity, dimension=dimension)
+        names = [name for name in cls.parameter_kinds if name != cls.form]
+        found = cls._parameters(parameters, names)
+        form = cls.form_of(check_sensitivity(sensitivity), dimension=dimension)
         if form is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
-        shape: dict[str, Any] = {cls.form: form, **parameters}
+        shape: dict[str, Any] = {cls.form: form, **found}
         return cls(scale=scale, **shape)
 
     @classmethod
