@@ -174,25 +174,19 @@ def test_some_laws_by_rejection(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, law in LAWS.items() if law.dimension > 1])
-def test_every_law_by_rejection(name: str) -> None:
-    law = LAWS[name]
-    x, reference = draws(law, 2500, seed=33), rejected(law, 20_000, seed=34)
-    assert _pvalues(law, x, reference) > ACCEPT
-    assert _pvalues(law, WRONG * x, reference) < REJECT
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
-def test_second_moments(name: str) -> None:
+def test_every_law(name: str) -> None:
+    """Second moments as stated, and the law as by rejection; one of the two sees 10 % more."""
     law = LAWS[name]
-    squares = draws(law, 2500, seed=35) ** 2
-    stated = law.variances / SCALE**2
+    x, reference = draws(law, 2000, seed=33), rejected(law, 20_000, seed=34)
+    squares, stated = x**2, law.variances / SCALE**2
     deviation = squares.std(axis=0) / math.sqrt(len(squares))
     assert (np.abs(squares.mean(axis=0) - stated) <= 5 * deviation).all()
-    # all coordinates together tell a scale that is 10 % off
+    assert _pvalues(law, x, reference) > ACCEPT
     total = (squares / stated).mean(axis=1)
-    assert WRONG**2 * total.mean() - 1 > 3 * WRONG**2 * total.std() / math.sqrt(len(total))
+    excess = WRONG**2 * total.mean() - 1
+    seen = excess > 3.5 * WRONG**2 * total.std() / math.sqrt(len(total))
+    assert seen or _pvalues(law, WRONG * x, reference) < REJECT
 
 
 @pytest.mark.slow
