@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.noise.base import Noise, Parameter
 from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
@@ -62,4 +64,6 @@ def label(law: Noise) -> str:
 
 
 def _short(value: Parameter) -> str:
+    if isinstance(value, Body | OneSided):
+        return value.kind
     return f"x{len(value)}" if isinstance(value, tuple) else f"{float(value):g}"

@@ -105,8 +105,10 @@ def test_every_shift_is_added_or_removed(sensitivity: Sensitivity, found: list[V
 
 @pytest.mark.parametrize("dimension", [1, 2, 7])
 def test_a_ball_is_itself(dimension: int) -> None:
-    body = L2("1.5").body(dimension=dimension)
-    assert body.log_volume == pytest.approx(L2(3).body(dimension=dimension).times("0.5").log_volume)
+    body, twice = (L2(bound).body(dimension=dimension) for bound in ("1.5", 3))
+    assert body is not None
+    assert twice is not None
+    assert body.log_volume == pytest.approx(twice.times("0.5").log_volume)
     assert body.holds([0] * (dimension - 1) + ["1.5"])
     assert not body.holds([0] * (dimension - 1) + ["1.5000001"])
     assert isinstance(L2(1).body(dimension=1), Interval)

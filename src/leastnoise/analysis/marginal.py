@@ -58,7 +58,11 @@ def _two_sided_staircase(noise: Noise, outside: float) -> float:
 
     So P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
     """
-    if not (isinstance(noise, TwoSidedStaircase) and all_conditions(noise.of)):
+    if not (
+        isinstance(noise, TwoSidedStaircase)
+        and isinstance(noise.of, Counts)
+        and all_conditions(noise.of)
+    ):
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
     core, decay, d = float(noise.core), float(noise.decay), noise.dimension
     n = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)

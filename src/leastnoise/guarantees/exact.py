@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,6 +30,7 @@ SMALLEST = 1 / LARGEST
 _MAX_CHARACTERS = 1300
 _MAX_BITS = 2000  # of numerator and denominator each: their text fits the limit above
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_NARROW: tuple[type, ...] = (np.float32, np.float16)
 _RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
 
 
@@ -108,8 +110,8 @@ def _text_of(value: object) -> str | None:
         return float.__repr__(value)
     if isinstance(value, str | Decimal):
         return str(value)
-    if isinstance(value, (np.float32, np.float16)):  # str() would follow numpy's print options
-        return np.format_float_scientific(value)
+    if isinstance(value, _NARROW):  # str() would follow numpy's print options
+        return np.format_float_scientific(cast("Any", value))
     return None
 
 

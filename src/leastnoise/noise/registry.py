@@ -1,7 +1,7 @@
 """Every noise family by the name that the command line and certificates use.
 
-Noise in the shape of a body (`body_noise`, `two_sided`) is defined, proved and drawn, but not offered
-here yet: the attacks on its certificates are still to be written.
+Noise in the shape of a body (`body_noise`, `two_sided`) is defined, proved and drawn, but not
+offered here yet: the attacks on its certificates are still to be written.
 """
 
 from __future__ import annotations

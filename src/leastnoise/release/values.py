@@ -231,11 +231,16 @@ def _array_of(values: Values) -> NDArray[Any]:
         ) from None
 
 
+_NUMBERS: tuple[type, ...] = (
+    int, float, Fraction, np.integer, np.bool_, np.float32, np.float16,
+)  # fmt: skip
+
+
 def _is_number(kind: type) -> bool:
     """Say whether objects of that type are exact numbers here; bools count as 0 and 1."""
     if issubclass(kind, np.timedelta64):  # which numpy derives from its whole numbers
         return False
-    return issubclass(kind, (int, float, Fraction, np.integer, np.bool_, np.float32, np.float16))
+    return issubclass(kind, _NUMBERS)
 
 
 def _unknown_type(what: str, *, name: str = "values", hint: str = "") -> InvalidArgument:
