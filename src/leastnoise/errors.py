@@ -60,6 +60,19 @@ class NotApplicable(Refused):
         super().__init__(f"{family} does not apply: {why}")
 
 
+class NotRegistered(LeastnoiseError):
+    """A noise family is missing from a table that it has to be in, or is registered wrongly there.
+
+    No input is at fault but a family's own registration: `family` and `table` say which.
+    """
+
+    def __init__(self, *, family: str, table: str, why: str = "it isn't registered there") -> None:
+        self.family = family
+        self.table = table
+        self.why = why
+        super().__init__(f"{table} can't serve the noise family {family}: {why}.")
+
+
 class NotCertified(Refused):
     """The guarantee could not be proved; `interval` encloses the delta that was found instead."""
 

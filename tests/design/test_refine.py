@@ -16,9 +16,10 @@ from leastnoise.calibration import truncated_staircase
 from leastnoise.calibration.request import Request
 from leastnoise.certify import lattice, step
 from leastnoise.design import closed_form, repair
-from leastnoise.design.lower_bound import LowerBound
+from leastnoise.design.lower_bound import LowerBound, Scope
 from leastnoise.design.program import Program
 from leastnoise.design.refine import Design, Task, examined, mended, refine
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.loss import Loss
@@ -256,3 +257,12 @@ def test_the_brackets_are_reached(bracket: tuple[str, str, str, float, float]) -
     assert design.law is not None
     assert bound_of(design).value >= low
     assert Loss.named(loss).of(design.law) <= high
+
+
+@pytest.mark.parametrize(
+    ("scope", "name"), [("real", "optimal"), ("integer", "discrete-staircase")]
+)
+def test_an_error_names_the_family_that_is_designed(scope: Scope, name: str) -> None:
+    task = Task(budget=Budget(epsilon="1e-9", delta="1e-9"), loss=Loss.MSE, scope=scope)
+    with pytest.raises(NotApplicable, match=rf"^{name} does not apply"):
+        refine(task, gap=0.1, seconds=1e-3)

@@ -69,6 +69,19 @@ def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> N
         "overdraws": [honest] * 3,
         "filter": [honest | {"rule": "zcdp"}],
         "unreadable": [honest | {"epsilon": "-0.5"}],
+        "not that of its account": [honest, honest | {"rule": "zcdp"}],
+        "has an account already": [
+            {
+                "kind": "account",
+                "dataset": "visits",
+                "unit": "zper",
+                "neighbours": "add-remove",
+                "epsilon": "1",
+                "delta": "0",
+                "rule": "sums",
+            }
+        ],
+        "of no kind": [honest | {"kind": "gift"}],
         "Entry 2": [honest | {"dataset": "claims"}],
     }
     for place, (why, bodies) in enumerate(forgeries.items()):

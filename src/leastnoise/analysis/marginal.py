@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.noise.base import Noise, Shape
@@ -45,7 +45,10 @@ def absolute_quantile(noise: Noise, probability: float) -> float:
     """
     if not 0 < probability < 1:
         raise InvalidArgument(name="probability", value=probability, expected="0 < probability < 1")
-    return float(noise.scale) * _QUANTILES[noise.shape](noise, 1 - probability)
+    quantile = _QUANTILES.get(noise.shape)
+    if quantile is None:
+        raise NotRegistered(family=noise.name, table=__name__)
+    return float(noise.scale) * quantile(noise, 1 - probability)
 
 
 def all_conditions(of: OneSided) -> bool:
@@ -112,7 +115,7 @@ def _radial_step(noise: Noise, outside: float) -> float:
     from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 
     if not isinstance(noise, RadialStepNoise):
-        raise TypeError(f"{noise.name} has no shells")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
     edges, masses, p = noise.steps.float_edges, noise.ball_masses, (noise.dimension + 1) / 2
 
     def tail(t: float) -> float:
@@ -127,7 +130,7 @@ def _generalized_gamma(noise: Noise, outside: float) -> float:
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
     if not isinstance(noise, GeneralizedGamma):
-        raise TypeError(f"{noise.name} is not generalized-gamma")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     p, half = float(noise.p), (noise.dimension - 1) / 2
     k = float((noise.alpha + 1) / noise.p)
     if noise.dimension == 1:
@@ -152,7 +155,7 @@ def _generalized_gamma(noise: Noise, outside: float) -> float:
 def _step(noise: Noise, outside: float) -> float:
     """Linear between the edges, where the distribution function is known."""
     if not isinstance(noise, StepNoise):
-        raise TypeError(f"{noise.name} has no steps")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
@@ -161,7 +164,7 @@ def _step(noise: Noise, outside: float) -> float:
 def _lattice(noise: Noise, outside: float) -> float:
     """Return the least point that holds all but `outside`."""
     if not isinstance(noise, DiscreteStaircase):
-        raise TypeError(f"{noise.name} has no lattice")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     chances = noise.lattice.probabilities
     within = 2 * np.cumsum(chances) - chances[0]
     return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells
@@ -170,7 +173,7 @@ def _lattice(noise: Noise, outside: float) -> float:
 def _flipped_huber(noise: Noise, outside: float) -> float:
     """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
     if not isinstance(noise, FlippedHuber):
-        raise TypeError(f"{noise.name} is not flipped-huber")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
     u, gamma = float(noise.corner), float(noise.gamma)
     beyond = outside * standard_mass(u)
     peak = math.exp(-u * u / 2) * math.sqrt(math.pi / 2)  # the tail is peak·erfc(y/√2)
@@ -183,7 +186,7 @@ def _flipped_huber(noise: Noise, outside: float) -> float:
 def _staircase(noise: Noise, outside: float) -> float:
     """Invert the mass beyond γ + i + u, b^i (m/(γ + m)) (1 − u(1 − b)); linear below γ."""
     if not isinstance(noise, Staircase):
-        raise TypeError(f"{noise.name} is not a staircase")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
     gamma, decay, m = float(noise.gamma), float(noise.decay), noise.mean_step
     if outside >= m / (gamma + m):
         return (1 - outside) * (gamma + m)
@@ -194,14 +197,14 @@ def _staircase(noise: Noise, outside: float) -> float:
 
 def _truncated_laplace(noise: Noise, outside: float) -> float:
     if not isinstance(noise, TruncatedLaplace):
-        raise TypeError(f"{noise.name} is not truncated-laplace")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
 
 
 def _gaussian_kernels(noise: Noise, outside: float) -> float:
     """P(|X| > t) is a sum of normal tails; a folded kernel has but one, on its own side of 0."""
     if not isinstance(noise, KernelNoise):
-        raise TypeError(f"{noise.name} has no kernels")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no kernels")
     spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
     if noise.folded:
         kernels = [(0.0, 1.0), (spacing, math.exp(-decay))]

@@ -24,6 +24,7 @@ from leastnoise.calibration import (
     tulap,
 )
 from leastnoise.calibration.request import Request
+from leastnoise.errors import NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.cactus import Cactus
@@ -52,7 +53,10 @@ def unit_law(family: type[Noise], request: Request) -> Noise:
 
     Raises Refused if there is none, InvalidArgument if `request.fixed` names no free parameter.
     """
-    return SEARCHES[family](request)
+    search = SEARCHES.get(family)
+    if search is None:
+        raise NotRegistered(family=family.name, table=__name__)
+    return search(request)
 
 
 def limit_of(law: Noise, request: Request) -> str | None:

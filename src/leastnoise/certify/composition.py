@@ -20,6 +20,7 @@ from flint import arb
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify.fourier import UNIT, inverse, relative_error, transform
 from leastnoise.certify.tilted import BLOCK, Tilted, joined, log_moment_above, progression
+from leastnoise.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,10 +62,10 @@ class Convolution:
 
     @classmethod
     def of(cls, parts: Sequence[Part], tilt: Fraction) -> Convolution:
-        """Convolve; raises ValueError unless all lattices have one step."""
+        """Convolve; raises InvalidArgument unless all lattices have one step."""
         step = parts[0][0].step
         if any(lattice.step != step for lattice, _ in parts):
-            raise ValueError("all lattices of a composition have one step")
+            raise InvalidArgument(name="parts", value="several", expected="lattices of one step")
         with precision(_BITS):
             laws = [Tilted.of(lattice, count, tilt) for lattice, count in parts]
             window = _window(laws)

@@ -10,6 +10,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.flipped_huber import FlippedHuber
 
@@ -24,7 +25,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     stretch y lies on is decided exactly, and y is then the root of a linear or quadratic equation.
     """
     if not isinstance(noise, FlippedHuber):
-        raise TypeError(f"{noise.name} is not flipped-huber")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
     u, t = noise.corner, shift / (noise.scale * noise.gamma)
     y, here, there = _crossing(u, t, epsilon)
     law = _Masses(u)
@@ -66,9 +67,9 @@ def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, 
         square = there.square - here.square
         slope = there.slope - 2 * there.square * t - here.slope
         constant = there.square * t * t - there.slope * t + there.constant - here.constant
-        if (square * right + slope) * right + constant <= epsilon:
-            return _root(square, slope, constant - epsilon), here, there
-    raise AssertionError("the loss is at most epsilon at the last kink")
+        if right == kinks[-1] or (square * right + slope) * right + constant <= epsilon:
+            break
+    return _root(square, slope, constant - epsilon), here, there
 
 
 def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:

@@ -14,6 +14,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import precision
+from leastnoise.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +89,7 @@ def _passes(values: Complexes, factors: Complexes) -> Complexes:
 def _twiddles(size: int) -> Complexes:
     """Return e^(−2πi j/size) for j < size/2, as products of two numbers rounded from balls."""
     if size < 4 or size & (size - 1):
-        raise ValueError("the size of a transform is a power of two, and at least 4")
+        raise InvalidArgument(name="size", value=size, expected="a power of two, 4 at least")
     count = size // 2
     near = 1 << (count.bit_length() // 2)
     fine = _roots_of_unity(size, near)

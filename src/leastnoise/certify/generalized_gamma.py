@@ -24,6 +24,7 @@ from leastnoise.balls.core import ball
 from leastnoise.certify import gaussian, generalized_gamma_line, laplace, spherical_laplace
 from leastnoise.certify.generalized_gamma_curve import CosineLaw, Curve, Halves, Hints, Place
 from leastnoise.certify.generalized_gamma_line import Tails
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -36,7 +37,7 @@ _EVALUATIONS = 60_000  # of an integrand, at most
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε): by the proof of a Gaussian or l2 mechanism, or a closed form, or as above."""
     if not isinstance(noise, GeneralizedGamma):
-        raise TypeError(f"{noise.name} is not generalized-gamma")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     if noise.is_classic:
         return _as_classic(noise, shift=shift, epsilon=epsilon)
     return tails(noise, shift=shift, epsilon=epsilon).delta

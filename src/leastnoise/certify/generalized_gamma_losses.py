@@ -34,6 +34,7 @@ from leastnoise.certify.losses import (
     symmetric_lattice,
     upper_lattice,
 )
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
@@ -113,7 +114,7 @@ class _Known:
 def _in_scales(noise: Noise, shift: Fraction) -> tuple[GeneralizedGamma, Fraction]:
     """Return the law of scale 1 and the shift in scales, all that losses depend on."""
     if not isinstance(noise, GeneralizedGamma):
-        raise TypeError(f"{noise.name} is not generalized-gamma")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     law = GeneralizedGamma(scale=1, alpha=noise.alpha, p=noise.p, dimension=noise.dimension)
     return law, shift / noise.scale
 

@@ -16,6 +16,7 @@ from flint import arb, ctx
 
 from leastnoise.balls.core import ball
 from leastnoise.balls.exponential import exponential_between
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice import Lattice
@@ -29,7 +30,7 @@ def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     the longest shift. The sign of v doesn't matter, by symmetry.
     """
     if not isinstance(noise, LatticeStepNoise):
-        raise TypeError(f"{noise.name} has no lattice of steps")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice of steps")
     places = shift / noise.scale * noise.lattice.cells
     whole = math.floor(places)
     law = _Law(noise.lattice, epsilon)
@@ -43,7 +44,7 @@ def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the largest δ(ε) over whole shifts |v| <= shift for `DiscreteStaircase`."""
     if not isinstance(noise, DiscreteStaircase):
-        raise TypeError(f"{noise.name} has no lattice")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     stride = noise.cells / noise.scale  # lattice points in a shift of 1
     most = math.floor(shift)
     if most == 0:

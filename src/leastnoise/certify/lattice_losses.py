@@ -25,7 +25,7 @@ from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.certify.atoms import Falling, inscribed
 from leastnoise.certify.hull import chords
 from leastnoise.certify.losses import BITS, LossLattice, LowerCells, merged, symmetric_lattice
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import NotApplicable, NotRegistered
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice_steps import LatticeStepNoise
@@ -108,7 +108,7 @@ def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:
         whole = [int(stride) * i for i in range(1, most + 1)]
         return _whole(whole[-1:] if noise.lattice.falls else whole)
     if not isinstance(noise, LatticeStepNoise):
-        raise TypeError(f"{noise.name} has no lattice")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     places = longest / noise.scale * noise.lattice.cells
     last = math.floor(places)
     end: _Shift = ((1 - (places - last), last), (places - last, last + 1))
@@ -142,7 +142,7 @@ class _Law:
 @lru_cache(maxsize=16)
 def _law(noise: Noise) -> _Law:
     if not isinstance(noise, LatticeStepNoise | DiscreteStaircase):
-        raise TypeError(f"{noise.name} has no lattice")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     masses, total = noise.lattice.masses, noise.lattice.total
     right = np.array([mass / total for mass in masses])  # rounded right, as Python does
     given = np.array([mass > 0 for mass in masses])

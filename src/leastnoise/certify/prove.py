@@ -24,7 +24,7 @@ from leastnoise.certify import (
     step,
     truncated_laplace,
 )
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import NotApplicable, NotRegistered
 from leastnoise.guarantees.geometry import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
@@ -59,8 +59,11 @@ _METHODS: dict[Shape, Callable[..., arb]] = {
 
 
 def method_of(noise: Noise) -> Callable[..., arb]:
-    """Return what encloses δ(ε) of `noise`, given `shift` and `epsilon`."""
-    return _METHODS[noise.shape]
+    """Return what encloses δ(ε) of `noise`, given `shift` and `epsilon`; raises NotRegistered."""
+    method = _METHODS.get(noise.shape)
+    if method is None:
+        raise NotRegistered(family=noise.name, table=__name__)
+    return method
 
 
 def worst_shift(noise: Noise, sensitivity: Sensitivity) -> Fraction:
@@ -163,7 +166,7 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
 
     Raises NotApplicable if the sensitivity isn't known in the noise's norm.
     """
-    method = _METHODS[noise.shape]
+    method = method_of(noise)
     shift = worst_shift(noise, sensitivity)
     enclosure = arb.nan()
     for bits in PRECISIONS:

@@ -10,6 +10,7 @@ from typing import final
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.radial_steps import RadialStepNoise, RadialSteps
 
@@ -24,7 +25,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     i <= k as c >= 1. Volumes are in units of the last ball, heights in those of f's definition.
     """
     if not isinstance(noise, RadialStepNoise):
-        raise TypeError(f"{noise.name} has no shells")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
     steps, d, t = noise.steps, noise.dimension, shift / noise.scale
     own = _heights(steps, Fraction(0), shifted=False)
     heights = _merged(own, _heights(steps, epsilon, shifted=True))

@@ -8,6 +8,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.staircase import Staircase
 
@@ -22,7 +23,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     counts if j <= n, the part with n + 1 if j = n + 1, nothing if j > n + 1.
     """
     if not isinstance(noise, Staircase):
-        raise TypeError(f"{noise.name} is not a staircase")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
     s = shift / noise.scale
     n = math.floor(s)
     j = math.floor(epsilon / noise.decay) + 1

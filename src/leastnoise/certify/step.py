@@ -8,6 +8,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.steps import StepNoise, Steps
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
@@ -21,7 +22,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
     """
     if not isinstance(noise, StepNoise):
-        raise TypeError(f"{noise.name} has no steps")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     if isinstance(noise, TruncatedStaircase | Tulap) and shift == noise.scale:
         leaked = closed_form(noise, epsilon)
     else:

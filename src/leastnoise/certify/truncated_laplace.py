@@ -7,6 +7,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 
@@ -20,7 +21,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     exceeds ε up to y. Which case applies is decided between rationals.
     """
     if not isinstance(noise, TruncatedLaplace):
-        raise TypeError(f"{noise.name} is not truncated-laplace")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
     t, a = shift / noise.scale, noise.radius
     if t >= 2 * a:
         return arb(1)

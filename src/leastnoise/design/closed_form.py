@@ -16,18 +16,20 @@ from leastnoise.balls.exponential import exponential_between
 from leastnoise.design.lower_bound import Witness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice import MAX_POINTS
 
 _SLACK = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
 _BITS = 128  # of e^ε and of the outermost mass: rounding costs a relative 2^-120
 
 
-def masses(budget: Budget) -> tuple[int, ...]:
+def masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:
     """Return whole weights at 0, 1, … that meet `budget` exactly; needs delta > 0.
 
     Built from the end inwards: a_i = ⌊c⁻ a_{i+1}⌋ with c⁻ <= e^ε exposes nothing between. At the
     end a_N = B and a_{N+1} = x expose B − (c − 1)x of the total S + 2x: x is the least whole number
-    for which that is at most δ. Raises NotApplicable if more than MAX_POINTS are needed.
+    for which that is at most δ. Raises NotApplicable, for `family`, if it has more
+    than MAX_POINTS.
     """
     factor, _ = exponential_between(budget.epsilon, bits=_BITS)
     last = 1 << _BITS
@@ -44,7 +46,8 @@ def masses(budget: Budget) -> tuple[int, ...]:
             return (*reversed(chain), int(needed)) if needed else tuple(reversed(chain))
         if len(chain) + 1 >= MAX_POINTS:
             raise NotApplicable(
-                family="optimal", why=f"the best noise has more than {MAX_POINTS:,} lattice points"
+                family=family,
+                why=f"the best noise has more than {MAX_POINTS:,} lattice points",
             )
         inner += chain[-1]
         chain.append(chain[-1] * factor >> _BITS)

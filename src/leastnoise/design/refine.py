@@ -56,6 +56,11 @@ class Task:
     scope: Scope = "real"
     steps: int = 1
 
+    @property
+    def family(self) -> str:
+        """The name of the family that is designed."""
+        return (Optimal if self.scope == "real" else DiscreteStaircase).name
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +100,8 @@ def refine(task: Task, *, gap: float, seconds: float, progress: Progress | None 
         if best.gap <= gap or (best.bound and not task.budget.delta):  # at δ = 0 there is no law
             break
     if best.bound is None:
-        raise NotApplicable(family="optimal", why="no linear program was solved in the time given")
+        why = "no linear program was solved in the time given"
+        raise NotApplicable(family=task.family, why=why)
     return best
 
 
@@ -177,7 +183,7 @@ def _staircase(task: Task, delta: float) -> TruncatedStaircase:
     try:
         return truncated_staircase.search(Request(budget=budget, loss=task.loss))
     except Refused as error:
-        raise NotApplicable(family="optimal", why=str(error)) from error
+        raise NotApplicable(family=task.family, why=str(error)) from error
 
 
 def _on_lattice(task: Task, rough: _Rough, cells: int, *, gap: float, seconds: float) -> Design:
@@ -185,7 +191,7 @@ def _on_lattice(task: Task, rough: _Rough, cells: int, *, gap: float, seconds: f
     power = power_of(task.loss)
     if cells == 1:
         budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
-        weights = closed_form.masses(budget)
+        weights = closed_form.masses(budget, family=task.family)
         prices = closed_form.witness(budget, power=power, points=len(weights))
         law, _ = examined(task, 1, weights)
         return Design(law=law, bound=_bound(task, prices))

@@ -125,7 +125,7 @@ class Books:
         kind, dataset = body["kind"], body["dataset"]
         if kind == "account":
             if dataset in self.accounts:
-                raise ValueError
+                raise LedgerRejected(f"Entry {number}: that dataset has an account already.")
             self.accounts[dataset] = Account(
                 dataset=dataset,
                 unit=body["unit"],
@@ -139,12 +139,12 @@ class Books:
             key = (body["plan"], body["release"])
             self.uses[key] = self.uses.get(key, 0) + 1
         else:
-            raise ValueError
+            raise LedgerRejected(f"Entry {number} is of no kind that is known, or of another plan.")
 
     def _spend(self, number: int, body: dict[str, Any]) -> None:
         before = self.accounts[body["dataset"]]
         if body["rule"] not in RULES or before.rule not in {None, body["rule"]}:
-            raise ValueError
+            raise LedgerRejected(f"Entry {number}: its filter is not that of its account.")
         self.accounts[before.dataset] = replace(
             before,
             rule=body["rule"],
@@ -156,10 +156,11 @@ class Books:
 
 
 def cost_in(body: dict[str, Any]) -> Cost:
-    """Return the cost that an entry states; raises ValueError for one that isn't >= 0."""
+    """Return the cost that an entry states; raises InvalidArgument for one that isn't >= 0."""
     values = {name: exact(body[name], name=name) for name in COSTS}
-    if any(value < 0 for value in values.values()):
-        raise ValueError
+    for name, value in values.items():
+        if value < 0:
+            raise InvalidArgument(name=name, value=decimal_text(value), expected=f"{name} >= 0")
     return Cost(**values)
 
 

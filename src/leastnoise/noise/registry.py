@@ -6,7 +6,10 @@ offered here yet: the attacks on its certificates are still to be written.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from leastnoise import _validate
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
@@ -25,9 +28,19 @@ from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
 
-FAMILIES: dict[str, type[Noise]] = {
-    family.name: family
-    for family in (
+
+def by_name(families: Iterable[type[Noise]]) -> dict[str, type[Noise]]:
+    """Return `families` by their names; raises NotRegistered for two that share one."""
+    found: dict[str, type[Noise]] = {}
+    for family in families:
+        if (other := found.setdefault(family.name, family)) is not family:
+            why = f"{family.__name__} and {other.__name__} both have that name"
+            raise NotRegistered(family=family.name, table=__name__, why=why)
+    return found
+
+
+FAMILIES: dict[str, type[Noise]] = by_name(
+    (
         Cactus,
         DiscreteStaircase,
         FlippedHuber,
@@ -45,7 +58,7 @@ FAMILIES: dict[str, type[Noise]] = {
         TruncatedStaircase,
         Tulap,
     )
-}
+)
 
 
 def family_named(name: str) -> type[Noise]:

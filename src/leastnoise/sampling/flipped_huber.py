@@ -12,6 +12,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.sampling.base import Sampler
@@ -24,7 +25,7 @@ from leastnoise.sampling.scaled import Constant, ScaledSampler
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a flipped Huber `noise`, in units of `grid`."""
     if not isinstance(noise, FlippedHuber):
-        raise TypeError(f"{noise.name} is not flipped-huber")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
     c = noise.corner
     tail = Curve(quantile=HALF_NORMAL, constants=lambda: _tail(c))
     body = Curve(quantile=EXPONENTIAL, constants=lambda: _body(c))

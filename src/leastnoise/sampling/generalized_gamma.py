@@ -16,6 +16,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.sampling.base import Block, Sampler
@@ -36,7 +37,7 @@ _ONES = np.uint64((1 << WORD_BITS) - 1)
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a generalized gamma `noise`, in units of `grid`."""
     if not isinstance(noise, GeneralizedGamma):
-        raise TypeError(f"{noise.name} is not generalized-gamma")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     return _DirectionSampler(_Radius(noise, grid, entropy), noise.dimension, entropy)
 
 

@@ -8,6 +8,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
@@ -33,7 +34,7 @@ class LazyShifted(LazyReal):
 def mixture_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `gaussian-mixture`, in units of `grid`."""
     if not isinstance(noise, GaussianMixture):
-        raise TypeError(f"{noise.name} is not gaussian-mixture")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not gaussian-mixture")
 
     def draw_one() -> LazyReal:
         k = choose(entropy, lambda: _cumulative(noise)) - noise.modes
@@ -53,7 +54,7 @@ def _cumulative(noise: GaussianMixture) -> list[arb]:
 def quasi_gaussian_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `quasi-gaussian`, in units of `grid`."""
     if not isinstance(noise, QuasiGaussian):
-        raise TypeError(f"{noise.name} is not quasi-gaussian")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not quasi-gaussian")
     t = noise.spacing / noise.scale
 
     def in_the_middle() -> list[arb]:

@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from flint import arb
 
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice import Lattice
@@ -26,7 +27,7 @@ _HALF = Fraction(1, 2)
 def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of even steps, in units of `grid`: a lattice point, and uniform about it."""
     if not isinstance(noise, LatticeStepNoise):
-        raise TypeError(f"{noise.name} has no lattice of steps")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice of steps")
     cell = noise.scale / grid / noise.lattice.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
@@ -38,7 +39,7 @@ def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of `DiscreteStaircase`, in units of `grid`."""
     if not isinstance(noise, DiscreteStaircase):
-        raise TypeError(f"{noise.name} has no lattice")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     cell = noise.scale / grid / noise.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:

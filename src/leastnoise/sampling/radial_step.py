@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.radial_steps import RadialStepNoise, RadialSteps
 from leastnoise.sampling.base import Sampler
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a spherical step `noise`, in units of `grid`."""
     if not isinstance(noise, RadialStepNoise):
-        raise TypeError(f"{noise.name} has no shells")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
     steps, d = noise.steps, noise.dimension
     index = choose(entropy, lambda: _cumulative(steps, d))
     radius = _RadiusInBall(entropy, radius=noise.scale / grid * steps.edges[index], dimension=d)

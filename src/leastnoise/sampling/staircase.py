@@ -13,6 +13,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.staircase import Staircase
 from leastnoise.sampling.base import Sampler
@@ -27,7 +28,7 @@ _LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a staircase `noise`, in units of `grid`."""
     if not isinstance(noise, Staircase):
-        raise TypeError(f"{noise.name} is not a staircase")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
     return inverting(_pieces(noise, noise.scale / grid), entropy)
 
 

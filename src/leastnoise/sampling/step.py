@@ -10,6 +10,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.steps import StepNoise, Steps
 from leastnoise.sampling.base import Sampler
@@ -21,7 +22,7 @@ from leastnoise.sampling.scaled import ScaledSampler
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a step `noise`, in units of `grid`."""
     if not isinstance(noise, StepNoise):
-        raise TypeError(f"{noise.name} has no steps")
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     pieces = _pieces(noise.steps, noise.atom, noise.scale / grid)
     return inverting(pieces, entropy)
 

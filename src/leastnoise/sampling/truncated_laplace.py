@@ -10,6 +10,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.sampling.base import Sampler
@@ -22,7 +23,7 @@ from leastnoise.sampling.scaled import Constant, ScaledSampler
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a truncated Laplace `noise`, in units of `grid`."""
     if not isinstance(noise, TruncatedLaplace):
-        raise TypeError(f"{noise.name} is not truncated-laplace")
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
     radius = noise.radius
 
     def constants() -> Constants:
