@@ -213,6 +213,7 @@ _GOOD: dict[str, Any] = {
     "unit": "person",
     "plan": 1,
     "path": _ledger_file,
+    "parameters": dict,
     "fraction": Fraction(1, 2),
     "sampling_rate": "0.5",
     "pure": "1",

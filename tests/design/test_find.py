@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from leastnoise.calibration.request import Request
-from leastnoise.design import cache, find, radial_bound_find, radial_dual
+from leastnoise.design import cache, find, radial_bound_find
 from leastnoise.design.lower_bound import LowerBound
+from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
 from leastnoise.errors import InvalidArgument
@@ -129,7 +130,9 @@ def test_vectors_have_no_gap_to_ask_for() -> None:
 def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> None:
     """A true bound on the noise of a vector says nothing of one number's."""
     vector = VectorTask(budget=TASK.budget, dimension=3)
-    witness = radial_dual.propose(vector.budget, vector.dimension, seconds=1.0)
+    witness = RadialWitness(
+        dimension=3, cells=4, bits=0, ceiling=0, nodes=(0, 4), levels=(1,), prices=((0,), (0,))
+    )
     bound = LowerBound.prove(
         loss=Loss.MSE, epsilon=vector.budget.epsilon, delta=vector.budget.delta, witness=witness
     )

@@ -84,7 +84,7 @@ def kill_releases(folder: Path, times: int) -> None:
     for name in range(times):
         process = launched(RELEASES, folder, name)
         wait_for(process)
-        time.sleep(draw.uniform(0, 0.6))
+        time.sleep(draw.uniform(0, 0.2) * min(name + 1, 8))  # some end before it, some don't
         process.send_signal(signal.SIGKILL)
         process.communicate()
         spent = ledger.accounts()["visits"]

@@ -181,7 +181,7 @@ def test_without_a_folder_for_temporary_files(
 ) -> None:
     wanted = {"nowhere": folder / "none", "a file": folder / "rows.csv", "full": Path("/proc")}
     monkeypatch.setattr(tempfile, "tempdir", str(wanted[there]))
-    refuses(folder, InvalidInput, "Temporary files can't be made")
+    refuses(folder, InvalidInput, "emporary files can't be made")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

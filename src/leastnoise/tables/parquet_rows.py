@@ -154,9 +154,11 @@ def copy_without_rows(path: Path, copy: Path, used: Collection[str]) -> bool:
     It doesn't for a type that DuckDB reads but can't write.
     """
     found = columns(path)
-    listed = ", ".join(held.sql for _, held in found)
+    listed = ", ".join(f"c{place}" for place in range(len(found)))
     kept = [
-        held.sql + ' AS "' + name.replace('"', '""') + '"' for name, held in found if name in used
+        f"c{place} AS " + '"' + name.replace('"', '""') + '"'
+        for place, (name, _) in enumerate(found)
+        if name in used
     ]
     query = f"SELECT {', '.join(kept) or 'c0'} FROM {_reader()} AS t({listed}) LIMIT 0"  # noqa: S608  # names, quoted
     with duckdb.connect() as connection:
