@@ -46,6 +46,19 @@ def test_the_form_of_events() -> None:
     assert sampled == events.ComposedDpEvent([events.SelfComposedDpEvent(part, 2), part])
 
 
+@pytest.mark.parametrize("rate", ["1", "0.25"])
+def test_a_mechanism_for_several_releases_is_that_many_events(rate: str) -> None:
+    several = ln.calibrate(
+        "laplace", epsilon="1", sensitivity=ln.L1(1), compositions=12, sampling_rate=rate
+    )
+    event = to_dp_event(several)
+    assert isinstance(event, events.SelfComposedDpEvent)
+    assert event.count == 12
+    assert isinstance(event.event, events.PoissonSampledDpEvent) == (rate != "1")
+    assert event == to_dp_event(several.compose(12))
+    assert event.event == to_dp_event(several.compose(1))
+
+
 def test_floats_are_rounded_to_the_private_side() -> None:
     """1/3 is below the float nearest to 0.7/2.1, or not: the event must never say less noise."""
     for bound in ("0.3", "0.7", "1.1", "1.7", "2.3"):

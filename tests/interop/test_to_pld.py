@@ -118,6 +118,17 @@ def test_a_composition_convolved_here(count: int, rate: str) -> None:
     )
 
 
+def test_a_mechanism_for_several_releases_is_all_of_them() -> None:
+    several = ln.calibrate(
+        "gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1), compositions=9
+    )
+    alone, together = (to_pld(one, interval=1e-2) for one in (several.compose(1), several))
+    assert together.get_delta_for_epsilon(1.0) == to_pld(
+        several.compose(9), interval=1e-2
+    ).get_delta_for_epsilon(1.0)
+    assert together.get_delta_for_epsilon(1.0) > alone.get_delta_for_epsilon(1.0)
+
+
 def test_a_gaussian_composition_is_one_gaussian() -> None:
     ours = releases(Gaussian(scale=20), count=400)
     check(ours, to_pld(ours, interval=1e-3), excess=0.01)

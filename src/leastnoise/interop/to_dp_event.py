@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
-    """Return the event of one release of a mechanism, or of a composition.
+    """Return the event of a composition, or of all releases that a mechanism is certified for.
+
+    A mechanism for k releases, or one of which a person reaches k draws, is a `SelfComposedDpEvent`
+    with that count, each of a Poisson sample of its own if the certificate is of samples. The event
+    of one of k releases is that of `mechanism.compose(1)`.
 
     Gaussian and Laplace noise, of Poisson samples too, have events: `GaussianDpEvent(σ/Δ₂)` and
     `LaplaceDpEvent(b/Δ₁)`, in `PoissonSampledDpEvent`, `SelfComposedDpEvent` and `ComposedDpEvent`.
@@ -37,7 +41,7 @@ def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
     like = "a Mechanism or a Composition"
     _validate.instance(releases, (Mechanism, Composition), name="releases", like=like)
     if isinstance(releases, Mechanism):
-        return _several(events, releases.certificate.one_release)
+        return _several(events, releases.certificate.releases)
     found = [_several(events, part) for part in releases.parts]
     return found[0] if len(found) == 1 else events.ComposedDpEvent(found)
 

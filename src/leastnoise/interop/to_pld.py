@@ -23,10 +23,11 @@ def to_pld(
 ) -> ProvedPld:
     """Return a `PrivacyLossDistribution` whose δ is nowhere below that of `releases`.
 
-    A mechanism is one release of it; a composition is all of them together, convolved here with a
-    proved allowance for rounding. Losses lie at multiples of `interval` (a float; dp-accounting
-    only composes those of one interval, and its default is 1e-4), at about `points` of them on
-    either side of 0 (480 if you don't say).
+    A composition is all of its releases together, and a mechanism all that it is certified for,
+    convolved here with a proved allowance for rounding; `mechanism.compose(1)` is one of them.
+    Losses lie at multiples of `interval` (a float; dp-accounting only composes those of one
+    interval, and its default is 1e-4), at about `points` of them on either side of 0 (480 if you
+    don't say).
 
     The masses are proved: with real arithmetic, everything that dp-accounting works out of them is
     an upper bound, for subsampled releases of both pairs, and under any further composition. What
@@ -64,6 +65,6 @@ def to_pld(
 
 def _composition(releases: Mechanism | Composition) -> Composition:
     if isinstance(releases, Mechanism):
-        return Composition(parts=(releases.certificate.one_release,))
+        return Composition(parts=(releases.certificate.releases,))
     like = "a Mechanism or a Composition"
     return _validate.instance(releases, Composition, name="releases", like=like)
