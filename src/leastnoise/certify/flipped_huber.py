@@ -60,16 +60,16 @@ def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, 
     at the first kink where L <= ε.
     """
     kinks = sorted({center + side for center in (Fraction(0), t) for side in (-u, Fraction(0), u)})
-    stretches = pairwise((kinks[0] - 2, *kinks))
-    for left, right in stretches:
+    stretches = list(pairwise((kinks[0] - 2, *kinks)))
+    while True:
+        left, right = stretches.pop(0)
         middle = (left + right) / 2
         here, there = _Form.at(middle, u), _Form.at(middle - t, u)
         square = there.square - here.square
         slope = there.slope - 2 * there.square * t - here.slope
         constant = there.square * t * t - there.slope * t + there.constant - here.constant
         if right == kinks[-1] or (square * right + slope) * right + constant <= epsilon:
-            break
-    return _root(square, slope, constant - epsilon), here, there
+            return _root(square, slope, constant - epsilon), here, there
 
 
 def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:

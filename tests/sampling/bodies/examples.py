@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
+from scipy import stats
 
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.counts import Counts
@@ -111,3 +113,8 @@ def _reach(body: Body, rng: np.random.Generator) -> np.ndarray:
     directions = rng.standard_normal((400_000, body.dimension))
     directions = np.concatenate([directions, np.eye(body.dimension)])
     return 1.02 * np.abs(directions / body.gauges(directions)[:, None]).max(axis=0)
+
+
+def same_law(a: Any, b: Any) -> float:
+    """Return the p-value of the Kolmogorov-Smirnov test of two samples."""
+    return float(cast("Any", stats.ks_2samp(a, b)).pvalue)
