@@ -10,11 +10,19 @@ from importlib.util import find_spec
 import numpy as np
 
 from benchmarks.timing import median_seconds, print_rows
+from leastnoise.guarantees.bodies import cells as bodies
+from leastnoise.guarantees.bodies.at_most import AtMost
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -22,6 +30,7 @@ from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers
@@ -80,6 +89,34 @@ def _cells() -> list[tuple[str, ...]]:
     return rows
 
 
+def _bodies() -> list[tuple[str, ...]]:
+    """Noise for 10^6 numbers in the shape of what a person can do, and for a few."""
+    interval, box = Interval(bound=1), Box(bounds=[1, 1])
+    cells = bodies.Cells(bodies=[interval], copies=[DIMENSION])
+    pairs = bodies.Cells(bodies=[box], copies=[DIMENSION // 2])
+    laws: dict[str, Noise] = {
+        "k-norm, 10^6 cells": KNorm(scale=1, body=cells),
+        "k-norm, 5·10^5 cells of two numbers": KNorm(scale=1, body=pairs),
+        "k-staircase, 10^6 cells": KStaircase(scale=1, body=cells, gamma="0.5", decay=1),
+        "k-norm, 10^5 counts": KNorm(scale=1, body=Signed(of=Counts(queries=10**5))),
+        "k-norm, at most 3 of 10^5": KNorm(scale=1, body=AtMost(most=3, cells=10**5, of=interval)),
+        "k-staircase, a box of 3": KStaircase(scale=1, body=Box(bounds=[1] * 3), gamma=1, decay=1),
+        "two-sided-staircase, 10 counts": TwoSidedStaircase(
+            scale=1, of=Counts(queries=10), core=3, decay=1
+        ),
+    }
+    rows = []
+    for name, noise in laws.items():
+        d, grid = noise.dimension, default_grid(noise)
+        zeros = np.zeros(d)
+        seconds = median_seconds(
+            lambda n=noise, g=grid, v=zeros: add_noise(n, g, v), runs=3 if d > 100 else 101
+        )
+        target = "1,000 ns" if d > 100 else ""
+        rows.append((f"leastnoise, {name}", _per_coordinate(seconds, d), target))
+    return rows
+
+
 def _numpy() -> tuple[str, ...]:
     generator = np.random.default_rng()
     values = np.linspace(-50, 50, DIMENSION)
@@ -99,7 +136,7 @@ def _opendp() -> tuple[str, ...]:
 
 
 def main() -> None:
-    rows = [*_ours(), *_cells(), _numpy()]
+    rows = [*_ours(), *_cells(), *_bodies(), _numpy()]
     if find_spec("opendp"):
         rows.append(_opendp())
     print_rows("Noise, a coordinate", ("sampler", "time", "target"), rows)
