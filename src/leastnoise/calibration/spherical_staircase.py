@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -14,6 +15,7 @@ from leastnoise.calibration import classic
 from leastnoise.calibration.fixed_shape import least_scale
 from leastnoise.calibration.request import Request
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.spherical_staircase import MAX_STEPS, SMALLEST_GAMMA, SphericalStaircase
 from leastnoise.numerics.minima import minimise
@@ -45,26 +47,34 @@ def search(request: Request) -> SphericalStaircase:
     decay = fixed.get("decay", request.budget.epsilon)
     if "radius" in fixed or decay != request.budget.epsilon:
         return _at_shape(request, fixed | {"decay": decay})
-    problem = _Problem(
-        dimension=request.dimension,
-        epsilon=float(decay),
-        log_target=math.log(request.budget.delta) - _FLOAT_ERROR * request.dimension,
-        loss=request.loss,
-    )
-    whole = math.ceil(float(classic.gaussian(1, request.budget)) * math.sqrt(request.dimension))
+    return _least(request.dimension, request.budget, request.loss, fixed.get("gamma"))
 
-    def loss(gamma: float) -> float:
+
+@lru_cache(maxsize=64)  # one comparison asks the same for several geometries
+def _least(
+    dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
+) -> SphericalStaircase:
+    decay = budget.epsilon
+    problem = _Problem(
+        dimension=dimension,
+        epsilon=float(decay),
+        log_target=math.log(budget.delta) - _FLOAT_ERROR * dimension,
+        loss=loss,
+    )
+    whole = math.ceil(float(classic.gaussian(1, budget)) * math.sqrt(dimension))
+
+    def moment(gamma: float) -> float:
         nonlocal whole  # γ is tried in order, so that the last answer is near
         whole, radius = problem.radius(gamma, guess=whole, root=_ROUGH)
         return problem.moment(gamma, whole, radius)
 
-    gamma = fixed.get("gamma")
     if gamma is None:
-        gamma = max(Fraction(minimise(loss, _grid(request), rounds=_ROUNDS)), SMALLEST_GAMMA)
+        found = minimise(moment, _grid(dimension, decay), rounds=_ROUNDS)
+        gamma = max(Fraction(found), SMALLEST_GAMMA)
     _, radius = problem.radius(float(gamma), guess=whole, root=_ROOT)
     return SphericalStaircase(
         scale=1,
-        dimension=request.dimension,
+        dimension=dimension,
         gamma=gamma,
         radius=Fraction(radius * (1 + _MARGIN)),
         decay=decay,
@@ -86,10 +96,10 @@ def _at_shape(request: Request, fixed: dict[str, Fraction]) -> SphericalStaircas
     return law.scaled(scale)
 
 
-def _grid(request: Request) -> list[float]:
+def _grid(dimension: int, epsilon: Fraction) -> list[float]:
     """Even steps, and geometric ones for large ε, where γ^d is compared with e^−ε."""
     even = np.linspace(1 / _POINTS, 1.0, _POINTS)
-    first = math.exp(-float(request.budget.epsilon) / request.dimension) / 10
+    first = math.exp(-float(epsilon) / dimension) / 10
     geometric = np.geomspace(max(first, float(SMALLEST_GAMMA)), 1.0, _POINTS)
     return sorted({*even.tolist(), *geometric.tolist()})
 

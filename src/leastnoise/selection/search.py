@@ -17,12 +17,12 @@ from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Progress, Task
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import Linf
-from leastnoise.noise.base import Noise, ParameterKind
+from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
@@ -33,6 +33,8 @@ from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import BestPossible, Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, fitted
+from leastnoise.selection.parameters import fixed_parameters
+from leastnoise.selection.rivals import SLOW, why_needless
 
 MOST_COMPOSITIONS = 10**7
 _PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
@@ -115,7 +117,9 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     stages). The bound, and the noise designed for it, are refined until they are within `gap` of
     each other (if you don't say: 0.0005 up to ε = 2, 0.005 up to 5, 0.02 beyond), or for
     `time_limit` seconds: about a minute, and 5 seconds for each design without `bound`.
-    `parameters` sets parameters by the name of the family.
+    `parameters` sets parameters by the name of the family. Spherical families that take seconds
+    are left out, with the reason, where noise in the shape of the body is far ahead of `l2` and
+    `gaussian`; one that `parameters` names is always tried.
     Raises InvalidArgument for a malformed argument.
     """
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
@@ -137,13 +141,17 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     )
     ways = problem.ways()
     fixed = {
-        name: _fixed(family_named(name), values)
+        name: fixed_parameters(family_named(name), values)
         for name, values in _validate.table(parameters, name="parameters").items()
     }
     effort = _effort(gap, time_limit, _PATIENCE, progress)
     candidates: list[Candidate] = []
     skipped: list[Skipped] = []
-    for name, family in FAMILIES.items():
+    for name, family in sorted(FAMILIES.items(), key=lambda item: item[1] in SLOW):
+        needless = why_needless(family, candidates, ranking)
+        if needless and name not in fixed:
+            skipped.append(Skipped(name=name, why=needless))
+            continue
         try:
             candidates += fitted(family, problem, ways=ways, fixed=fixed.get(name), effort=effort)
         except NotApplicable as error:
@@ -151,6 +159,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         except Refused as error:
             skipped.append(Skipped(name=name, why=str(error)))
     candidates.sort(key=lambda found: ranking.of(found.mechanism))
+    skipped.sort(key=lambda one: one.name)
     return Comparison(
         loss=ranking,
         candidates=tuple(candidates),
@@ -282,43 +291,8 @@ def candidate(  # noqa: PLR0913 (every part of one problem, all by name)
         compositions=_count(compositions),
         sampling_rate=sampling_rate_of(sampling_rate),
     )
-    fixed = _fixed(family, parameters)
+    fixed = fixed_parameters(family, parameters)
     return fitted(family, problem, ways=problem.ways(), fixed=fixed, effort=effort)[0]
-
-
-def _fixed(
-    family: type[Noise], parameters: Mapping[str, Exact] | None
-) -> dict[str, Fraction | int]:
-    """Return the parameters that the user sets, in the kinds that the family has."""
-    fixed: dict[str, Fraction | int] = {}
-    for name, value in _validate.table(parameters, name="parameters").items():
-        known = tuple(family.parameter_kinds)
-        if name not in known:
-            raise InvalidArgument(
-                name="parameter",
-                value=name,
-                expected=f"a parameter of {family.name} ({', '.join(known) or 'it has none'})",
-                hint=_validate.nearest(name, known),
-            )
-        kind = family.parameter_kinds[name]
-        _refuse_list(name, kind)
-        fixed[name] = _whole_parameter(value, name) if kind is int else exact(value, name=name)
-    return fixed
-
-
-def _whole_parameter(value: Exact, name: str) -> int:
-    """Return a parameter that is a whole number, which a text may spell."""
-    number = exact(value, name=name) if isinstance(value, str) else None
-    if number is not None and number.denominator == 1:
-        return int(number)
-    return _validate.whole(value, name=name, least=0)
-
-
-def _refuse_list(name: str, kind: ParameterKind) -> None:
-    if kind not in (Fraction, int):
-        raise InvalidArgument(
-            name="parameter", value=name, expected="a parameter that is one number"
-        )
 
 
 def _family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise]:
@@ -380,7 +354,7 @@ def privacy_profile(
     """
     family = _family(noise, dimension=dimension)
     check_sensitivity(sensitivity)
-    shape: dict[str, Any] = _fixed(family, parameters)
+    shape: dict[str, Any] = fixed_parameters(family, parameters)
     optional = {name for name in family.parameter_kinds if hasattr(family, name)}
     if issubclass(family, VectorNoise):
         optional.add(family.form)

@@ -18,6 +18,7 @@ from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.release.rounding import LARGEST_RESULT
+from leastnoise.selection.rivals import SLOW
 from leastnoise.selection.search import compare
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import SUFFIXES
@@ -351,6 +352,7 @@ def _offers(layout: Layout, budget: Budget) -> Offers:
         delta=budget.delta,
         sensitivity=layout.sensitivities,
         dimension=layout.dimension,
+        parameters={family.name: {} for family in SLOW},  # not left out for noise of no interval
     )
     if not found.mechanisms:
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
