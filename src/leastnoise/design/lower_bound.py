@@ -13,11 +13,12 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certify.strict_json import exact_fields, number, parse_object, typed
+from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
-from leastnoise.guarantees.sensitivity import positive_bound
+from leastnoise.guarantees.sensitivity import Sensitivity, positive_bound
 from leastnoise.noise.loss import Loss
 
 VERSION = 1
@@ -104,6 +105,9 @@ class Witness:
                 raise CertificateRejected("A price lies outside [0, λ].")
 
 
+AnyWitness = Witness | RadialWitness | BodyWitness
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class LowerBound:
@@ -113,7 +117,8 @@ class LowerBound:
     `scope` "real": any noise that hides every shift in [−1, 1]. "integer": any noise on the whole
     numbers for a query of whole numbers; the sensitivity is then the witness's `cells` steps.
     With a `RadialWitness` it is about E‖X‖₂² of noise for `dimension` numbers, and shifts up to
-    length 1 in l2.
+    length 1 in l2. With a `BodyWitness` it is about noise for all shifts of that witness's
+    sensitivity, as large as they are there, and δ = 0: E‖X‖₂² (mse) or E‖X‖₁ (mae).
     Nothing is promised of mechanisms that are not additive noise.
     """
 
@@ -121,7 +126,7 @@ class LowerBound:
     value: float
     epsilon: Fraction
     delta: Fraction
-    witness: Witness | RadialWitness
+    witness: AnyWitness
     scope: Scope = "real"
 
     def __post_init__(self) -> None:
@@ -130,7 +135,7 @@ class LowerBound:
         object.__setattr__(self, "value", _validate.real(self.value, name="value"))
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, exact(getattr(self, name), name=name))
-        kinds = (Witness, RadialWitness)
+        kinds = (Witness, RadialWitness, BodyWitness)
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
         scope = _validate.one_of(self.scope, ("real", "integer"), name="scope")
         object.__setattr__(self, "scope", scope)
@@ -142,7 +147,7 @@ class LowerBound:
         loss: Loss,
         epsilon: Exact,
         delta: Exact,
-        witness: Witness | RadialWitness,
+        witness: AnyWitness,
         scope: Scope = "real",
     ) -> LowerBound:
         """Return the bound that `witness` proves, rounded down to a float."""
@@ -174,27 +179,42 @@ class LowerBound:
     @property
     def dimension(self) -> int:
         """How many numbers the noise is for."""
-        return self.witness.dimension if isinstance(self.witness, RadialWitness) else 1
+        return 1 if isinstance(self.witness, Witness) else self.witness.dimension
+
+    @property
+    def sensitivity(self) -> Sensitivity | None:
+        """The shifts that it is about; None: all up to length 1."""
+        return self.witness.sensitivity if isinstance(self.witness, BodyWitness) else None
 
     def is_about(
-        self, *, budget: Budget, loss: Loss, dimension: int = 1, steps: int | None = None
+        self,
+        *,
+        budget: Budget,
+        loss: Loss,
+        dimension: int = 1,
+        steps: int | None = None,
+        sensitivity: Sensitivity | None = None,
     ) -> bool:
         """Say whether it bounds that loss of that many numbers' noise at that budget.
 
-        `steps` asks for a bound on whole-number noise for a sensitivity of so many steps; without
-        it, for one on any noise, and shifts up to 1.
+        `steps` asks for a bound on whole-number noise for a sensitivity of so many steps, and
+        `sensitivity` for one on noise for these shifts; without them, for one on any noise, and
+        shifts up to 1.
         """
         _validate.instance(budget, Budget, name="budget", like="a Budget")
         _validate.instance(loss, Loss, name="loss", like="a Loss")
         dimension = _validate.dimension(dimension)
         if steps is not None:
             steps = _validate.whole(steps, name="steps")
-        cells = self.witness.cells if self.scope == "integer" else None
-        stated = (self.epsilon, self.delta, self.loss, self.dimension, cells)
-        return stated == (budget.epsilon, budget.delta, loss, dimension, steps)
+        stated = (self.epsilon, self.delta, self.loss, self.dimension)
+        if stated != (budget.epsilon, budget.delta, loss, dimension):
+            return False
+        whole = self.scope == "integer" and isinstance(self.witness, Witness)
+        cells = self.witness.cells if whole else None
+        return (cells, self.sensitivity) == (steps, sensitivity)
 
     def at_sensitivity(self, sensitivity: Exact) -> float:
-        """Return the bound for that sensitivity, rounded down."""
+        """Return the bound for that many times the shifts that it is about, rounded down."""
         bound = Fraction(self.value) * positive_bound(sensitivity) ** power_of(self.loss)
         nearest = float(bound)
         return nearest if Fraction(nearest) <= bound else math.nextafter(nearest, -math.inf)
@@ -255,6 +275,10 @@ def _proved(bound: LowerBound) -> Fraction:
     epsilon, delta = bound.epsilon, bound.delta
     if epsilon < 0 or not 0 <= delta < 1:
         raise CertificateRejected("A lower bound needs epsilon >= 0 and 0 <= delta < 1.")
+    if isinstance(witness, BodyWitness):
+        if delta or scope != "real":
+            raise CertificateRejected("A bound from a volume is about delta = 0 and real noise.")
+        return witness.bound(epsilon=epsilon, power=power_of(loss))
     if isinstance(witness, RadialWitness):
         if loss is not Loss.MSE or scope != "real":
             raise CertificateRejected("A bound for vectors is about mse and real noise alone.")
@@ -265,7 +289,9 @@ def _proved(bound: LowerBound) -> Fraction:
     return proved
 
 
-def _witness_of(record: object) -> Witness | RadialWitness:
+def _witness_of(record: object) -> AnyWitness:
+    if isinstance(record, dict) and "sensitivity" in record:
+        return BodyWitness.from_record(record)
     if isinstance(record, dict) and "dimension" in record:
         return RadialWitness.from_record(record)
     fields: dict[str, Any] = exact_fields(record, _WITNESS_FIELDS, where="witness")

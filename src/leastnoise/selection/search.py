@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 from leastnoise import _validate
-from leastnoise.calibration.request import Request
 from leastnoise.certify.certificate import check_sampling
 from leastnoise.certify.composed import Releases, prove_composed
-from leastnoise.design import find, radial_bound_find
+from leastnoise.design import find
 from leastnoise.design.find import Effort
-from leastnoise.design.radial_bound_find import VectorTask
-from leastnoise.design.refine import Progress, Task
+from leastnoise.design.refine import Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity, check_sensitivity
+from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
@@ -31,7 +28,8 @@ from leastnoise.noise.optimal_radial import OptimalRadial
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
-from leastnoise.selection.comparison import BestPossible, Candidate, Comparison, Skipped
+from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
+from leastnoise.selection.comparison import Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, fitted
 from leastnoise.selection.parameters import fixed_parameters
 from leastnoise.selection.rivals import SLOW, why_needless
@@ -111,10 +109,10 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     `loss` is "mse" (E‖X‖₂²) or "mae" (E‖X‖₁), of one release; the budget is that of all
     `compositions` together, each of a Poisson sample if `sampling_rate` < 1. Families that can't
     serve come with the reason.
-    For one number, and for the mse of a vector with an l2 sensitivity, `best_possible` is a proved
-    lower bound on the loss of any noise, if one is known from designing `optimal` noise or kept
-    from before; with `bound` it is computed, which may take a minute (`progress` is told the
-    stages). The bound, and the noise designed for it, are refined until they are within `gap` of
+    `best_possible` is a proved lower bound on the loss of any noise. At δ = 0 it follows from the
+    volume of the shifts, at once. Else it is there for one number, and for the mse of a vector with
+    an l2 sensitivity, if one is known from designing `optimal` noise or kept from before; with
+    `bound` it is computed, which may take a minute (`progress` is told the stages). The bound, and the noise designed for it, are refined until they are within `gap` of
     each other (if you don't say: 0.0005 up to ε = 2, 0.005 up to 5, 0.02 beyond), or for
     `time_limit` seconds: about a minute, and 5 seconds for each design without `bound`.
     `parameters` sets parameters by the name of the family. Spherical families that take seconds
@@ -125,20 +123,16 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
     offered = _offered(sensitivity)
     dimension = _dimension(offered, dimension)
-    rate = sampling_rate_of(sampling_rate)
-    whole = _count(compositions) == 1 and rate == 1
-    task = _task(budget, ranking, offered, dimension) if whole else None
-    if _validate.flag(bound, name="bound") and task:
-        usual = radial_bound_find.SECONDS if isinstance(task, VectorTask) else find.SECONDS
-        _prove_bound(task, _effort(gap, time_limit, usual, progress))
     problem = Problem(
         budget=budget,
         offered=offered,
         dimension=dimension,
         loss=ranking,
-        compositions=compositions,
-        sampling_rate=rate,
+        compositions=_count(compositions),
+        sampling_rate=sampling_rate_of(sampling_rate),
     )
+    if _validate.flag(bound, name="bound"):
+        prove_bound(problem, _effort(gap, time_limit, usual_seconds(problem), progress))
     ways = problem.ways()
     fixed = {
         name: fixed_parameters(family_named(name), values)
@@ -164,7 +158,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         loss=ranking,
         candidates=tuple(candidates),
         skipped=tuple(skipped),
-        best_possible=_best_possible(task, offered) if task and candidates else None,
+        best_possible=best_possible(problem) if candidates else None,
     )
 
 
@@ -195,47 +189,6 @@ def effort_for(
 
 def _count(compositions: int) -> int:
     return _validate.whole(compositions, name="compositions", most=MOST_COMPOSITIONS)
-
-
-def _task(
-    budget: Budget, loss: Loss, offered: tuple[Sensitivity, ...], dimension: int
-) -> Task | VectorTask | None:
-    """Return the problem that a bound is about, None if none is known for this query."""
-    if dimension > 1:
-        balls = loss is Loss.MSE and all(isinstance(one, L2) for one in offered)
-        return VectorTask(budget=budget, dimension=dimension) if balls else None
-    if any(isinstance(one, Integer) for one in offered):
-        return find.integer_task(Request(budget=budget, loss=loss, shift=_radius(offered)))
-    return Task(budget=budget, loss=loss)
-
-
-def _radius(offered: tuple[Sensitivity, ...]) -> Fraction:
-    radii = (one.radius("l2", dimension=1) for one in offered)
-    return min(radius for radius in radii if radius is not None)
-
-
-def _prove_bound(task: Task | VectorTask, effort: Effort) -> None:
-    """Keep a bound in the cache; where none can be had, none is shown."""
-    with suppress(NotApplicable):
-        if isinstance(task, VectorTask):
-            radial_bound_find.prove(task, seconds=effort.seconds, progress=effort.progress)
-        else:
-            gap = find.fine_gap(task) if effort.gap is None else effort.gap
-            find.design(task, gap=gap, seconds=effort.seconds, progress=effort.progress)
-
-
-def _best_possible(
-    task: Task | VectorTask, offered: tuple[Sensitivity, ...]
-) -> BestPossible | None:
-    """Return the bound that was found, now or before, proved again."""
-    if isinstance(task, VectorTask):
-        bound = radial_bound_find.cached(task)
-    else:
-        design = find.cached(task)
-        bound = design.bound if design else None
-    if bound is None:
-        return None
-    return BestPossible(value=bound.at_sensitivity(_radius(offered)), bound=bound)
 
 
 def least_noise(

@@ -1,0 +1,177 @@
+"""How small the moments of a staircase can be, over all places of its edges; proved.
+
+notation: N >= 0 has the density ∝ r^(D−1)·q^⌊r + 1 − γ⌋, q = e^(−ε), 0 < γ <= 1: the gauge of a
+staircase in D dimensions. With S_n(γ) = Σ_{k>=0} q^k (k + γ)^n, E N^p = D/(D + p)·S_{D+p}/S_D.
+
+Σ_n S_n(γ) z^n/n! = e^(γz)/(1 − q e^z), so that P(u) = ε^(D+p)·S_{D+p}(γ)/(D + p)!, u = εγ, is a
+polynomial with positive coefficients, and E N^p = D(D + 1)…(D + p − 1)/ε^p · P/P^(p).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self, final
+
+from flint import arb, arb_poly, ctx
+
+from leastnoise.balls.core import ball, precision
+
+BITS = 256
+"""A precision that leaves `_ENOUGH_BITS` of the coefficients nearly always."""
+_ENOUGH_BITS, _MOST_BITS = 128, 1 << 14
+SLACK = 2.0**-24
+"""How far, relatively, what is proved is below the moment at the γ that was thought best."""
+_ORDERS = 12  # of a Taylor expansion; what is beyond is bounded by sums of positive terms
+_MOST_PIECES = 5_000
+_GRID, _HALVINGS = 24, 60
+
+
+@final
+@dataclass(frozen=True)
+class StaircaseMoment:
+    """γ ↦ E N^p at the current precision, for one ε, D and p."""
+
+    epsilon: Fraction
+    factor: arb
+    above: tuple[arb_poly, ...]
+    """P and its derivatives over their factorials: coefficients of Taylor expansions."""
+    below: tuple[arb_poly, ...]
+    """The same of P^(p)."""
+
+    @classmethod
+    def of(cls, *, epsilon: Fraction, dimension: int, power: int) -> Self:
+        """Return the moment; raises ArithmeticError if 16,384 bits don't do for it."""
+        degree = dimension + power
+        bits = ctx.prec
+        while bits <= _MOST_BITS:
+            with precision(bits):
+                inverse = _inverse_series(epsilon, degree)
+                if min(one.rel_accuracy_bits() for one in inverse) >= _ENOUGH_BITS:
+                    break
+            bits *= 2
+        else:
+            raise ArithmeticError("the moments of a staircase could not be enclosed")
+        coefficients, factorial = [], arb(1)
+        for i in range(degree + 1):
+            coefficients.append(inverse[degree - i] / factorial)
+            factorial *= i + 1
+        polynomial = arb_poly(coefficients)
+        divisor = polynomial
+        for _ in range(power):
+            divisor = divisor.derivative()
+        rising = math.prod(dimension + i for i in range(power))
+        return cls(
+            epsilon=epsilon,
+            factor=rising / ball(epsilon) ** power,
+            above=_expansions(polynomial),
+            below=_expansions(divisor),
+        )
+
+    def at(self, gamma: Fraction) -> arb:
+        """Enclose E N^p."""
+        u = ball(self.epsilon * gamma)
+        return self.factor * self.above[0](u) / self.below[0](u)
+
+    def best(self) -> Fraction:
+        """Return about the γ at which E N^p is least: a guess, of which nothing is promised."""
+        degree = self.above[0].degree()
+        # for large ε the least is near e^(−ε/(D + p)), where γ^(D+p) is as much as q
+        smallest = math.exp(-float(self.epsilon) / degree) / 4
+        grid = [smallest ** (1 - i / _GRID) for i in range(_GRID + 1)]
+        values = [float(self.at(Fraction(gamma)).mid()) for gamma in grid]
+        best = min(range(_GRID + 1), key=values.__getitem__)
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, _GRID)]
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if self._rises(Fraction(middle)):
+                high = middle
+            else:
+                low = middle
+        return Fraction(high)
+
+    def _rises(self, gamma: Fraction) -> bool:
+        u = ball(self.epsilon * gamma)
+        return bool(
+            self.above[1](u) * self.below[0](u) > self.above[0](u) * self.below[1](u)
+        )
+
+    def least(self, guess: Fraction) -> arb | None:
+        """Return a number that E N^p is nowhere below, 0 < γ <= 1; None if that isn't proved.
+
+        It is E N^p at `guess` less `SLACK`. With κ = P/P^(p) there, so much less, (0, 1] is cut
+        into pieces until P − κP^(p) >= 0 is proved on each.
+        """
+        u = ball(self.epsilon * guess)
+        kappa = (self.above[0](u) / self.below[0](u) * (1 - arb(SLACK))).lower()
+        edges = [Fraction(0), *(edge for edge in (guess / 2, 2 * guess) if edge < 1), Fraction(1)]
+        pieces = list(zip(edges, edges[1:], strict=False))
+        for _ in range(_MOST_PIECES):
+            if not pieces:
+                return self.factor * kappa
+            low, high = pieces.pop()
+            if not self._holds(kappa, low, high):
+                cut = _cut(low, high)
+                pieces += [(low, cut), (cut, high)]
+        return None
+
+    def _holds(self, kappa: arb, low: Fraction, high: Fraction) -> bool:
+        """Return True only if P >= κP^(p) on [low, high].
+
+        Both sides rise, so that P(low) >= κP^(p)(high) is enough. So is a Taylor expansion around
+        the middle, c_0 + c_1 t + c_2 t² + …, |t| <= h: it is at least c_0 − |c_1|h + min(0, c_2 −
+        r)h², r the sum of the other |c_i|h^(i−2).
+        """
+        first, last = ball(self.epsilon * low), ball(self.epsilon * high)
+        if self.above[0](first) >= kappa * self.below[0](last):
+            return True
+        middle, h = ball(self.epsilon * (low + high) / 2), ball(self.epsilon * (high - low) / 2)
+        rising = [one(middle) for one in self.above]
+        falling = [kappa * one(middle) for one in self.below]
+        found = [a - b for a, b in zip(rising, falling, strict=True)]
+        rest = _beyond(rising, h, self.above[0](last))
+        rest += _beyond(falling, h, kappa * self.below[0](last))
+        for order in range(3, len(found)):
+            rest += abs(found[order]) * h**order
+        bend = found[2] * h**2 - rest
+        least = found[0] - abs(found[1]) * h + bend.min(arb(0))
+        return bool(least >= 0)
+
+
+def _inverse_series(epsilon: Fraction, degree: int) -> list[arb]:
+    """Return the coefficients of 1/(1 − q e^(εt)) up to t^degree, by Newton's iteration."""
+    rate = ball(epsilon)
+    term = (-rate).exp()
+    series = [-(-rate).expm1()]
+    for i in range(1, degree + 1):
+        term = term * rate / i
+        series.append(-term)
+    whole, inverse, known = arb_poly(series), arb_poly([1 / series[0]]), 1
+    while known <= degree:
+        known *= 2
+        error = (inverse * whole.truncate(known)).truncate(known)
+        inverse = (inverse * (2 - error)).truncate(known)
+    return inverse.coeffs()[: degree + 1]
+
+
+def _expansions(polynomial: arb_poly) -> tuple[arb_poly, ...]:
+    found = [polynomial]
+    for order in range(1, _ORDERS):
+        found.append(found[-1].derivative() * (1 / arb(order)))
+    return tuple(found)
+
+
+def _beyond(terms: list[arb], h: arb, end: arb) -> arb:
+    """Return Σ c_i h^i over all orders that `terms` lack, the value at the end less theirs."""
+    known = arb(0)
+    for term in reversed(terms):
+        known = known * h + term
+    return (end - known).max(arb(0))
+
+
+def _cut(low: Fraction, high: Fraction) -> Fraction:
+    """Return where to cut a piece: in the middle, or of their logarithms if they are far apart."""
+    if not low:
+        return high / 64
+    return Fraction(math.sqrt(low * high)) if high > 4 * low else (low + high) / 2

@@ -1,0 +1,181 @@
+"""A witness that no purely private additive noise for some shifts has a smaller loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+from flint import arb
+
+from leastnoise import _validate
+from leastnoise.balls.core import float_below, precision
+from leastnoise.balls.staircases import BITS, StaircaseMoment
+from leastnoise.certify import kinds
+from leastnoise.certify.strict_json import exact_fields, number, number_text, typed
+from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.projections import Projections, projections_of
+from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
+from leastnoise.guarantees.structured import SENSITIVITIES
+
+MOST_COORDINATES = 1_000
+MOST_TIMES = 64
+_LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**100), 500  # of all times together
+_MOST_WORK = 20_000  # coordinates · ε: a second
+_MOST_TRIED = 256  # coordinates of what isn't a ball, where more gain little
+_FIELDS = ("sensitivity", "dimension", "coordinates", "times", "gamma")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BodyWitness:
+    """Which volume the bound rests on: that of n = `times` times all shifts of j = `coordinates`.
+
+    notation: S the shifts of `sensitivity` in R^`dimension`, S_j those of j of its numbers, ρ the
+    radius of the ball of R^j with the volume of n·S_j = S_j + … + S_j. Noise that is ε-DP for S is
+    nε-DP for n·S, and so is that of j of its numbers. So these have E‖X‖^p >= ρ^p·m_j(nε), the
+    least moment of a staircase (theory/bodies.md §8), and the mean over all sets of j numbers
+    has E‖X‖² of all of them. `gamma` is about where the staircase's moment is least: a hint, on
+    which nothing depends but whether the proof succeeds.
+
+    For L2 sensitivity, with j = d, the bound is attained by the staircase in ‖x‖₂.
+    """
+
+    sensitivity: Sensitivity
+    dimension: int
+    coordinates: int
+    times: int
+    gamma: Fraction
+
+    def __init__(
+        self,
+        *,
+        sensitivity: Sensitivity,
+        dimension: int,
+        coordinates: int,
+        times: int,
+        gamma: Exact,
+    ) -> None:
+        object.__setattr__(self, "sensitivity", check_sensitivity(sensitivity))
+        object.__setattr__(self, "dimension", _validate.dimension(dimension))
+        for name, value in (("coordinates", coordinates), ("times", times)):
+            object.__setattr__(self, name, _validate.whole(value, name=name))
+        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
+
+    def bound(self, *, epsilon: Fraction, power: int) -> Fraction:
+        """Return a number that E Σ|X_i|^power is not below, rounded down to a float.
+
+        Raises CertificateRejected where nothing is proved: for power 1 and j > 1 too, since E‖X‖₁
+        is not E‖X‖₂.
+        """
+        room = self._room(epsilon, power)
+        with precision(BITS):
+            moment = StaircaseMoment.of(
+                epsilon=self.times * epsilon, dimension=self.coordinates, power=power
+            )
+            least = moment.least(self.gamma)
+            if least is None:
+                raise CertificateRejected("gamma is not near the staircase of the least moment.")
+            found = float_below(
+                _factor(room, coordinates=self.coordinates, times=self.times, power=power) * least
+            )
+        if not math.isfinite(found):
+            raise CertificateRejected("The bound is beyond the range of floats.")
+        return Fraction(found)
+
+    def _room(self, epsilon: Fraction, power: int) -> Projections:
+        """Return the projections that it is about; raises CertificateRejected."""
+        room = projections_of(self.sensitivity, dimension=self.dimension)
+        if room is None:
+            raise CertificateRejected("No volume of these shifts is known.")
+        if not (
+            fits(room, epsilon, coordinates=self.coordinates, times=self.times, power=power)
+            and 0 < self.gamma <= 1
+        ):
+            raise CertificateRejected("The witness of a lower bound is malformed.")
+        return room
+
+    def record(self) -> dict[str, object]:
+        """Return the witness as what JSON holds, exactly."""
+        return {
+            "sensitivity": kinds.record_of(self.sensitivity),
+            "dimension": self.dimension,
+            "coordinates": self.coordinates,
+            "times": self.times,
+            "gamma": number_text(self.gamma),
+        }
+
+    @classmethod
+    def from_record(cls, record: object) -> BodyWitness:
+        """Read what `record` gave; raises CertificateRejected or InvalidArgument for others."""
+        fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
+        return cls(
+            sensitivity=kinds.read(fields["sensitivity"], SENSITIVITIES, where="sensitivity"),
+            dimension=typed(fields["dimension"], int, where="dimension"),
+            coordinates=typed(fields["coordinates"], int, where="coordinates"),
+            times=typed(fields["times"], int, where="times"),
+            gamma=number(fields["gamma"], where="gamma"),
+        )
+
+
+def propose(
+    sensitivity: Sensitivity, *, dimension: int, epsilon: Fraction, power: int
+) -> BodyWitness | None:
+    """Return the witness with the largest bound of some that are tried; None if there is none.
+
+    Of the coordinates, powers of two and the most possible are tried, and so are times.
+    """
+    room = projections_of(sensitivity, dimension=dimension)
+    if room is None:
+        return None
+    best: tuple[arb, BodyWitness] | None = None
+    with precision(BITS):
+        for j, n in _tried(room, epsilon, power):
+            moment = StaircaseMoment.of(epsilon=n * epsilon, dimension=j, power=power)
+            gamma = moment.best()
+            found = _factor(room, coordinates=j, times=n, power=power) * moment.at(gamma)
+            if best is None or found > best[0]:
+                witness = BodyWitness(
+                    sensitivity=sensitivity,
+                    dimension=dimension,
+                    coordinates=j,
+                    times=n,
+                    gamma=gamma,
+                )
+                best = found, witness
+    return None if best is None else best[1]
+
+
+def fits(
+    room: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int
+) -> bool:
+    """Say whether a bound from so many coordinates and times is known, and not too much work."""
+    return (
+        1 <= coordinates <= min(room.largest, MOST_COORDINATES)
+        and 1 <= times <= MOST_TIMES
+        and epsilon >= _LEAST_EPSILON
+        and times * epsilon <= _MOST_EPSILON
+        and coordinates * times * epsilon <= _MOST_WORK
+        and (power == 2 or coordinates == 1)
+    )
+
+
+def _tried(room: Projections, epsilon: Fraction, power: int) -> list[tuple[int, int]]:
+    largest = min(room.largest, _MOST_TRIED) if power == 2 else 1
+    doubled = [2**i for i in range(largest.bit_length())]
+    # the bound of a ball is attained with all of its coordinates
+    coordinates = [room.largest] if room.attained else sorted({*doubled, largest})
+    times = [2**i for i in range(MOST_TIMES.bit_length())] if room.grows else [1]
+    return [
+        (j, n)
+        for j in coordinates
+        for n in times
+        if fits(room, epsilon, coordinates=j, times=n, power=power)
+    ]
+
+
+def _factor(room: Projections, *, coordinates: int, times: int, power: int) -> arb:
+    """Return ρ^power·(numbers/j): each number lies in j of so many sets of j."""
+    return room.radius(coordinates, times=times) ** power * room.numbers / coordinates

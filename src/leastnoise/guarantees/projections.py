@@ -1,0 +1,182 @@
+"""What shifts do to few of the released numbers, as a volume.
+
+A bound on how good noise for all numbers can be follows from bounds for j of them at a time
+(theory/bodies.md §8), and these from the volume of what one unit, or n units one after the other,
+can do to those j. The *shifts themselves* are meant, not their hull: noise need not hide the hull.
+
+| shifts | of any j numbers | volume, n times |
+|---|---|---|
+| ‖v‖₂ <= b | j <= d | ω_j (nb)^j, ω_j of the unit ball |
+| ‖v‖₁ <= b | j <= d | (2nb)^j/j! |
+| at most k entries not 0, each at most b | j <= k | (2nb)^j |
+| a record of [0, b]^d, at most k not 0, added or removed | j <= k | b^j((n + 1)n^j − n(n − 1)^j) |
+| the same, replaced by another | j <= min(2k, d) | (nb)^j Σ_p C(j, p), j − k <= p <= k |
+
+Of added records i and of removed ones n − i fill [−(n − i)b, ib]^j. What two of these cubes share
+lies in those between them, so that all volumes less those shared by neighbours are the volume of
+all. Of replaced records at most k entries grow and at most k fall; for n > 1 there may be more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import final
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
+
+
+class Shape(StrEnum):
+    """What j numbers can do."""
+
+    BALL = "ball"
+    CROSS = "cross"
+    BOX = "box"
+    ADDED = "added"
+    REPLACED = "replaced"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Projections:
+    """What can be done to j of `numbers` numbers, 1 <= j <= `largest`, each with that `bound`.
+
+    The sets of j numbers meant are all alike, and hold each number equally often. `nonzero` is k.
+    """
+
+    shape: Shape
+    numbers: int
+    largest: int
+    bound: Fraction
+    nonzero: int = 0
+
+    @property
+    def grows(self) -> bool:
+        """Whether n times may be more than n times as far: the shifts aren't convex."""
+        return self.shape is Shape.ADDED
+
+    @property
+    def attained(self) -> bool:
+        """Whether the bound from all numbers at once is that of some noise: none is larger."""
+        return self.shape is Shape.BALL
+
+    def volume(self, coordinates: int, *, times: int = 1) -> arb:
+        """Return the volume of what can be done to j = `coordinates` of them, n = `times` times."""
+        size = ball(self.bound) ** coordinates
+        if self.shape is Shape.BALL:
+            return size * times**coordinates * unit_ball(coordinates)
+        return size * ball(_VOLUMES[self.shape](coordinates, times, self.nonzero))
+
+    def radius(self, coordinates: int, *, times: int = 1) -> arb:
+        """Return the radius of the ball of R^j that has this volume."""
+        if self.shape is Shape.BALL:
+            return ball(self.bound * times)
+        relative = self.volume(coordinates, times=times) / unit_ball(coordinates)
+        return relative.root(coordinates)
+
+
+def unit_ball(dimension: int) -> arb:
+    """Return ω, the volume of the unit ball: π^(D/2)/Γ(D/2 + 1)."""
+    half = ball(Fraction(dimension, 2))
+    return arb.pi() ** half / (half + 1).gamma()
+
+
+def projections_of(sensitivity: Sensitivity, *, dimension: int) -> Projections | None:
+    """Return what shifts of R^dimension do to few of the numbers; None where that isn't known.
+
+    None as well for shifts by whole numbers, whose volume is 0.
+    """
+    known = _KNOWN.get(type(sensitivity))
+    if known is None or sensitivity.coordinates not in {None, dimension}:
+        return None
+    return known(sensitivity, dimension)
+
+
+def _l2(sensitivity: L2, dimension: int) -> Projections:
+    return Projections(
+        shape=Shape.BALL, numbers=dimension, largest=dimension, bound=sensitivity.bound
+    )
+
+
+def _l1(sensitivity: L1, dimension: int) -> Projections:
+    return Projections(
+        shape=Shape.CROSS, numbers=dimension, largest=dimension, bound=sensitivity.bound
+    )
+
+
+def _linf(sensitivity: Linf, dimension: int) -> Projections | None:
+    if sensitivity.whole:
+        return None
+    largest = min(sensitivity.l0, dimension)
+    return Projections(
+        shape=Shape.BOX, numbers=dimension, largest=largest, bound=sensitivity.bound
+    )
+
+
+def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:
+    del dimension  # with a total, the number of records moves by exactly 1: only the sums count
+    d, k = sensitivity.dimension, sensitivity.max_nonzero
+    added = sensitivity.neighbours == "add-remove"
+    return Projections(
+        shape=Shape.ADDED if added else Shape.REPLACED,
+        numbers=d,
+        largest=k if added else min(2 * k, d),
+        bound=sensitivity.bound,
+        nonzero=k,
+    )
+
+
+def _groups(sensitivity: Groups, dimension: int) -> Projections:
+    """Return what happens within a group: to its sums, whatever its number of records does."""
+    del dimension
+    added = sensitivity.neighbours == "add-remove"
+    return Projections(
+        shape=Shape.ADDED if added else Shape.BOX,
+        numbers=sensitivity.groups * sensitivity.dimension,
+        largest=sensitivity.dimension,
+        bound=sensitivity.bound,
+    )
+
+
+def _vertices(sensitivity: Vertices, dimension: int) -> Projections | None:
+    if dimension != 1:
+        return None
+    bound = max(abs(point[0]) for point in sensitivity.points)
+    return Projections(shape=Shape.BOX, numbers=1, largest=1, bound=bound)
+
+
+_KNOWN: dict[type[Sensitivity], Callable[..., Projections | None]] = {
+    L2: _l2,
+    L1: _l1,
+    Linf: _linf,
+    CountingQueries: _counts,
+    Groups: _groups,
+    Vertices: _vertices,
+}
+"""Who knows which sensitivity's projections."""
+
+
+def _added(coordinates: int, times: int, nonzero: int) -> int:
+    del nonzero
+    return (times + 1) * times**coordinates - times * (times - 1) ** coordinates
+
+
+def _replaced(coordinates: int, times: int, nonzero: int) -> int:
+    counts = range(max(0, coordinates - nonzero), min(nonzero, coordinates) + 1)
+    return times**coordinates * sum(math.comb(coordinates, grown) for grown in counts)
+
+
+_VOLUMES: dict[Shape, Callable[[int, int, int], Fraction | int]] = {
+    Shape.CROSS: lambda j, n, _: Fraction((2 * n) ** j, math.factorial(j)),
+    Shape.BOX: lambda j, n, _: (2 * n) ** j,
+    Shape.ADDED: _added,
+    Shape.REPLACED: _replaced,
+}
+"""Volumes for b = 1, by j, n and k."""
