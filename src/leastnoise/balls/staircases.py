@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Self, final
 
 from flint import arb, arb_poly, ctx
@@ -24,8 +25,8 @@ _ENOUGH_BITS, _MOST_BITS = 128, 1 << 14
 SLACK = 2.0**-24
 """How far, relatively, what is proved is below the moment at the γ that was thought best."""
 _ORDERS = 12  # of a Taylor expansion; what is beyond is bounded by sums of positive terms
-_MOST_PIECES = 5_000
-_GRID, _HALVINGS = 24, 60
+_MOST_PIECES = 2_000  # 300 were needed at most
+_LOOKS, _GRID, _HALVINGS = 8, 24, 60
 
 
 @final
@@ -34,6 +35,7 @@ class StaircaseMoment:
     """γ ↦ E N^p at the current precision, for one ε, D and p."""
 
     epsilon: Fraction
+    dimension: int
     factor: arb
     above: tuple[arb_poly, ...]
     """P and its derivatives over their factorials: coefficients of Taylor expansions."""
@@ -64,6 +66,7 @@ class StaircaseMoment:
         rising = math.prod(dimension + i for i in range(power))
         return cls(
             epsilon=epsilon,
+            dimension=dimension,
             factor=rising / ball(epsilon) ** power,
             above=_expansions(polynomial),
             below=_expansions(divisor),
@@ -74,15 +77,33 @@ class StaircaseMoment:
         u = ball(self.epsilon * gamma)
         return self.factor * self.above[0](u) / self.below[0](u)
 
+    def roughly(self) -> arb:
+        """Enclose about the least E N^p, which is no larger: what a few γ come to."""
+        smallest = self._smallest()
+        values = [self.at(Fraction(smallest ** (i / _LOOKS))) for i in range(_LOOKS + 1)]
+        return min(values, key=lambda value: float(value.log()))
+
+    def _smallest(self) -> float:
+        """Return about e^(−ε/(D + p)): near that the best γ is for large ε, where γ^(D+p) ~ q."""
+        return math.exp(-float(self.epsilon) / self.above[0].degree()) / 4
+
     def best(self) -> Fraction:
         """Return about the γ at which E N^p is least: a guess, of which nothing is promised."""
-        degree = self.above[0].degree()
-        # for large ε the least is near e^(−ε/(D + p)), where γ^(D+p) is as much as q
-        smallest = math.exp(-float(self.epsilon) / degree) / 4
-        grid = [smallest ** (1 - i / _GRID) for i in range(_GRID + 1)]
-        values = [float(self.at(Fraction(gamma)).mid()) for gamma in grid]
-        best = min(range(_GRID + 1), key=values.__getitem__)
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, _GRID)]
+        smallest = self._smallest()
+        grid = {smallest ** (1 - i / _GRID) for i in range(_GRID)}
+        edges = [0.0, *sorted(grid | {i / _GRID for i in range(1, _GRID + 1)})]
+        values = [float(self.at(Fraction(gamma)).mid()) for gamma in edges]
+        best = min(range(len(edges)), key=values.__getitem__)
+        # γ = 0 is the staircase of γ = 1: its neighbours are on both sides
+        sides = {0, len(edges) - 1} if best in {0, len(edges) - 1} else {best}
+        found = [
+            self._dip(edges[max(side - 1, 0)], edges[min(side + 1, len(edges) - 1)])
+            for side in sides
+        ]
+        return min(found, key=lambda gamma: float(self.at(gamma).mid()))
+
+    def _dip(self, low: float, high: float) -> Fraction:
+        """Return where E N^p ends to fall, if it falls and then rises on [low, high]."""
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             if self._rises(Fraction(middle)):
@@ -93,9 +114,7 @@ class StaircaseMoment:
 
     def _rises(self, gamma: Fraction) -> bool:
         u = ball(self.epsilon * gamma)
-        return bool(
-            self.above[1](u) * self.below[0](u) > self.above[0](u) * self.below[1](u)
-        )
+        return bool(self.above[1](u) * self.below[0](u) > self.above[0](u) * self.below[1](u))
 
     def least(self, guess: Fraction) -> arb | None:
         """Return a number that E N^p is nowhere below, 0 < γ <= 1; None if that isn't proved.
@@ -106,7 +125,7 @@ class StaircaseMoment:
         u = ball(self.epsilon * guess)
         kappa = (self.above[0](u) / self.below[0](u) * (1 - arb(SLACK))).lower()
         edges = [Fraction(0), *(edge for edge in (guess / 2, 2 * guess) if edge < 1), Fraction(1)]
-        pieces = list(zip(edges, edges[1:], strict=False))
+        pieces = list(pairwise(edges))
         for _ in range(_MOST_PIECES):
             if not pieces:
                 return self.factor * kappa

@@ -6,11 +6,12 @@
 | `Witness.multipliers` | λ_j | price of δ at the shift jh |
 | `Witness.prices` | ψ_{j,i} | price of exposing the point ih at the shift jh, in [0, λ_j] |
 | `RadialWitness.prices` | J_l | price of exposing a vector, by length and angle to the shift |
-| `BodyWitness.coordinates`, `.times` | j, n | whose volume, of the shifts n times, bounds pure noise |
+| `BodyWitness.coordinates` | j | of so many numbers the volume of all shifts is known |
+| `BodyWitness.times` | n | added up so many times |
 | `LowerBound.value` | | no noise has a smaller loss, for sensitivity 1 |
 | `Design` | | a law on the lattice, and the bound that says how good it is |
 
-What is proved: every `LowerBound` (`verify` recomputes it, in whole numbers or in balls), and, by `certify`, the
-guarantee of every law. What is not: that a solver's law is the best; the gap to the bound says how
-far from it a law can be.
+What is proved: every `LowerBound` (`verify` recomputes it, in whole numbers or in balls), and, by
+`certify`, the guarantee of every law. What is not: that a solver's law is the best; the gap to the
+bound says how far from it a law can be.
 """

@@ -22,6 +22,7 @@ from leastnoise.guarantees.structured import SENSITIVITIES
 
 MOST_COORDINATES = 1_000
 MOST_TIMES = 64
+_TIMES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
 _LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**100), 500  # of all times together
 _MOST_WORK = 20_000  # coordinates · ε: a second
 _MOST_TRIED = 256  # coordinates of what isn't a ball, where more gain little
@@ -125,32 +126,50 @@ def propose(
 ) -> BodyWitness | None:
     """Return the witness with the largest bound of some that are tried; None if there is none.
 
-    Of the coordinates, powers of two and the most possible are tried, and so are times.
+    Tried are one number at a time and as many as possible, and more times while that helps.
     """
     room = projections_of(sensitivity, dimension=dimension)
     if room is None:
         return None
-    best: tuple[arb, BodyWitness] | None = None
     with precision(BITS):
-        for j, n in _tried(room, epsilon, power):
-            moment = StaircaseMoment.of(epsilon=n * epsilon, dimension=j, power=power)
-            gamma = moment.best()
-            found = _factor(room, coordinates=j, times=n, power=power) * moment.at(gamma)
-            if best is None or found > best[0]:
-                witness = BodyWitness(
-                    sensitivity=sensitivity,
-                    dimension=dimension,
-                    coordinates=j,
-                    times=n,
-                    gamma=gamma,
-                )
-                best = found, witness
-    return None if best is None else best[1]
+        tried = [one for j in _coordinates(room, power) for one in _rising(room, epsilon, j, power)]
+        if not tried:
+            return None
+        _, times, moment = max(tried, key=lambda one: one[0])
+        return BodyWitness(
+            sensitivity=sensitivity,
+            dimension=dimension,
+            coordinates=moment.dimension,
+            times=times,
+            gamma=moment.best(),
+        )
 
 
-def fits(
-    room: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int
-) -> bool:
+def _rising(
+    room: Projections, epsilon: Fraction, coordinates: int, power: int
+) -> list[tuple[float, int, StaircaseMoment]]:
+    """Return (ln of about the bound, n, the moment) for n = 1, 2, … as long as it rises."""
+    found: list[tuple[float, int, StaircaseMoment]] = []
+    for n in _TIMES if room.grows else _TIMES[:1]:
+        if not fits(room, epsilon, coordinates=coordinates, times=n, power=power):
+            break
+        moment = StaircaseMoment.of(epsilon=n * epsilon, dimension=coordinates, power=power)
+        factor = _factor(room, coordinates=coordinates, times=n, power=power)
+        value = float((factor * moment.roughly()).log())
+        if found and value <= found[-1][0]:
+            break
+        found.append((value, n, moment))
+    return found
+
+
+def _coordinates(room: Projections, power: int) -> set[int]:
+    if power == 1:
+        return {1}
+    # the bound of a ball is attained with all of its coordinates
+    return {room.largest} if room.attained else {1, min(room.largest, _MOST_TRIED)}
+
+
+def fits(room: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int) -> bool:
     """Say whether a bound from so many coordinates and times is known, and not too much work."""
     return (
         1 <= coordinates <= min(room.largest, MOST_COORDINATES)
@@ -160,20 +179,6 @@ def fits(
         and coordinates * times * epsilon <= _MOST_WORK
         and (power == 2 or coordinates == 1)
     )
-
-
-def _tried(room: Projections, epsilon: Fraction, power: int) -> list[tuple[int, int]]:
-    largest = min(room.largest, _MOST_TRIED) if power == 2 else 1
-    doubled = [2**i for i in range(largest.bit_length())]
-    # the bound of a ball is attained with all of its coordinates
-    coordinates = [room.largest] if room.attained else sorted({*doubled, largest})
-    times = [2**i for i in range(MOST_TIMES.bit_length())] if room.grows else [1]
-    return [
-        (j, n)
-        for j in coordinates
-        for n in times
-        if fits(room, epsilon, coordinates=j, times=n, power=power)
-    ]
 
 
 def _factor(room: Projections, *, coordinates: int, times: int, power: int) -> arb:

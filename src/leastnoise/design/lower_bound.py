@@ -206,12 +206,12 @@ class LowerBound:
         dimension = _validate.dimension(dimension)
         if steps is not None:
             steps = _validate.whole(steps, name="steps")
-        stated = (self.epsilon, self.delta, self.loss, self.dimension)
-        if stated != (budget.epsilon, budget.delta, loss, dimension):
-            return False
-        whole = self.scope == "integer" and isinstance(self.witness, Witness)
-        cells = self.witness.cells if whole else None
-        return (cells, self.sensitivity) == (steps, sensitivity)
+        if self.scope == "integer":
+            cells = self.witness.cells if isinstance(self.witness, Witness) else 0
+        else:
+            cells = None
+        stated = (self.epsilon, self.delta, self.loss, self.dimension, cells, self.sensitivity)
+        return stated == (budget.epsilon, budget.delta, loss, dimension, steps, sensitivity)
 
     def at_sensitivity(self, sensitivity: Exact) -> float:
         """Return the bound for that many times the shifts that it is about, rounded down."""

@@ -115,9 +115,7 @@ def _linf(sensitivity: Linf, dimension: int) -> Projections | None:
     if sensitivity.whole:
         return None
     largest = min(sensitivity.l0, dimension)
-    return Projections(
-        shape=Shape.BOX, numbers=dimension, largest=largest, bound=sensitivity.bound
-    )
+    return Projections(shape=Shape.BOX, numbers=dimension, largest=largest, bound=sensitivity.bound)
 
 
 def _counts(sensitivity: CountingQueries, dimension: int) -> Projections:

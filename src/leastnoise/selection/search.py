@@ -112,9 +112,11 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     `best_possible` is a proved lower bound on the loss of any noise. At δ = 0 it follows from the
     volume of the shifts, at once. Else it is there for one number, and for the mse of a vector with
     an l2 sensitivity, if one is known from designing `optimal` noise or kept from before; with
-    `bound` it is computed, which may take a minute (`progress` is told the stages). The bound, and the noise designed for it, are refined until they are within `gap` of
-    each other (if you don't say: 0.0005 up to ε = 2, 0.005 up to 5, 0.02 beyond), or for
-    `time_limit` seconds: about a minute, and 5 seconds for each design without `bound`.
+    `bound` it is computed, which may take a minute (`progress` is told the stages). The bound, and
+    the noise designed for it, are refined until they are within `gap` of each other (if you don't
+    say: 0.0005 up to ε = 2, 0.005 up to 5, 0.02 beyond), or for `time_limit` seconds: about a
+    minute, and 5 seconds for each design without `bound`.
+
     `parameters` sets parameters by the name of the family. Spherical families that take seconds
     are left out, with the reason, where noise in the shape of the body is far ahead of `l2` and
     `gaussian`; one that `parameters` names is always tried.
