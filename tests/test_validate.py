@@ -23,6 +23,7 @@ import leastnoise as ln
 from leastnoise import _validate
 from leastnoise.accounting import conversions
 from leastnoise.certify.composed import Releases
+from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.lower_bound import Witness
 from leastnoise.errors import InvalidArgument, InvalidInput, LeastnoiseError
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Matrix
@@ -294,6 +295,10 @@ SUBJECTS: dict[str, Subject] = {
     "Witness": subject(
         Witness, cells=("whole", 1), reach=("whole", 1), bits=("whole", 1),
         multipliers=("rows", ((1, 1),)), prices=("rows", ((1,),)),
+    ),
+    "BodyWitness": subject(
+        BodyWitness, sensitivity=("object", ln.L2(1)), dimension=("whole", 2),
+        coordinates=("whole", 2), times=("whole", 1), gamma=("exact", "0.5"),
     ),
     "Loss": subject(Loss.named, {"name": "loss"}, name=("word", "mse")),
     "family_named": subject(family_named, {"name": "noise"}, name=("word", "l2")),

@@ -36,6 +36,12 @@ def _plan(epsilon: str, *kinds: Callable[[], Any]) -> Callable[[], Any]:
     return made
 
 
+def _bound_of_a_volume() -> Any:
+    found = ln.compare(epsilon=2, sensitivity=ln.CountingQueries(dimension=3)).best_possible
+    assert found is not None
+    return found.bound
+
+
 _GAUSSIAN = _made("gaussian", ln.L2(1), dimension=3)
 _LAPLACE = _made("laplace", ln.L1("1.5"), dimension=4)
 _BASES: dict[str, Callable[[], Any]] = {
@@ -60,6 +66,7 @@ _BASES: dict[str, Callable[[], Any]] = {
     "plan of sums": _plan("2", _GAUSSIAN, _LAPLACE),
     "plan together": _plan("1.7", _GAUSSIAN, _LAPLACE),
     "lower bound": public.lower_bound,
+    "lower bound of a volume": _bound_of_a_volume,
 }
 _LEDGER = "ledger"
 
@@ -97,7 +104,7 @@ def attack(case: Case) -> None:
 
 def _verify(base: str, text: str) -> None:
     """Read and verify a statement; raise AssertionError where it is accepted and false."""
-    if base == "lower bound":
+    if base.startswith("lower bound"):
         bound = ln.LowerBound.from_json(text)
         bound.verify()
         _check_bound(json.loads(bound.to_json()))
@@ -119,6 +126,9 @@ def _check_bound(record: dict[str, Any]) -> None:
     epsilon, value = float(truth.number(record["epsilon"])), float(truth.number(record["value"]))
     if epsilon <= 0:
         return
+    if "sensitivity" in record["witness"]:
+        _check_volume(record, epsilon, value)
+        return
     b = math.exp(-epsilon)
     if record["loss"] == "mae":  # Geng & Viswanath (2014): √b/(1 − b)
         known = math.sqrt(b) / (1 - b)
@@ -131,6 +141,26 @@ def _check_bound(record: dict[str, Any]) -> None:
         )
     if record["scope"] == "integer":
         known = 2 * b / (1 - b) ** 2 if record["loss"] == "mse" else 2 * b / (1 - b * b)
+    assert value <= known * (1 + 1e-9), f"noise of loss {known!r} is known, the bound is {value!r}"
+
+
+def _check_volume(record: dict[str, Any], epsilon: float, value: float) -> None:
+    """No bound for counts is above the loss of e^(−εN), N their hull's gauge: all else is larger.
+
+    A coordinate's variance is (d + 2)(d + 3)/6ε², and E|X_i| <= its root.
+    """
+    witness = record["witness"]
+    shifts, d = witness["sensitivity"], witness["dimension"]
+    assert shifts["kind"] == "counting-queries"
+    assert record["scope"] == "real"
+    assert float(truth.number(record["delta"])) == 0
+    reach = float(truth.number(shifts["bound"])) * (
+        2 if shifts["neighbours"] != "add-remove" else 1
+    )
+    variance = (d + 2) * (d + 3) / 6 * (reach / epsilon) ** 2
+    known = d * (variance if record["loss"] == "mse" else math.sqrt(variance))
+    if shifts["with_total"]:
+        known = math.inf  # the last number has a bound of its own
     assert value <= known * (1 + 1e-9), f"noise of loss {known!r} is known, the bound is {value!r}"
 
 

@@ -74,14 +74,21 @@ def test_no_noise_is_better(
     assert 0 < absolute.value <= noise.mae
 
 
+def best_gamma(epsilon: str, dimension: int) -> Fraction:
+    with staircases.precision(staircases.BITS):
+        return staircases.StaircaseMoment.of(
+            epsilon=Fraction(epsilon), dimension=dimension, power=2
+        ).best()
+
+
 def ratio(sensitivity: Sensitivity, dimension: int, name: str) -> float:
     """How far the noise is above the bound from the shifts themselves, all numbers at once."""
-    with staircases.precision(staircases.BITS):
-        gamma = staircases.StaircaseMoment.of(
-            epsilon=Fraction(1), dimension=dimension, power=2
-        ).best()
     witness = BodyWitness(
-        sensitivity=sensitivity, dimension=dimension, coordinates=dimension, times=1, gamma=gamma
+        sensitivity=sensitivity,
+        dimension=dimension,
+        coordinates=dimension,
+        times=1,
+        gamma=best_gamma("1", dimension),
     )
     found = LowerBound.prove(loss=Loss.MSE, epsilon=1, delta=0, witness=witness)
     noise = calibrate(name, epsilon=1, sensitivity=sensitivity, dimension=dimension)
@@ -110,9 +117,14 @@ def test_counts(dimension: int, known: float) -> None:
 def test_hulls_of_counts(dimension: int, known: float) -> None:
     """Many records in a row come near to the hull, of volume d + 1, which smooth laws hide."""
     counts = CountingQueries(dimension=dimension)
-    shape = {"sensitivity": counts, "dimension": dimension}
-    noise = calibrate("two-sided-laplace", epsilon="0.001", **shape)
-    witness = BodyWitness(**shape, coordinates=dimension, times=64, gamma=Fraction(1, 2))
+    noise = calibrate("two-sided-laplace", epsilon="0.001", sensitivity=counts, dimension=dimension)
+    witness = BodyWitness(
+        sensitivity=counts,
+        dimension=dimension,
+        coordinates=dimension,
+        times=64,
+        gamma=best_gamma("0.064", dimension),
+    )
     bound = LowerBound.prove(loss=Loss.MSE, epsilon="0.001", delta=0, witness=witness)
     hull = (1 + 64 * (1 - (1 - 1 / 64) ** dimension)) / (dimension + 1)
     at_small = noise.mse / bound.value * hull ** (2 / dimension)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leastnoise.design.body_bound import BodyWitness
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Linf, Vertices
+from leastnoise.noise.loss import Loss
+from leastnoise.selection.best_possible import best_possible, from_volume, prove_bound
+from leastnoise.selection.fit import Problem
+from leastnoise.selection.search import _effort, compare
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEASTNOISE_CACHE", str(tmp_path / "designs"))
+
+
+def problem(*offered: Sensitivity, dimension: int = 3, **more: Any) -> Problem:
+    asked: dict[str, Any] = {"budget": Budget(epsilon=1), "loss": Loss.MSE} | more
+    return Problem(offered=offered, dimension=dimension, **asked)
+
+
+def test_pure_privacy_has_a_bound_at_once() -> None:
+    found = compare(epsilon="2", sensitivity=L2("1.5"), dimension=3)
+    assert found.best_possible is not None
+    assert found.mechanisms[0].noise.name == "k-staircase"
+    assert found.gap is not None
+    assert 0 <= found.gap < 1e-6
+    assert "k-staircase is at most 6e-06 % above the best possible mse" in str(found)
+    found.best_possible.bound.verify()
+    for mechanism in found.mechanisms:
+        assert found.best_possible.value <= mechanism.mse
+
+
+def test_one_cell_after_the_other_is_as_good_as_it_gets() -> None:
+    for loss in ("mse", "mae"):
+        found = compare(epsilon=1, sensitivity=Linf(1), dimension=20, loss=loss)
+        assert found.candidates[0].label == "staircase (cells)"
+        assert found.gap is not None
+        assert found.gap < 1e-6
+
+
+def test_several_balls_are_the_smallest() -> None:
+    both = from_volume(problem(L2(5), L2(2)))
+    alone = from_volume(problem(L2(2)))
+    assert both == alone is not None
+    one = from_volume(problem(L1(3), L2(2), Linf(4), dimension=1))
+    assert one is not None
+    assert one == from_volume(problem(L2(2), dimension=1))
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        problem(L2(1), L1(1)),  # what both hold is less than each
+        problem(L2(1), budget=Budget(epsilon=1, delta="1e-9")),
+        problem(L2(1), compositions=2),
+        problem(CountingQueries(dimension=3), sampling_rate="0.5"),
+        problem(Linf(1, l0=3, whole=True)),
+        problem(Linf(1, whole=True), dimension=1),
+        problem(Integer(2), L1(1), dimension=1),
+        problem(Vertices([["1", "0", "0"], ["0", "1", "1"]])),
+    ],
+)
+def test_there_is_none_where_it_would_not_hold(unknown: Problem) -> None:
+    assert from_volume(unknown) is None
+
+
+def test_the_mae_of_a_vector_is_bounded_one_number_at_a_time() -> None:
+    """Rearranged noise keeps E‖X‖₂ below, not E‖X‖₁: only for one number are they the same."""
+    one = from_volume(problem(L2(1), dimension=1, loss=Loss.MAE))
+    three = from_volume(problem(L2(1), loss=Loss.MAE))
+    assert one is not None
+    assert three is not None
+    assert three.value == pytest.approx(3 * one.value, rel=1e-12)
+    assert isinstance(three.witness, BodyWitness)
+    assert three.witness.coordinates == 1
+
+
+def test_no_program_is_solved_where_none_is_needed() -> None:
+    told: list[str] = []
+    asked = problem(L2(1), dimension=4)
+    prove_bound(asked, _effort(None, None, 1.0, told.append))
+    assert told == []
+    assert best_possible(asked) is not None
+
+
+def test_whole_numbers_in_one_cell_are_whole_numbers() -> None:
+    """A bound on any noise would not be one for noise on the whole numbers alone."""
+    asked = problem(Linf(1, whole=True), dimension=1, budget=Budget(epsilon=1, delta="0.01"))
+    prove_bound(asked, _effort(0.1, 5.0, 1.0, None))
+    found = best_possible(asked)
+    assert found is not None
+    assert found.bound.scope == "integer"
