@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import mpmath as mp
+import numpy as np
 import pytest
 
-from leastnoise.analysis.marginal import absolute_quantile
-from leastnoise.errors import InvalidArgument
+from leastnoise.analysis.marginal import absolute_quantile, has_quantiles
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from tests.routes import integrate
 
 
@@ -50,6 +55,33 @@ def test_kernels_against_the_integral_of_the_density(law: Noise) -> None:
         points = [t * k / 8 for k in range(9)]
         half = integrate(lambda x: mp.exp(float(law.log_density([float(x)]))), points)
         assert float(2 * half) == pytest.approx(probability, abs=1e-9)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 5, 40])
+@pytest.mark.parametrize(("core", "decay"), [("0.76", "1"), ("0.2", "4"), ("5", "0.3")])
+def test_steps_on_two_sides_against_a_mixture_of_boxes(queries: int, core: str, decay: str) -> None:
+    """P(X_i > t), X uniform in (−a − k₂, a + k₁)^d with weight q^(k₁ + k₂)·volume: a double sum."""
+    law = TwoSidedStaircase(scale=2, of=Counts(queries=queries, bound=3), core=core, decay=decay)
+    a, k = float(core), np.arange(int(60 + 12 * queries / float(decay)))
+    up, down = np.meshgrid(a + k, a + k, indexing="ij")
+    logs = -float(decay) * (up + down) + queries * np.log(up + down)
+    weights = np.exp(logs - logs.max())
+    for probability in (0.2, 0.5, 0.95, 0.999):
+        t = absolute_quantile(law, probability) / 6
+        beyond = (np.clip(up - t, 0, None) + np.clip(down - t, 0, None)) / (up + down)
+        share = float((weights * beyond).sum() / weights.sum())
+        assert share == pytest.approx(1 - probability, rel=1e-9)
+
+
+def test_what_has_no_known_law_of_a_coordinate_has_no_quantiles() -> None:
+    counts = Counts(queries=4, most=2)
+    for law in (
+        TwoSidedStaircase(scale=1, of=counts, core=1, decay=1),
+        KNorm(scale=1, body=Signed(of=counts)),
+    ):
+        assert not has_quantiles(law)
+    with pytest.raises(NotApplicable, match="law of one coordinate"):
+        absolute_quantile(TwoSidedStaircase(scale=1, of=counts, core=1, decay=1), 0.9)
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, -1.0, float("nan")])

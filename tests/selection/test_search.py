@@ -49,8 +49,8 @@ def test_several_sensitivities_each_family_takes_its_own() -> None:
 
 def test_pure_budget_skips_the_gaussian() -> None:
     found = compare(epsilon="1", sensitivity=L2(1), dimension=7)
-    assert [m.noise.name for m in found.mechanisms] == ["l2"]
-    assert {"gaussian", "laplace"} <= {one.name for one in found.skipped}
+    assert [m.noise.name for m in found.mechanisms] == ["k-staircase", "l2"]
+    assert {"gaussian", "k-norm", "laplace"} <= {one.name for one in found.skipped}
 
 
 def test_one_family_that_cannot_serve_is_refused() -> None:

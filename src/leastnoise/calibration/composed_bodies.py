@@ -33,14 +33,18 @@ def composed_bodies(
             raise NotApplicable(family=family.name, why=why)
         return at_loss(family, request, share)
     hidden = Hidden.of(sensitivity_of(request))
-    shape = at_loss(family, request, share)
 
-    def excess(log_loss: float) -> float:
-        law = _with_loss(shape, Fraction(math.exp(log_loss)))
-        return excess_of(Releases(noise=law, hidden=hidden, count=draws), request.budget)
+    def largest(shape: VectorNoise, guess: Fraction) -> Fraction:
+        def excess(log_loss: float) -> float:
+            law = _with_loss(shape, Fraction(math.exp(log_loss)))
+            return excess_of(Releases(noise=law, hidden=hidden, count=draws), request.budget)
 
-    found = math.exp(_ROOT.find(excess, guess=math.log(share)))
-    return at_loss(family, request, max(share, Fraction(found)))
+        return max(share, Fraction(math.exp(_ROOT.find(excess, guess=math.log(guess)))))
+
+    found = largest(at_loss(family, request, share), share)
+    best = at_loss(family, request, found)
+    # of a staircase in N, γ is in the curve too: that γ is kept, and ε₀ looked for again
+    return _with_loss(best, largest(best, found)) if family is KStaircase else best
 
 
 def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:

@@ -128,7 +128,7 @@ def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) ->
             candidate.label,
             f"{one['scale']:.10g}",
             f"{one['mse']:.6g}",
-            f"{one['mae']:.6g}",
+            "unknown" if one["mae"] is None else f"{one['mae']:.6g}",
             f"{one[loss] / best:.4g}×" if best > 0 else "",
         )
         for candidate, one in zip(found.candidates, candidates, strict=True)

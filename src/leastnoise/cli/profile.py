@@ -17,21 +17,40 @@ def command(
     dimension: options.Dimension = 1,
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
+    l0: options.MaxMoved = None,
+    counting_queries: options.AreCounting = False,
+    max_nonzero: options.MaxNonzero = None,
+    release_n: options.ReleasesTotal = False,
+    neighbours: options.WhoAreNeighbours = "add-remove",
     param: options.Parameters = None,
     compositions: options.Compositions = 1,
     sampling_rate: options.SamplingRate = "1",
     as_json: options.AsJson = False,
 ) -> None:
-    """Enclose δ(ε) of a noise of known scale."""
-    from leastnoise.guarantees.sensitivity import sensitivity_of_kind
+    """Enclose δ(ε) of a noise of known scale.
+
+    Noise in the shape of a body takes its body from what is said of the query.
+    """
     from leastnoise.selection.search import privacy_profile
 
+    whole = norm == "integer"
+    declared = options.Declaration(
+        norm="l2" if whole else norm,
+        bound=sensitivity,
+        dimension=dimension,
+        integer=whole,
+        l0=l0,
+        counting_queries=counting_queries,
+        max_nonzero=max_nonzero,
+        release_n=release_n,
+        neighbours=neighbours,
+    ).sensitivity()
     intervals = privacy_profile(
         noise,
         scale=scale,
         epsilons=epsilon,
-        sensitivity=sensitivity_of_kind(norm, sensitivity),
-        dimension=dimension,
+        sensitivity=declared,
+        dimension=declared.coordinates or dimension,
         compositions=compositions,
         sampling_rate=sampling_rate,
         parameters=options.parameters_from(param),

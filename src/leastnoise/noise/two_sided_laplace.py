@@ -66,7 +66,7 @@ class TwoSidedLaplace(TwoSided):
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
         """See `VectorNoise.no_form`."""
-        return f"shifts of this {sensitivity.kind} sensitivity aren't all added or all removed"
+        return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
         """See `VectorNoise.hides`: P(s) + Q(s) <= 1 for all shifts."""

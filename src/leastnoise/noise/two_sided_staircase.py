@@ -73,7 +73,7 @@ class TwoSidedStaircase(TwoSided):
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
         """See `VectorNoise.no_form`."""
-        return f"shifts of this {sensitivity.kind} sensitivity aren't all added or all removed"
+        return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
         """See `VectorNoise.hides`: all shifts lie in T or −T; that their hull does isn't enough."""

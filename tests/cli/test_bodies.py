@@ -1,0 +1,81 @@
+"""Noise in the shape of a body on the command line: options, records, and words for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import answer, run
+
+QUERIES = ("--counting-queries", "--dimension", "3")
+OF = {"kind": "counts", "queries": 3, "most": 3, "bound": "1"}
+RECORDS = {
+    "k-norm": {"body": {"kind": "signed", "of": OF}},
+    "k-staircase": {"body": {"kind": "signed", "of": OF}},
+    "two-sided-staircase": {"of": OF},
+    "two-sided-laplace": {"of": OF},
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_calibrate_writes_the_body_exactly(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "certificate.json"
+    found = answer(
+        "calibrate", "--noise", name, *QUERIES, "--epsilon", "1", "--certificate", str(file)
+    )
+    noise = found["noise"]
+    assert noise["name"] == name
+    ((key, body),) = RECORDS[name].items()
+    assert noise["parameters"][key] == body
+    assert found["delta_interval"] == [0.0, 0.0]
+    assert found["certified"] is True
+    assert len(found["variances"]) == 3
+    assert sum(found["variances"]) == pytest.approx(found["mse"])
+    assert json.loads(file.read_text())["noise"]["parameters"][key] == body
+    verified = run("verify", str(file), "--json")
+    assert json.loads(verified.stdout)["verified"] is True
+
+
+def test_compare_puts_null_where_an_error_is_unknown() -> None:
+    found = answer("compare", *QUERIES, "--epsilon", "1", "--release-n")
+    by_name = {one["noise"]["name"]: one for one in found["candidates"]}
+    assert by_name["two-sided-staircase"]["mae"] is None
+    assert by_name["k-norm"]["mae"] > 0
+    text = run("compare", *QUERIES, "--epsilon", "1", "--release-n").stdout
+    assert "unknown" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("k-norm", ()),
+        ("k-staircase", ("--param", "gamma=0.5", "--param", "decay=1")),
+        ("two-sided-staircase", ("--param", "core=1", "--param", "decay=1")),
+        ("two-sided-laplace", ("--param", "core=1")),
+    ],
+)
+def test_profile_takes_the_body_from_the_sensitivity(name: str, shape: tuple[str, ...]) -> None:
+    found = answer(
+        "profile", "--noise", name, "--scale", "1", *shape, *QUERIES,
+        "--epsilon", "0.5", "--epsilon", "1",
+    )  # fmt: skip
+    first, last = (point["delta_interval"] for point in found["points"])
+    assert 0 <= first[0] <= first[1] < 0.25
+    assert last == [0.0, 0.0]
+    assert (first[0] > 0) == (name == "k-norm")
+
+
+def test_a_body_is_no_parameter_that_is_typed() -> None:
+    done = run(
+        "calibrate", "--noise", "k-norm", *QUERIES, "--epsilon", "1", "--param", "body=1", "--json"
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "one number" in done.stderr
+
+
+def test_what_cannot_serve_is_refused_by_name() -> None:
+    done = run("calibrate", "--noise", "two-sided-laplace", "--dimension", "3", "--epsilon", "1")
+    assert done.returncode == 1
+    assert "two-sided-laplace does not apply" in done.stderr
