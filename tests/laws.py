@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise, Parameter
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
@@ -21,6 +28,8 @@ from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 
 # Each family is here: test_families checks that.
 LAWS: tuple[Noise, ...] = (
@@ -55,6 +64,15 @@ LAWS: tuple[Noise, ...] = (
 
 # On a lattice there is no density to integrate.
 LATTICE_LAWS: tuple[Noise, ...] = (DiscreteStaircase(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),)
+
+# Moments and densities of these have tests of their own: tests/noise/test_bodies.py.
+BODY_LAWS: tuple[VectorNoise, ...] = (
+    KNorm(scale="0.7", body=Signed(of=Counts(queries=3))),
+    KNorm(scale="0.7", body=Box(bounds=[1, 2])),
+    KStaircase(scale="0.7", body=Ball(bound=1, coordinates=3), gamma="0.4", decay="1.5"),
+    TwoSidedLaplace(scale="0.7", of=Counts(queries=3), core="0.7"),
+    TwoSidedStaircase(scale="0.7", of=Counts(queries=4, most=2), core="0.7", decay="1.5"),
+)
 
 
 def label(law: Noise) -> str:

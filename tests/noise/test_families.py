@@ -16,7 +16,7 @@ from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
-from tests.laws import LATTICE_LAWS, LAWS, label
+from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label
 from tests.routes import integrate
 
 
@@ -97,7 +97,7 @@ def test_scaling_multiplies_the_noise(law: Noise) -> None:
 
 
 def test_every_family_has_an_example() -> None:
-    assert {law.name for law in (*LAWS, *LATTICE_LAWS)} == set(FAMILIES)
+    assert {law.name for law in (*LAWS, *LATTICE_LAWS, *BODY_LAWS)} == set(FAMILIES)
 
 
 @pytest.mark.parametrize("law", [*LAWS, *LATTICE_LAWS], ids=label)

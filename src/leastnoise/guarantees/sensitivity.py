@@ -20,7 +20,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.base import Body, OutOfRange
 from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact
@@ -93,18 +93,26 @@ class Sensitivity(ABC):
     def body(self, *, dimension: int) -> Body | None:
         """Return the convex hull of all shifts of R^dimension, exactly.
 
-        None where it is not known that well, or has no inner points. Raises InvalidArgument for
-        what is no dimension.
+        None where it is not known that well, has no inner points, or is too large or too small for
+        a body (1e-140 to 1e140). Raises InvalidArgument for what is no dimension.
         """
-        return self._body(_validate.dimension(dimension))
+        whole = _validate.dimension(dimension)
+        try:
+            return self._body(whole)
+        except OutOfRange:
+            return None
 
     def additions(self, *, dimension: int) -> OneSided | None:
         """Return a set T so that every shift lies in T or in −T: one unit is added or removed.
 
-        That is less than the hull of both, which `body` is. None where no such set is known. Raises
-        InvalidArgument for what is no dimension.
+        That is less than the hull of both, which `body` is. None where no such set is known, or
+        outside the range that `body` has. Raises InvalidArgument for what is no dimension.
         """
-        return self._additions(_validate.dimension(dimension))
+        whole = _validate.dimension(dimension)
+        try:
+            return self._additions(whole)
+        except OutOfRange:
+            return None
 
     def _body(self, dimension: int) -> Body | None:
         """See `body`; the argument is checked."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
-from leastnoise.guarantees.bodies.base import Body, part
+from leastnoise import _validate
+from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import Shape, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
@@ -44,7 +45,7 @@ class KNorm(BodyNoise):
 
     def __init__(self, *, scale: Exact, body: Body) -> None:
         object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "body", part(body, Body, name="body"))
+        object.__setattr__(self, "body", _validate.instance(body, Body, name="body", like="a body"))
         object.__setattr__(self, "dimension", body.dimension)
 
     @property

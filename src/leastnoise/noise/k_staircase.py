@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, part
+from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import Shape, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
@@ -55,7 +56,7 @@ class KStaircase(BodyNoise):
 
     def __init__(self, *, scale: Exact, body: Body, gamma: Exact, decay: Exact) -> None:
         object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "body", part(body, Body, name="body"))
+        object.__setattr__(self, "body", _validate.instance(body, Body, name="body", like="a body"))
         object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
         object.__setattr__(self, "decay", step_decay(decay, dimension=body.dimension, powers=3))
         object.__setattr__(self, "dimension", body.dimension)

@@ -1,8 +1,4 @@
-"""Every noise family by the name that the command line and certificates use.
-
-Noise in the shape of a body (`body_noise`, `two_sided`) is defined, proved and drawn, but not
-offered here yet: the attacks on its certificates are still to be written.
-"""
+"""Every noise family by the name that the command line and certificates use."""
 
 from __future__ import annotations
 
@@ -17,6 +13,8 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
@@ -27,6 +25,8 @@ from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 
 
 def by_name(families: Iterable[type[Noise]]) -> dict[str, type[Noise]]:
@@ -47,6 +47,8 @@ FAMILIES: dict[str, type[Noise]] = by_name(
         Gaussian,
         GaussianMixture,
         GeneralizedGamma,
+        KNorm,
+        KStaircase,
         Laplace,
         Optimal,
         OptimalRadial,
@@ -57,6 +59,8 @@ FAMILIES: dict[str, type[Noise]] = by_name(
         TruncatedLaplace,
         TruncatedStaircase,
         Tulap,
+        TwoSidedLaplace,
+        TwoSidedStaircase,
     )
 )
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import part
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact
@@ -51,7 +51,9 @@ class TwoSidedLaplace(TwoSided):
 
     def __init__(self, *, scale: Exact, of: OneSided, core: Exact) -> None:
         object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "of", part(of, OneSided, name="of"))
+        object.__setattr__(
+            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
+        )
         object.__setattr__(self, "core", exact(core, name="core"))
         object.__setattr__(self, "dimension", of.dimension)
         if not 0 <= self.core <= LARGEST_CORE:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import part
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import Shape, positive_scale
@@ -57,7 +57,9 @@ class TwoSidedStaircase(TwoSided):
 
     def __init__(self, *, scale: Exact, of: OneSided, core: Exact, decay: Exact) -> None:
         object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "of", part(of, OneSided, name="of"))
+        object.__setattr__(
+            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
+        )
         object.__setattr__(self, "core", exact(core, name="core"))
         powers = of.dimension + 3
         object.__setattr__(self, "decay", step_decay(decay, dimension=of.dimension, powers=powers))

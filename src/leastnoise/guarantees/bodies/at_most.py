@@ -16,7 +16,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, nearest, part, whole
+from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, nearest
 from leastnoise.guarantees.bodies.capped import MOST_WORK, share_below
 from leastnoise.guarantees.exact import Exact
 
@@ -49,9 +49,11 @@ class AtMost(Body):
     of: Body
 
     def __init__(self, *, most: int, cells: int, of: Body) -> None:
-        object.__setattr__(self, "cells", whole(cells, name="cells"))
-        object.__setattr__(self, "most", whole(most, name="most", most=self.cells))
-        object.__setattr__(self, "of", part(of, Body, name="of"))
+        object.__setattr__(
+            self, "cells", _validate.whole(cells, name="cells", most=_validate.MAX_DIMENSION)
+        )
+        object.__setattr__(self, "most", _validate.whole(most, name="most", most=self.cells))
+        object.__setattr__(self, "of", _validate.instance(of, Body, name="of", like="a body"))
         _validate.dimension(self.dimension)
         work = self.most * self.dimension
         if 1 < self.most < self.cells and work > MOST_WORK:

@@ -37,7 +37,9 @@ class Ball(Body):
 
     def __init__(self, *, bound: Exact, coordinates: int) -> None:
         object.__setattr__(self, "bound", positive(bound, name="bound"))
-        object.__setattr__(self, "coordinates", _validate.dimension(coordinates))
+        object.__setattr__(
+            self, "coordinates", _validate.dimension(coordinates, name="coordinates")
+        )
 
     @property
     def dimension(self) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
-from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from leastnoise import _validate
@@ -27,11 +26,17 @@ Item = TypeVar("Item")
 BITS = 128
 """Precision of volumes and moments: sums of positive terms, of which 53 bits are kept."""
 
+NUMBERS = "numbers, such as [1, 2]"
 MOST_CORNERS = 100_000
 MOST_PARTS = 1_000
+_SMALLEST, _LARGEST = Fraction(1, 10**140), Fraction(10**140)
 _MOST_WORK = 400_000  # coordinates of corners looked at in one comparison of two bodies
 _FIRST_BITS, _LAST_BITS = 64, 4096
 _FLOAT_BITS = 53
+
+
+class OutOfRange(InvalidArgument):
+    """A bound of a body whose square, or its inverse, would not be a float."""
 
 
 class Field(StrEnum):
@@ -189,7 +194,7 @@ class Body(ABC):
 
 def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
     """Return x exactly; raises InvalidArgument unless it has `dimension` coordinates."""
-    point = listed(x, name="x")
+    point = _validate.items(x, name="x", like=NUMBERS)
     if len(point) != dimension:
         raise InvalidArgument(
             name="x", value=f"{len(point)} coordinates", expected=f"{dimension} coordinates"
@@ -214,32 +219,14 @@ def decided_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
     return False
 
 
-def listed(values: Iterable[Item], *, name: str) -> tuple[Item, ...]:
-    """Return `values` as a tuple; raises InvalidArgument unless they are a list of some kind."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InvalidArgument(
-            name=name, value=str(values)[:40], expected=f"a list of {name}, not a single value"
-        )
-    return tuple(values)
-
-
-def part(value: Part, kind: type[Part], *, name: str) -> Part:
-    """Return `value`; raises InvalidArgument unless it is a `kind`."""
-    if not isinstance(value, kind):
-        raise InvalidArgument(
-            name=name, value=type(value).__name__, expected=f"{name} to be a {kind.__name__}"
-        )
-    return value
-
-
 def parts(values: Sequence[Part], kind: type[Part], *, name: str) -> tuple[Part, ...]:
     """Return 1 to 1,000 values, each a `kind`; raises InvalidArgument for others."""
-    found = listed(values, name=name)
+    like = f"1 to {MOST_PARTS:,} {name}, as a list"
+    found = _validate.items(values, name=name, like=like)
     if not 1 <= len(found) <= MOST_PARTS:
-        raise InvalidArgument(
-            name=name, value=f"{len(found)} of them", expected=f"1 to {MOST_PARTS:,} {name}"
-        )
-    return tuple(part(value, kind, name=name) for value in found)
+        raise InvalidArgument(name=name, value=f"{len(found)} of them", expected=like)
+    like = f"a {kind.__name__} each"
+    return tuple(_validate.instance(value, kind, name=name, like=like) for value in found)
 
 
 def nearest(value: arb) -> float:
@@ -262,17 +249,9 @@ def _narrow(value: arb) -> arb:
 
 
 def positive(value: Exact, *, name: str) -> Fraction:
-    """Return `value` exactly; raises InvalidArgument unless it is positive and finite."""
+    """Return `value` exactly; raises OutOfRange unless 1e-140 <= value <= 1e140."""
     number = exact(value, name=name)
-    if number <= 0:
-        raise InvalidArgument(name=name, value=str(value)[:40], expected=f"{name} > 0")
+    if not _SMALLEST <= number <= _LARGEST:
+        expected = f"1e-140 <= {name} <= 1e140"
+        raise OutOfRange(name=name, value=str(value)[:40], expected=expected)
     return number
-
-
-def whole(value: int, *, name: str, most: int = _validate.MAX_DIMENSION) -> int:
-    """Return `value`; raises InvalidArgument unless it is a whole number from 1 to `most`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= value <= most:
-        raise InvalidArgument(
-            name=name, value=str(value)[:40], expected=f"a whole {name} from 1 to {most:,}"
-        )
-    return int(value)

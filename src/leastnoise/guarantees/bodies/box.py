@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, Point, listed, positive
+from leastnoise.guarantees.bodies.base import NUMBERS, Body, Field, Point, positive
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Box(Body):
 
 def positive_bounds(bounds: Sequence[Exact]) -> tuple[Fraction, ...]:
     """Return 1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
-    given = listed(bounds, name="bounds")
+    given = _validate.items(bounds, name="bounds", like=NUMBERS)
     if not 1 <= len(given) <= MOST_BOUNDS:
         raise InvalidArgument(
             name="bounds", value=f"{len(given)} numbers", expected=f"1 to {MOST_BOUNDS:,} bounds"

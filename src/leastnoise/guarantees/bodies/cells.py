@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, Point, listed, parts, whole
+from leastnoise.guarantees.bodies.base import Body, Field, Point, parts
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -43,11 +43,8 @@ class Cells(Body):
 
     def __init__(self, *, bodies: Sequence[Body], copies: Sequence[int]) -> None:
         object.__setattr__(self, "bodies", parts(bodies, Body, name="bodies"))
-        object.__setattr__(
-            self,
-            "copies",
-            tuple(whole(count, name="copies") for count in listed(copies, name="copies")),
-        )
+        counts = _validate.wholes(copies, name="copies", most=_validate.MAX_DIMENSION)
+        object.__setattr__(self, "copies", counts)
         if len(self.bodies) != len(self.copies):
             raise InvalidArgument(
                 name="copies",

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 from flint import arb
 
+from leastnoise import _validate
 from leastnoise.balls.core import ball
-from leastnoise.guarantees.bodies.base import Field, Point, part, positive
+from leastnoise.guarantees.bodies.base import Field, Point, positive
 from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate, OneSided, Pieces
 from leastnoise.guarantees.exact import Exact
 
@@ -41,7 +42,9 @@ class Counted(OneSided):
     bound: Fraction
 
     def __init__(self, *, of: OneSided, bound: Exact = 1) -> None:
-        object.__setattr__(self, "of", part(of, OneSided, name="of"))
+        object.__setattr__(
+            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
+        )
         object.__setattr__(self, "bound", positive(bound, name="bound"))
 
     @property

@@ -15,7 +15,7 @@ from flint import arb, arb_poly
 
 from leastnoise import _validate
 from leastnoise.balls.core import ball
-from leastnoise.guarantees.bodies.base import Field, Point, positive, whole
+from leastnoise.guarantees.bodies.base import Field, Point, positive
 from leastnoise.guarantees.bodies.box import positive_bounds
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
 from leastnoise.guarantees.bodies.one_sided import Coordinate, OneSided, Pieces
@@ -48,7 +48,7 @@ class CountedSums(OneSided):
     bounds: tuple[Fraction, ...]
 
     def __init__(self, *, cells: int, bounds: Sequence[Exact]) -> None:
-        object.__setattr__(self, "cells", whole(cells, name="cells", most=MOST_CELLS))
+        object.__setattr__(self, "cells", _validate.whole(cells, name="cells", most=MOST_CELLS))
         object.__setattr__(self, "bounds", positive_bounds(bounds))
         _validate.dimension(self.dimension)
 

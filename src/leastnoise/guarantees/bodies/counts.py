@@ -16,7 +16,7 @@ from flint import arb
 from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Field, Point, positive, whole
+from leastnoise.guarantees.bodies.base import Field, Point, positive
 from leastnoise.guarantees.bodies.capped import MOST_WORK, capped_cubes
 from leastnoise.guarantees.bodies.one_sided import Coordinate, OneSided, Pieces
 from leastnoise.guarantees.exact import Exact
@@ -49,9 +49,11 @@ class Counts(OneSided):
     bound: Fraction
 
     def __init__(self, *, queries: int, most: int | None = None, bound: Exact = 1) -> None:
-        d = whole(queries, name="queries", most=MOST_QUERIES)
+        d = _validate.whole(queries, name="queries", most=MOST_QUERIES)
         object.__setattr__(self, "queries", d)
-        object.__setattr__(self, "most", d if most is None else whole(most, name="most", most=d))
+        object.__setattr__(
+            self, "most", d if most is None else _validate.whole(most, name="most", most=d)
+        )
         object.__setattr__(self, "bound", positive(bound, name="bound"))
         _validate.dimension(d)
         if self.most < d and self.most * d > MOST_WORK:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 from flint import arb
 
+from leastnoise import _validate
 from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, part
+from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.uniform import Uniform, uniform_moments
 from leastnoise.guarantees.exact import Exact
@@ -40,7 +41,9 @@ class Differences(Body):
     of: OneSided
 
     def __init__(self, *, of: OneSided) -> None:
-        object.__setattr__(self, "of", part(of, OneSided, name="of"))
+        object.__setattr__(
+            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
+        )
 
     @property
     def dimension(self) -> int:

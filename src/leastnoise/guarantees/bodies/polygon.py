@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
+from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, Point, listed, positive
+from leastnoise.guarantees.bodies.base import Body, Field, Point, positive
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -44,12 +45,12 @@ class Polygon(Body):
     points: tuple[Vertex, ...]
 
     def __init__(self, *, points: Sequence[Sequence[Exact]]) -> None:
-        pairs = [listed(point, name="points") for point in listed(points, name="points")]
-        if not 1 <= len(pairs) <= MOST_POINTS or any(len(pair) != 2 for pair in pairs):
+        pairs = _validate.pairs(points, name="points", like="points, such as [[1, 0], [0, 1]]")
+        if not 1 <= len(pairs) <= MOST_POINTS:
             raise InvalidArgument(
                 name="points",
-                value=f"{len(pairs)} points",
-                expected=f"1 to {MOST_POINTS:,} points of two coordinates",
+                value=f"{len(pairs)} of them",
+                expected=f"1 to {MOST_POINTS:,} points",
             )
         given = [(exact(x, name="points"), exact(y, name="points")) for x, y in pairs]
         vertices = _hull({*given, *((-x, -y) for x, y in given)})

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
+from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import listed, positive
+from leastnoise.guarantees.bodies.base import NUMBERS, positive
 from leastnoise.guarantees.bodies.radicals import sum_at_most_one
 from leastnoise.guarantees.exact import Exact, exact
 
@@ -42,7 +43,10 @@ def radii_of(
     radii: Sequence[Exact], *, exponent: Fraction | None, parts: int
 ) -> tuple[Fraction, ...]:
     """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved."""
-    found = tuple(positive(radius, name="radii") for radius in listed(radii, name="radii"))
+    found = tuple(
+        positive(radius, name="radii")
+        for radius in _validate.items(radii, name="radii", like=NUMBERS)
+    )
     if len(found) != parts:
         raise InvalidArgument(
             name="radii", value=f"{len(found)} numbers", expected=f"one for each of {parts} parts"

@@ -1,0 +1,410 @@
+"""Every public callable with arguments that work, and what is hostile in place of each.
+
+`SUBJECTS` holds them by name; tests/test_validate.py checks that none is missing.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+import leastnoise as ln
+from leastnoise.accounting import conversions
+from leastnoise.certify.composed import Releases
+from leastnoise.design.body_bound import BodyWitness
+from leastnoise.design.lower_bound import Witness
+from leastnoise.guarantees.bodies.at_most import AtMost
+from leastnoise.guarantees.bodies.ball import Ball
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells as BodyCells
+from leastnoise.guarantees.bodies.counted import Counted
+from leastnoise.guarantees.bodies.counted_sums import CountedSums
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.differences import Differences
+from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Matrix
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import sensitivity_of_kind
+from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
+from leastnoise.ledger.preregistered import Preregistered
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.registry import FAMILIES, family_named
+from leastnoise.release.mechanism import Released
+from leastnoise.release.values import ScaledIntegers
+
+NOTHING = object()
+BIG = 10**400  # no float, and its decimal is longer than Python prints
+ANY_KIND: tuple[Any, ...] = (
+    object(), 1j, np.complex64(1), b"1", np.ma.masked, np.array(["x"]), len, int, {"a": 1}, {1},
+    np.datetime64("2020-01-01"),
+)  # fmt: skip
+NO_NUMBER = (
+    *ANY_KIND, True, np.True_, " 1 ", "x", "", math.nan, np.float32("nan"), np.longdouble(1), [],
+    [1], np.array(1), np.ma.array(1, mask=True), np.timedelta64(1), Decimal("sNaN"),
+)  # fmt: skip
+HOSTILE: Mapping[str, tuple[Any, ...]] = {
+    "whole": (*NO_NUMBER, None, 1.0, 200.0, np.float64(2), 1.5, "1", Fraction(1), Decimal(1), -1,
+              math.inf, BIG, -BIG, float(2**63)),
+    "exact": (*NO_NUMBER, None, math.inf, -math.inf, BIG, "1e999", "1,5", Fraction(1, BIG)),
+    "flag": (*ANY_KIND, None, 0, 1, "false", "", np.array(True), [], 1.0, np.int64(1), -1),
+    "text": (*ANY_KIND, None, 1, True, math.nan, [], ["l2"], BIG),
+    "word": (*ANY_KIND, None, 1, True, math.nan, [], ["l2"], "nonsense", "", BIG),
+    "float": (*NO_NUMBER, None, "0.5", BIG, Fraction(1, 3), Decimal(1)),
+    "exacts": (*ANY_KIND, None, 1, "12", [None], [True], [[1]], [" 1 "], np.array(1), math.nan),
+    "wholes": (*ANY_KIND, None, 1, "12", [None], [True], [1.0], ["1"], [[1]], np.array([1.0])),
+    "rows": (*ANY_KIND, None, 1, "12", [1], ["12"], [[None]], [[True]], [[math.nan]], [], BIG),
+    "pairs": (*ANY_KIND, None, 1, "12", [1], [(1,)], ["ab"], [(1, 2)], [], BIG),
+    "object": (*ANY_KIND, None, 1, True, "x", math.nan, [1], BIG),
+    "objects": (*ANY_KIND, None, 1, "12", [None], [True], [1.0], ["1"], [[1]], [], [len], BIG),
+    "table": (*ANY_KIND[:-3], ANY_KIND[-1], 1, True, "x", [1], [("modes", 1)], {1: 2}, BIG),
+    "path": (*ANY_KIND, None, 1, True, math.nan, [], BIG),
+}  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """`call` with arguments that work, each as (its kind above, a value); how errors name it."""
+
+    call: Callable[..., Any]
+    given: Mapping[str, tuple[str, Any]]
+    named: Mapping[str, str]
+
+    def arguments(self, **instead: Any) -> dict[str, Any]:
+        return {name: value for name, (_, value) in self.given.items()} | instead
+
+
+def subject(
+    call: Callable[..., Any], named: Mapping[str, str] | None = None, /, **given: tuple[str, Any]
+) -> Subject:
+    return Subject(call=call, given=given, named=named or {})
+
+
+COUNTS, COUNTING = Counts(queries=3), ln.CountingQueries(dimension=3)
+NOISE: Mapping[str, dict[str, tuple[str, Any]]] = {
+    "cactus": {"cells": ("whole", 1), "masses": ("wholes", (2, 1))},
+    "discrete-staircase": {"cells": ("whole", 1), "masses": ("wholes", (2, 1))},
+    "flipped-huber": {"alpha": ("exact", 0), "gamma": ("exact", 2)},
+    "gaussian": {"dimension": ("whole", 3)},
+    "gaussian-mixture": {"modes": ("whole", 1), "spacing": ("exact", 1), "decay": ("exact", 1)},
+    "generalized-gamma": {"alpha": ("exact", 1), "p": ("exact", 1), "dimension": ("whole", 3)},
+    "k-norm": {"body": ("object", Signed(of=COUNTS))},
+    "k-staircase": {
+        "body": ("object", Signed(of=COUNTS)), "gamma": ("exact", "0.5"), "decay": ("exact", 1),
+    },
+    "laplace": {"dimension": ("whole", 3)},
+    "optimal": {"cells": ("whole", 1), "masses": ("wholes", (2, 1))},
+    "optimal-radial": {
+        "dimension": ("whole", 2), "cells": ("whole", 2), "edges": ("wholes", (1, 3)),
+        "weights": ("wholes", (4, 1)),
+    },
+    "quasi-gaussian": {"spacing": ("exact", 1), "decay": ("exact", 1)},
+    "l2": {"dimension": ("whole", 3)},
+    "spherical-staircase": {
+        "dimension": ("whole", 3), "gamma": ("exact", "0.5"), "radius": ("exact", 2),
+        "decay": ("exact", 1),
+    },
+    "staircase": {"gamma": ("exact", "0.5"), "decay": ("exact", 1)},
+    "truncated-laplace": {"radius": ("exact", 2)},
+    "truncated-staircase": {
+        "gamma": ("exact", "0.5"), "radius": ("exact", 2), "decay": ("exact", 1),
+        "atom": ("exact", "0.1"),
+    },
+    "tulap": {"radius": ("exact", 2), "decay": ("exact", 1)},
+    "two-sided-laplace": {"of": ("object", COUNTS), "core": ("exact", "0.5")},
+    "two-sided-staircase": {
+        "of": ("object", COUNTS), "core": ("exact", "0.5"), "decay": ("exact", 1),
+    },
+}  # fmt: skip
+
+
+@cache
+def gaussian() -> ln.Mechanism:
+    return ln.Mechanism(certificate())
+
+
+@cache
+def certificate() -> ln.Certificate:
+    budget = ln.Budget(epsilon=1, delta="0.1")
+    return ln.Certificate.prove(
+        budget=budget, noise=ln.Gaussian(scale=4), sensitivity=ln.L2(1), compositions=2
+    )
+
+
+@cache
+def plan() -> ln.PlanCertificate:
+    budget = ln.Budget(epsilon=1, delta="0.1")
+    return ln.PlanCertificate.prove(budget=budget, blocks=(("a", certificate()),))
+
+
+@cache  # nothing that is refused is written
+def ledger() -> ln.Ledger:
+    return ln.Ledger(Path(tempfile.mkdtemp()) / "visits.ledger")
+
+
+@cache
+def opened() -> ln.Ledger:
+    budget = ln.Budget(epsilon=5, delta="0.5")
+    ledger().open_account("visits", unit="person", budget=budget)
+    return ledger()
+
+
+def ledger_call(method: str, **arguments: Any) -> Any:
+    return getattr(opened(), method)(**arguments)
+
+
+WITNESS = Witness(cells=1, reach=1, bits=1, multipliers=((1, 1),), prices=((1,),))
+PART = Releases(noise=ln.Gaussian(scale=4), hidden=Hidden.of(ln.L2(1)), count=2)
+BUDGET = {"epsilon": ("exact", 1), "delta": ("exact", "0.1")}
+PROBLEM = {
+    **BUDGET, "sensitivity": ("object", ln.L2(1)), "dimension": ("whole", 1),
+    "loss": ("word", "mse"), "compositions": ("whole", 2), "sampling_rate": ("exact", 1),
+}  # fmt: skip
+RATES = {"sampling_rate": "sampling-rate"}
+CHARGED = {"release": ("object", certificate()), "unit": ("text", "person")}
+NAMED = {"neighbours": ("text", "add-remove"), "dataset": ("text", "visits")}
+CONVERSIONS = {
+    "delta_of_pure": {"pure": 1, "epsilon": 1},
+    "delta_of_approximate": {"pure": 1, "leak": "0.1", "epsilon": 1},
+    "epsilon_of_pure": {"pure": 1, "delta": "0.1"},
+    "rdp_of_pure": {"pure": 1, "order": 2},
+    "zcdp_of_pure": {"pure": 1},
+    "gdp_of_pure": {"pure": 1},
+    "delta_of_gdp": {"mu": 1, "epsilon": 1},
+    "epsilon_of_gdp": {"mu": 1, "delta": "0.1"},
+    "zcdp_of_gdp": {"mu": 1},
+    "rdp_of_zcdp": {"rho": 1, "order": 2},
+    "delta_of_rdp": {"tau": 1, "order": 2, "epsilon": 1},
+    "epsilon_of_rdp": {"tau": 1, "order": 2, "delta": "0.1"},
+    "delta_of_zcdp": {"rho": 1, "epsilon": 1},
+    "epsilon_of_zcdp": {"rho": 1, "delta": "0.1"},
+}
+BOUND = {"bound": ("exact", 1)}
+AS_SENSITIVITY = {"bound": "sensitivity"}
+
+SUBJECTS: dict[str, Subject] = {
+    **{
+        name: subject(FAMILIES[name], scale=("exact", 1), **given) for name, given in NOISE.items()
+    },
+    **{
+        name: subject(getattr(conversions, name), {"leak": "delta"}, **{
+            key: ("exact", value) for key, value in given.items()
+        })
+        for name, given in CONVERSIONS.items()
+    },
+    "scaled": subject(ln.Gaussian(scale=1).scaled, factor=("exact", 2)),
+    "log_density": subject(ln.Gaussian(scale=1, dimension=2).log_density, x=("object", [1, 2])),
+    "Budget": subject(ln.Budget, **BUDGET),
+    "share": subject(ln.Budget(epsilon=1).share, fraction=("exact", "0.5")),
+    "Interval": subject(ln.Interval, lower=("float", 0.1), upper=("float", 0.5)),
+    "certainly_at_most": subject(ln.Interval(0.1, 0.5).certainly_at_most, bound=("exact", 1)),
+    "contains": subject(ln.Interval(0.1, 0.5).contains, value=("object", 1)),
+    "L1": subject(ln.L1, AS_SENSITIVITY, **BOUND),
+    "L2": subject(ln.L2, AS_SENSITIVITY, **BOUND),
+    "Integer": subject(ln.Integer, AS_SENSITIVITY, **BOUND),
+    "of_kind": subject(
+        sensitivity_of_kind, {"kind": "norm", **AS_SENSITIVITY}, kind=("word", "l2"), **BOUND
+    ),
+    "Linf": subject(ln.Linf, AS_SENSITIVITY, l0=("whole", 2), whole=("flag", False), **BOUND),
+    "CountingQueries": subject(
+        ln.CountingQueries, AS_SENSITIVITY, dimension=("whole", 3), max_nonzero=("whole", 2),
+        neighbours=("word", "add-remove"), with_total=("flag", False), **BOUND,
+    ),
+    "Groups": subject(
+        ln.Groups, AS_SENSITIVITY, groups=("whole", 2), dimension=("whole", 3),
+        neighbours=("word", "add-remove"), **BOUND,
+    ),
+    "Vertices": subject(ln.Vertices, points=("rows", [[1, 0], ["0.6", "0.8"]])),
+    "body": subject(ln.Linf(1).body, dimension=("whole", 3)),
+    "additions": subject(COUNTING.additions, dimension=("whole", 3)),
+    "holds": subject(Ball(bound=1, coordinates=2).holds, x=("exacts", [1, 0]),
+                     times=("exact", 1)),
+    "body Interval": subject(Interval, **BOUND),
+    "Box": subject(Box, bounds=("exacts", [1, 2])),
+    "Ball": subject(Ball, coordinates=("whole", 3), **BOUND),
+    "Polygon": subject(Polygon, points=("rows", [[1, 0], [0, 1]])),
+    "body Cells": subject(
+        BodyCells, bodies=("objects", (Interval(bound=1),)), copies=("wholes", [2])
+    ),
+    "AtMost": subject(
+        AtMost, most=("whole", 1), cells=("whole", 2), of=("object", Interval(bound=1))
+    ),
+    "Together": subject(
+        Together, bodies=("objects", (Interval(bound=1), Interval(bound=1))),
+        radii=("exacts", [2, 2]), exponent=("exact", 1),
+    ),
+    "Signed": subject(Signed, of=("object", COUNTS)),
+    "Differences": subject(Differences, of=("object", COUNTS)),
+    "Counts": subject(Counts, queries=("whole", 3), most=("whole", 2), **BOUND),
+    "CountedSums": subject(CountedSums, cells=("whole", 2), bounds=("exacts", [1, 2])),
+    "Counted": subject(Counted, of=("object", COUNTS), **BOUND),
+    "Jointly": subject(
+        Jointly, parts=("objects", (COUNTS, COUNTS)), radii=("exacts", [2, 2]),
+        exponent=("exact", 1),
+    ),
+    "radius": subject(ln.Linf(1, l0=2).radius, norm=("word", "l2"), dimension=("whole", 200)),
+    "CountEllipse": subject(
+        CountEllipse, queries=("whole", 3), shared=("exact", 1), offset=("exact", 1),
+        total=("exact", 1),
+    ),
+    "Blocks": subject(
+        Blocks, groups=("whole", 2), queries=("whole", 3), shared=("exact", 1),
+        offset=("exact", 1), total=("exact", 1),
+    ),
+    "Matrix": subject(Matrix, rows=("rows", [[1, 0], [0, 1]])),
+    "Cells": subject(Cells, count=("whole", 3)),
+    "Releases": subject(
+        Releases, {"count": "compositions", "rate": "sampling-rate"},
+        noise=("object", ln.Gaussian(scale=1)), hidden=("object", Hidden.of(ln.L2(1))),
+        count=("whole", 2), rate=("exact", 1),
+    ),
+    "Hidden": subject(Hidden, inner=("object", ln.L2(1)), outer=("object", ln.L2(1))),
+    "Composition": subject(
+        ln.Composition, parts=("object", (PART,)), fineness=("whole", 64)
+    ),
+    "Composition.delta": subject(ln.Composition(parts=(PART,)).delta, epsilon=("exact", 1)),
+    "Composition.epsilon": subject(ln.Composition(parts=(PART,)).epsilon, delta=("exact", "0.1")),
+    "profile": subject(ln.Composition(parts=(PART,)).profile, {"epsilons": "epsilon"},
+                       epsilons=("exacts", [1])),
+    "trade_off": subject(
+        ln.Composition(parts=(PART,)).trade_off, {"epsilons": "epsilon"},
+        alphas=("exacts", ["0.5"]), epsilons=("exacts", [1]),
+    ),
+    "compose": subject(
+        ln.compose, RATES, releases=("pairs", [(gaussian(), 2)]), sampling_rate=("exact", "0.5")
+    ),
+    "compose a count": subject(
+        lambda count: ln.compose([(gaussian(), count)]), {"count": "compositions"},
+        count=("whole", 2),
+    ),
+    "Mechanism.compose": subject(
+        gaussian().compose, {"count": "compositions", **RATES}, count=("whole", 2),
+        sampling_rate=("exact", "0.5"),
+    ),
+    "Mechanism": subject(ln.Mechanism, certificate=("object", certificate())),
+    "Mechanism.delta": subject(gaussian().delta, epsilon=("exact", 1)),
+    "Mechanism.epsilon": subject(gaussian().epsilon, delta=("exact", "0.1")),
+    "Mechanism.on_grid": subject(gaussian().on_grid, grid=("exact", "0.5")),
+    "Released": subject(
+        Released, values=("object", np.zeros(1)), certificate=("object", certificate())
+    ),
+    "ScaledIntegers": subject(
+        ScaledIntegers, numerators=("object", np.array([1])), bits=("whole", 3)
+    ),
+    "Certificate": subject(
+        ln.Certificate, RATES, budget=("object", ln.Budget(epsilon=1)),
+        noise=("object", ln.Gaussian(scale=1)), sensitivity=("object", ln.L2(1)),
+        delta=("object", ln.Interval(0.1, 0.5)), compositions=("whole", 2),
+        sampling_rate=("exact", "0.5"),
+    ),
+    "Certificate.prove": subject(
+        ln.Certificate.prove, RATES, budget=("object", ln.Budget(epsilon=1, delta="0.5")),
+        noise=("object", ln.Gaussian(scale=9)), sensitivity=("object", ln.L2(1)),
+        compositions=("whole", 2), sampling_rate=("exact", "0.5"),
+    ),
+    "Certificate.from_json": subject(
+        ln.Certificate.from_json, text=("text", certificate().to_json())
+    ),
+    "PlanCertificate.from_json": subject(
+        ln.PlanCertificate.from_json, text=("text", plan().to_json())
+    ),
+    "PlanCertificate": subject(
+        ln.PlanCertificate, budget=("object", ln.Budget(epsilon=1)),
+        blocks=("pairs", (("a", certificate()),)), rule=("word", plan().rule),
+    ),
+    "LowerBound": subject(
+        ln.LowerBound, loss=("word", Loss.MSE), value=("float", 0.5), epsilon=("exact", 1),
+        delta=("exact", "0.1"), witness=("object", WITNESS), scope=("word", "real"),
+    ),
+    "LowerBound.prove": subject(
+        ln.LowerBound.prove, loss=("word", Loss.MSE), epsilon=("exact", 1),
+        delta=("exact", "0.1"), witness=("object", WITNESS), scope=("word", "real"),
+    ),
+    "LowerBound.from_json": subject(
+        ln.LowerBound.from_json,
+        text=("text", ln.LowerBound.prove(
+            loss=Loss.MSE, epsilon=1, delta="0.1", witness=WITNESS).to_json()),
+    ),
+    "Witness": subject(
+        Witness, cells=("whole", 1), reach=("whole", 1), bits=("whole", 1),
+        multipliers=("rows", ((1, 1),)), prices=("rows", ((1,),)),
+    ),
+    "BodyWitness": subject(
+        BodyWitness, sensitivity=("object", ln.L2(1)), dimension=("whole", 2),
+        coordinates=("whole", 2), times=("whole", 1), gamma=("exact", "0.5"),
+    ),
+    "Loss": subject(Loss.named, {"name": "loss"}, name=("word", "mse")),
+    "family_named": subject(family_named, {"name": "noise"}, name=("word", "l2")),
+    "calibrate": subject(
+        ln.calibrate, RATES, noise=("word", "gaussian"), parameters=("table", {}), **PROBLEM
+    ),
+    "calibrate a shape": subject(
+        lambda modes: ln.calibrate(
+            "gaussian-mixture", epsilon=1, delta="0.1", sensitivity=ln.L2(1),
+            parameters={"modes": modes},
+        ),
+        modes=("whole", 1),
+    ),
+    "calibrate a design": subject(
+        partial(ln.calibrate, "optimal", epsilon=1, delta="0.5", sensitivity=ln.L2(1)),
+        gap=("float", 0.2), time_limit=("float", 5.0),
+    ),
+    "compare": subject(ln.compare, RATES, bound=("flag", False), parameters=("table", {}),
+                       **PROBLEM),
+    "least_noise": subject(ln.least_noise, RATES, **PROBLEM),
+    "privacy_profile": subject(
+        ln.privacy_profile, {"epsilons": "epsilon", **RATES}, noise=("word", "gaussian"),
+        scale=("exact", 1), epsilons=("exacts", [1]), sensitivity=("object", ln.L2(1)),
+        dimension=("whole", 2), compositions=("whole", 2), sampling_rate=("exact", 1),
+        parameters=("table", {}),
+    ),
+    "calibrate_together": subject(
+        ln.calibrate_together, releases=("pairs", [(gaussian(), 2)]), **BUDGET
+    ),
+    "Ledger": subject(ln.Ledger, path=("path", "x.ledger")),
+    "open_account": subject(
+        lambda **arguments: ledger().open_account(**arguments), dataset=("text", "visits"),
+        unit=("text", "person"), budget=("object", ln.Budget(epsilon=1)),
+        neighbours=("word", "add-remove"),
+    ),
+    "afford": subject(partial(ledger_call, "afford"), **CHARGED, **NAMED),
+    "charge": subject(partial(ledger_call, "charge"), label=("text", ""), **CHARGED, **NAMED),
+    "register": subject(
+        partial(ledger_call, "register"), releases=("pairs", [(certificate(), 2)]),
+        budget=("object", ln.Budget(epsilon=2, delta="0.2")), label=("text", ""),
+        unit=("text", "person"), **NAMED,
+    ),
+    "use": subject(
+        partial(ledger_call, "use"), plan=("whole", 9), label=("text", ""), **CHARGED, **NAMED
+    ),
+    "Preregistered": subject(
+        lambda count: Preregistered(
+            budget=ln.Budget(epsilon=1), releases=((certificate(), count),)
+        ),
+        count=("whole", 2),
+    ),
+    "check_ledger": subject(ln.check_ledger, path=("path", "none")),
+    "verify_directory": subject(ln.verify_directory, path=("path", "none")),
+    "Release.from_toml": subject(ln.Release.from_toml, path=("path", "none")),
+    "to_pld": subject(
+        to_pld, releases=("object", gaussian()), interval=("float", 0.5), points=("whole", 20)
+    ),
+    "to_dp_event": subject(to_dp_event, releases=("object", gaussian())),
+    "to_opendp": subject(
+        to_opendp, mechanism=("object", gaussian()), measure=("word", "dp"), epsilon=("exact", 1)
+    ),
+    "from_plds": subject(from_plds, plds=("pairs", NOTHING)),
+}  # fmt: skip
