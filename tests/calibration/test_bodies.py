@@ -112,24 +112,17 @@ def test_the_loss_decides_the_shape() -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_delta_is_left_that_less_noise_could_spend(name: str) -> None:
     """What several releases are calibrated to is proved, and a little less noise isn't."""
-    budget = {"epsilon": "1", "delta": "1e-3"}
-    found = calibrate(name, **budget, sensitivity=counts(2), compositions=20)
+    found = calibrate(name, epsilon="1", delta="1e-3", sensitivity=counts(2), compositions=20)
     apart = calibrate(name, epsilon="0.05", sensitivity=counts(2))
     assert found.mse < 0.8 * apart.mse
     one = found.certificate
     assert 0.99e-3 < one.delta.upper <= 1e-3
-    law = one.noise
-    less = (
-        law.scaled(Fraction(9999, 10_000))
-        if "decay" not in law.parameters
-        else type(law)(
-            **{
-                **law.parameters,
-                "scale": 1,
-                "decay": law.parameters["decay"] * Fraction(10_001, 10_000),
-            }
-        )  # type: ignore[arg-type,operator]
-    )
+    law: Any = one.noise
+    if "decay" in law.parameters:
+        decay = law.parameters["decay"] * Fraction(10_001, 10_000)
+        less = type(law)(**{**law.parameters, "scale": 1, "decay": decay})
+    else:
+        less = law.scaled(Fraction(9999, 10_000))
     with pytest.raises(NotCertified):
         Certificate.prove(
             budget=one.budget, noise=less, sensitivity=one.sensitivity, compositions=20

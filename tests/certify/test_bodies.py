@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -28,7 +29,7 @@ from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.k_norm import KNorm
@@ -59,6 +60,12 @@ SETS = {
     "one of two": Counts(queries=2, most=1),
     "counted": Counted(of=Counts(queries=1)),
 }
+
+
+def hull(sensitivity: Sensitivity, dimension: int) -> Body:
+    found = sensitivity.body(dimension=dimension)
+    assert found is not None
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +144,7 @@ class Sample:
 
     @classmethod
     def of(cls, law: VectorNoise) -> Sample:
-        uniform = qmc.Sobol(2, seed=12).random_base2(POINTS)
+        uniform = qmc.Sobol(2, rng=12).random_base2(POINTS)
         points = np.sign(uniform - 0.5) * -WIDTH * np.log1p(-np.abs(2 * uniform - 1))
         logs = law.log_density(points)
         weights = np.exp(logs + np.abs(points).sum(axis=1) / WIDTH) * 4 * WIDTH**2 / len(points)
@@ -263,15 +270,15 @@ def test_the_curve_of_steps_is_the_same_at_any_precision_and_in_any_order() -> N
 def test_only_what_is_attained_is_a_lower_end() -> None:
     counts, box = CountingQueries(dimension=3), Linf(1, l0=3)
     half = Fraction(1, 2)
-    exact = prove_delta(KNorm(scale=1, body=counts.body(dimension=3)), counts, half).interval
+    exact = prove_delta(KNorm(scale=1, body=hull(counts, 3)), counts, half).interval
     assert 0 < exact.lower <= exact.upper <= exact.lower * (1 + 1e-15)
-    boxed = prove_delta(KNorm(scale=1, body=box.body(dimension=3)), box, half).interval
+    boxed = prove_delta(KNorm(scale=1, body=hull(box, 3)), box, half).interval
     assert 0 < boxed.lower <= boxed.upper <= boxed.lower * (1 + 1e-15)
     # a box hides counts too, but no row moves them to its other corners
     for law, sensitivity in (
-        (KNorm(scale=1, body=box.body(dimension=3)), counts),
+        (KNorm(scale=1, body=hull(box, 3)), counts),
         (KNorm(scale=1, body=Ball(bound=1, coordinates=3)), L2(1)),
-        (KStaircase(scale=1, body=box.body(dimension=3), gamma=1, decay=1), box),
+        (KStaircase(scale=1, body=hull(box, 3), gamma=1, decay=1), box),
         (TwoSidedStaircase(scale=1, of=Counts(queries=3), core=1, decay=1), counts),
         (TwoSidedLaplace(scale=1, of=Counts(queries=3), core=1), counts),
     ):
@@ -279,7 +286,7 @@ def test_only_what_is_attained_is_a_lower_end() -> None:
         assert interval.lower == 0 < interval.upper
 
 
-def _of_losses(p: mp.mpf, largest: str) -> Masses:
+def _of_losses(p: Any, largest: str) -> Masses:
     fall = mp.exp(-mp.mpf(largest))
     return Masses(pairs=((p, p * fall), (p * fall, p), (1 - p - p * fall,) * 2))
 
@@ -288,9 +295,7 @@ def _of_losses(p: mp.mpf, largest: str) -> Masses:
 def test_steps_compose_as_three_losses(epsilon: str) -> None:
     counts = CountingQueries(dimension=2)
     laws = {
-        "gauge": KStaircase(
-            scale=1, body=counts.body(dimension=2), gamma=Fraction(3, 5), decay="0.7"
-        ),
+        "gauge": KStaircase(scale=1, body=hull(counts, 2), gamma=Fraction(3, 5), decay="0.7"),
         "two sides": TwoSidedStaircase(scale=1, of=Counts(queries=2), core=1, decay="0.7"),
         "smooth": TwoSidedLaplace(scale=1 / Fraction("0.7"), of=Counts(queries=2), core=1),
     }
@@ -315,7 +320,7 @@ def test_steps_compose_as_three_losses(epsilon: str) -> None:
 @pytest.mark.parametrize("epsilon", ["0.5", "1.5"])
 def test_a_box_composes_like_laplace_noise(epsilon: str) -> None:
     box = Linf(1, l0=3)
-    laws = (KNorm(scale=2, body=box.body(dimension=3)), Laplace(scale=2, dimension=1))
+    laws = (KNorm(scale=2, body=hull(box, 3)), Laplace(scale=2, dimension=1))
     found = [
         prove_composed(
             (Releases(noise=law, hidden=Hidden.of(shifts), count=5),), Fraction(epsilon)
@@ -330,7 +335,7 @@ def test_a_box_composes_like_laplace_noise(epsilon: str) -> None:
 def test_two_releases_of_two_counts() -> None:
     """∫ δ₁(ε − z) dP(z): losses on a grid, the curve of one release in closed form."""
     counts, epsilon = CountingQueries(dimension=2), 1.1
-    law = KNorm(scale=1, body=counts.body(dimension=2))
+    law = KNorm(scale=1, body=hull(counts, 2))
     step = 0.06
     axis = np.arange(-13, 13, step) + 0.0137
     points = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
@@ -353,7 +358,7 @@ def test_two_releases_of_two_counts() -> None:
 def test_samples_amplify_the_curve() -> None:
     """P against (1 − γ)P + γQ: γ·δ(ln(1 + (e^ε − 1)/γ)) for a record that is removed."""
     counts, rate, epsilon = CountingQueries(dimension=2), Fraction(1, 4), Fraction(1, 5)
-    law = KNorm(scale="0.5", body=counts.body(dimension=2))
+    law = KNorm(scale="0.5", body=hull(counts, 2))
     part = Releases(noise=law, hidden=Hidden.of(counts), rate=rate)
     found = prove_composed((part,), epsilon).interval
     with mp.workdps(30):
