@@ -7,7 +7,7 @@ import pytest
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.selection.comparison import Comparison
-from leastnoise.selection.search import compare, least_noise
+from leastnoise.selection.search import calibrate, compare, least_noise
 
 BODIES = {"k-norm", "k-staircase", "two-sided-staircase", "two-sided-laplace"}
 SLOW = {"generalized-gamma", "optimal-radial", "spherical-staircase"}
@@ -87,6 +87,16 @@ def test_one_law_is_offered_once(
     assert len(labels) == len(set(labels))
     for name, why in skipped.items():
         assert why in reasons(found)[name]
+
+
+def test_of_several_sensitivities_the_best_body_is_offered() -> None:
+    both = (L2(2), L1(4))
+    found = compare(epsilon="1", sensitivity=both, dimension=5)
+    (law,) = [one for one in found.mechanisms if one.noise.name == "k-staircase"]
+    alone = [
+        calibrate("k-staircase", epsilon="1", sensitivity=one, dimension=5).mse for one in both
+    ]
+    assert law.mse == min(alone)
 
 
 def test_an_error_without_a_closed_form_is_unknown() -> None:

@@ -130,4 +130,5 @@ def percent(gap: float) -> str:
     if gap < 1e-10:  # a double's rounding of the loss
         return "0 %"
     scale = 10.0 ** (math.floor(math.log10(100 * gap)) - 1)
-    return f"{math.ceil(100 * gap / scale) * scale:.2g} %"
+    rounded = math.ceil(100 * gap / scale) * scale
+    return f"{rounded:.2g} %" if rounded < 99.5 else f"{rounded:.0f} %"

@@ -57,9 +57,9 @@ def fitted(
 ) -> list[Candidate]:
     """Return `family`, calibrated and proved, in each of `ways` that it can serve; best first.
 
-    Of several plain balls the smallest in the family's norm is used. `fixed` sets parameters, and
-    `effort` is what a family that is designed is worth. Raises Refused with the
-    last reason if no way is left.
+    Of several plain balls the smallest in the family's norm is used, of several bodies the best.
+    `fixed` sets parameters, and `effort` is what a family that is designed is worth. Raises Refused
+    with the last reason if no way is left.
     """
     found: list[Candidate] = []
     reasons: list[Refused] = []
@@ -72,7 +72,9 @@ def fitted(
             reasons.append(error)
     if not found:
         raise reasons[-1] if reasons else _no_norm(family)
-    return sorted(found, key=lambda one: problem.loss.of(one.mechanism))
+    found.sort(key=lambda one: problem.loss.of(one.mechanism))
+    # bodies of several sensitivities have no names of their own
+    return found[:1] if issubclass(family, VectorNoise) else found
 
 
 def _no_norm(family: type[Noise]) -> Refused:
