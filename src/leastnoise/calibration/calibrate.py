@@ -21,8 +21,9 @@ from leastnoise.calibration.composed_spread import (
 from leastnoise.calibration.composed_steps import composed_radial_steps, composed_whole_numbers
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import Search, limit_of, unit_law
-from leastnoise.certify.certificate import Certificate, check_sampling, hidden_by
+from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.prove import radius_in_norm_of
+from leastnoise.certify.subject import check_sampling, hidden_by
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least

@@ -10,8 +10,8 @@ from typing import Any, Self, final
 
 from leastnoise import _validate
 from leastnoise.certify import kinds
-from leastnoise.certify.body_records import read_body, read_one_sided, record_of_body
 from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.noise_records import read_noise, record_of_noise
 from leastnoise.certify.strict_json import (
     exact_fields,
     number,
@@ -19,20 +19,17 @@ from leastnoise.certify.strict_json import (
     parse_object,
     typed,
 )
+from leastnoise.certify.subject import check_subject, hidden_by, neighbours_of, one_release
 from leastnoise.certify.work import check_work
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
-from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, check_sensitivity
+from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
 from leastnoise.guarantees.structured import SENSITIVITIES
-from leastnoise.noise.base import Noise, Parameter, ParameterKind
-from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.registry import family_named
+from leastnoise.noise.base import Noise
 
 VERSION = 1
 ASSUMPTIONS = (
@@ -98,7 +95,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         """Check and keep the fields; raises InvalidArgument, and proves nothing."""
-        _check_subject(self.budget, self.noise, self.sensitivity, self.geometry)
+        check_subject(self.budget, self.noise, self.sensitivity, self.geometry)
         _validate.instance(self.delta, Interval, name="delta", like="an Interval")
         count = _validate.whole(self.compositions, name="compositions")
         object.__setattr__(self, "compositions", count)
@@ -123,7 +120,7 @@ class Certificate:
         None: those that whoever declared the sensitivity had in mind. A statement about samples is
         one about records that are there or not.
         """
-        return _neighbours(self.sensitivity, self.sampling_rate)
+        return neighbours_of(self.sensitivity, self.sampling_rate)
 
     @property
     def hidden(self) -> Hidden:
@@ -144,7 +141,7 @@ class Certificate:
     def one_release_at(self, sampling_rate: Exact) -> Releases:
         """Return the draws of noise of one release of such a sample; raises like `hidden`."""
         rate = sampling_rate_of(sampling_rate)
-        return _one_release(self.noise, self.sensitivity, self.geometry, rate)
+        return one_release(self.noise, self.sensitivity, self.geometry, rate)
 
     @classmethod
     def prove(
@@ -162,9 +159,9 @@ class Certificate:
         Raises NotApplicable if the sensitivity isn't known in the noise's norm, isn't one that the
         geometry is for, or is one for which subsampling isn't proved.
         """
-        _check_subject(budget, noise, sensitivity, geometry)
+        check_subject(budget, noise, sensitivity, geometry)
         count = _validate.whole(compositions, name="compositions")
-        one = _one_release(noise, sensitivity, geometry, sampling_rate_of(sampling_rate))
+        one = one_release(noise, sensitivity, geometry, sampling_rate_of(sampling_rate))
         releases = replace(one, count=one.count * count)
         check_work(releases, budget.epsilon)
         proved = prove_composed((releases,), budget.epsilon)
@@ -245,11 +242,7 @@ class Certificate:
             "version": self.version,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
-            "noise": {
-                "name": self.noise.name,
-                "parameters": {"scale": number_text(self.noise.scale)}
-                | {name: _text_of(value) for name, value in self.noise.parameters.items()},
-            },
+            "noise": record_of_noise(self.noise),
             "dimension": self.dimension,
             "sensitivity": kinds.record_of(self.sensitivity),
             "geometry": None if self.geometry is None else kinds.record_of(self.geometry),
@@ -277,9 +270,11 @@ class Certificate:
         _check_fixed(fields)
         try:
             geometry = _geometry_of(fields)
+            dimension = typed(fields["dimension"], int, where="dimension")
+            own = geometry.noise_dimension if geometry else dimension
             return cls(
                 budget=budget_of(fields),
-                noise=_noise_of(fields, geometry),
+                noise=read_noise(fields["noise"], dimension=own),
                 sensitivity=kinds.read(fields["sensitivity"], SENSITIVITIES, where="sensitivity"),
                 geometry=geometry,
                 delta=_interval_of(fields["delta_interval"]),
@@ -347,60 +342,6 @@ def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:
     return ASSUMPTIONS if sampling_rate == 1 else (*ASSUMPTIONS, SAMPLING)
 
 
-def _check_subject(budget: object, noise: object, sensitivity: object, geometry: object) -> None:
-    """Raise InvalidArgument unless each of what a statement is about is of its kind."""
-    hint = 'Write Budget(epsilon="1", delta="1e-5").'
-    _validate.instance(budget, Budget, name="budget", like="a Budget", hint=hint)
-    _validate.instance(noise, Noise, name="noise", like="a noise law like Gaussian(scale=4)")
-    check_sensitivity(sensitivity)
-    _validate.instance(geometry, (Geometry, type(None)), name="geometry", like="one, or None")
-
-
-def _one_release(
-    noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
-) -> Releases:
-    check_sampling(type(noise), sensitivity, geometry, rate)
-    hidden = hidden_by(type(noise), sensitivity, geometry)
-    draws = geometry.draws(sensitivity) if geometry else 1
-    neighbours = _neighbours(sensitivity, rate)
-    return Releases(noise=noise, hidden=hidden, count=draws, rate=rate, neighbours=neighbours)
-
-
-def _neighbours(sensitivity: Sensitivity, rate: Fraction) -> Neighbours | None:
-    return sensitivity.stated_neighbours if rate == 1 else "add-remove"
-
-
-def check_sampling(
-    family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
-) -> None:
-    """Raise NotApplicable where subsampling isn't proved.
-
-    The pairs of theory/accounting.md §4 are not those of a record that is replaced; and several
-    draws of one sample are not several samples.
-    """
-    if rate == 1:
-        return
-    if sensitivity.stated_neighbours == "replace-one":
-        why = "subsampling is proved for records that are added or removed, not replaced"
-        raise NotApplicable(family=family.name, why=why)
-    if geometry and geometry.draws(sensitivity) > 1:
-        why = "several draws of one sample aren't proved under subsampling"
-        raise NotApplicable(family=family.name, why=why)
-
-
-def hidden_by(family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:
-    """Return what the noise must hide; raises NotApplicable if the geometry isn't for this."""
-    if geometry is None:
-        return Hidden.of(sensitivity)
-    hidden = geometry.hidden(sensitivity)
-    if hidden is None:
-        raise NotApplicable(
-            family=family.name,
-            why=f"the geometry {geometry.kind} isn't one for that {sensitivity.kind} sensitivity",
-        )
-    return hidden
-
-
 def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
     if fields["geometry"] is None:
         return None
@@ -408,42 +349,6 @@ def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
     if fields["dimension"] != geometry.dimension:
         raise CertificateRejected(f"The geometry has {geometry.dimension} coordinates.")
     return geometry
-
-
-def _noise_of(fields: dict[str, Any], geometry: Geometry | None) -> Noise:
-    noise = exact_fields(fields["noise"], ("name", "parameters"), where="noise")
-    family = family_named(typed(noise["name"], str, where="noise.name"))
-    kinds = {"scale": Fraction, **family.parameter_kinds}
-    parameters = exact_fields(noise["parameters"], kinds, where="noise.parameters")
-    values = {
-        name: _value_of(parameters[name], kind, where=f"noise.parameters.{name}")
-        for name, kind in kinds.items()
-    }
-    dimension = typed(fields["dimension"], int, where="dimension")
-    if not issubclass(family, VectorNoise):
-        return family(**values, dimension=geometry.noise_dimension if geometry else dimension)
-    law = family(**values)
-    if law.dimension != dimension:
-        raise CertificateRejected(f"The noise has {law.dimension} coordinates.")
-    return law
-
-
-def _text_of(value: Parameter) -> str | int | list[int] | dict[str, Any]:
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, Body | OneSided):
-        return record_of_body(value)
-    return value if isinstance(value, int) else number_text(value)
-
-
-def _value_of(value: object, kind: ParameterKind, *, where: str) -> Any:
-    if kind is tuple:
-        return tuple(typed(one, int, where=where) for one in typed(value, list, where=where))
-    if kind is Body:
-        return read_body(value, where=where)
-    if kind is OneSided:
-        return read_one_sided(value, where=where)
-    return typed(value, int, where=where) if kind is int else number(value, where=where)
 
 
 def _interval_of(value: object) -> Interval:

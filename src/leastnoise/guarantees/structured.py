@@ -376,9 +376,8 @@ class Vertices(Sensitivity):
                 for point in self.points
             )
             return _l1_radius(length, moved=moved)
-        return root_above(
-            max(sum((value**2 for value in point), Fraction(0)) for point in self.points)
-        )
+        squares = (sum((value**2 for value in point), Fraction(0)) for point in self.points)
+        return root_above(max(squares))
 
     def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: an interval or a polygon; None for three numbers or more."""

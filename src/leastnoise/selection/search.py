@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leastnoise import _validate
-from leastnoise.certify.certificate import check_sampling
 from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.subject import check_sampling
 from leastnoise.design import find
 from leastnoise.design.find import Effort
 from leastnoise.design.refine import Progress

@@ -1,0 +1,70 @@
+"""What a statement about noise is about: shifts, draws, samples and neighbours."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from leastnoise import _validate
+from leastnoise.certify.composed import Releases
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.geometry import Geometry
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, check_sensitivity
+from leastnoise.noise.base import Noise
+
+
+def check_subject(budget: object, noise: object, sensitivity: object, geometry: object) -> None:
+    """Raise InvalidArgument unless each of what a statement is about is of its kind."""
+    hint = 'Write Budget(epsilon="1", delta="1e-5").'
+    _validate.instance(budget, Budget, name="budget", like="a Budget", hint=hint)
+    _validate.instance(noise, Noise, name="noise", like="a noise law like Gaussian(scale=4)")
+    check_sensitivity(sensitivity)
+    _validate.instance(geometry, (Geometry, type(None)), name="geometry", like="one, or None")
+
+
+def one_release(
+    noise: Noise, sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
+) -> Releases:
+    """Return the draws of noise that one person reaches in one release; raises NotApplicable."""
+    check_sampling(type(noise), sensitivity, geometry, rate)
+    hidden = hidden_by(type(noise), sensitivity, geometry)
+    draws = geometry.draws(sensitivity) if geometry else 1
+    neighbours = neighbours_of(sensitivity, rate)
+    return Releases(noise=noise, hidden=hidden, count=draws, rate=rate, neighbours=neighbours)
+
+
+def neighbours_of(sensitivity: Sensitivity, rate: Fraction) -> Neighbours | None:
+    """Return the neighbours that a statement is about; None: whoever was meant."""
+    return sensitivity.stated_neighbours if rate == 1 else "add-remove"
+
+
+def check_sampling(
+    family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None, rate: Fraction
+) -> None:
+    """Raise NotApplicable where subsampling isn't proved.
+
+    The pairs of theory/accounting.md §4 are not those of a record that is replaced; and several
+    draws of one sample are not several samples.
+    """
+    if rate == 1:
+        return
+    if sensitivity.stated_neighbours == "replace-one":
+        why = "subsampling is proved for records that are added or removed, not replaced"
+        raise NotApplicable(family=family.name, why=why)
+    if geometry and geometry.draws(sensitivity) > 1:
+        why = "several draws of one sample aren't proved under subsampling"
+        raise NotApplicable(family=family.name, why=why)
+
+
+def hidden_by(family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:
+    """Return what the noise must hide; raises NotApplicable if the geometry isn't for this."""
+    if geometry is None:
+        return Hidden.of(sensitivity)
+    hidden = geometry.hidden(sensitivity)
+    if hidden is None:
+        raise NotApplicable(
+            family=family.name,
+            why=f"the geometry {geometry.kind} isn't one for that {sensitivity.kind} sensitivity",
+        )
+    return hidden
