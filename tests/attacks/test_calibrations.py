@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 import leastnoise as ln
-from tests.attacks import truth
+from tests.attacks import bodies, statements, truth
 from tests.attacks.guard import PARTS, Guard
 from tests.attacks.test_laws import decimal, sensitivity
 
@@ -33,6 +34,7 @@ _WEIGHTS = {
     "generalized-gamma": 2,
     "gaussian-mixture": 1,
     "quasi-gaussian": 2,
+    "bodies": 100,
 }
 _VECTORS = ("l2", "spherical-staircase", "optimal-radial", "generalized-gamma")
 _COSTLY = 10  # weight: rather simple budgets, which are searched in a second or two
@@ -40,6 +42,8 @@ _COSTLY = 10  # weight: rather simple budgets, which are searched in a second or
 
 def drawn(random: Random) -> Case:
     name = random.choices([*_WEIGHTS], [*_WEIGHTS.values()])[0]
+    if name == "bodies":
+        return _body(random)
     costly = _WEIGHTS[name] < _COSTLY
     dimension, parameters = 1, {}
     if name in _VECTORS:
@@ -65,7 +69,50 @@ def drawn(random: Random) -> Case:
     }
 
 
+def _body(random: Random) -> Case:
+    d = random.randint(2, 4)
+    queries = {"dimension": d, "max_nonzero": random.randint(1, d)}
+    sides = {"with_total": random.random() < 0.3}
+    shapes: dict[str, dict[str, Any]] = {
+        "counts": {**queries, **sides},
+        "replaced": {**queries, "neighbours": "replace-one"},
+        "linf": {"l0": random.randint(1, d)},
+        "l1": {},
+        "l2": {},
+    }
+    shape = random.choice([*shapes, "counts"])
+    return {
+        "name": random.choice(bodies.FAMILIES),
+        "shape": shape,
+        "given": shapes[shape],
+        "dimension": d,
+        "bound": decimal(random, 0.01, 100),
+        "epsilon": decimal(random, 0.05, 12),
+        "delta": random.choice(("0", decimal(random, 1e-9, 0.2))),
+        "loss": random.choice(("mse", "mae")),
+    }
+
+
+def _attack_body(case: Case) -> None:
+    kinds = {"linf": ln.Linf, "l1": ln.L1, "l2": ln.L2}
+    if case["shape"] in kinds:
+        asked = kinds[case["shape"]](case["bound"], **case["given"])
+        dimension = case["dimension"]
+    else:
+        asked = ln.CountingQueries(bound=case["bound"], **case["given"])
+        dimension = asked.coordinates
+    budget = {key: case[key] for key in ("epsilon", "delta", "loss")}
+    try:
+        found = ln.calibrate(case["name"], sensitivity=asked, dimension=dimension, **budget)
+    except ln.Refused:
+        return
+    statements.check(json.loads(found.certificate.to_json()))
+
+
 def attack(case: Case) -> None:
+    if "shape" in case:
+        _attack_body(case)
+        return
     name, epsilon, wanted = case["name"], case["epsilon"], Fraction(case["delta"])
     effort: dict[str, Any] = {"gap": 0.3} if name in ("optimal", "discrete-staircase") else {}
     if name == "optimal" and case["dimension"] > 1:

@@ -63,6 +63,20 @@ _BASES: dict[str, Callable[[], Any]] = {
     "with total": _made("gaussian", ln.CountingQueries(dimension=3, with_total=True)),
     "cells": _made("truncated-laplace", ln.Linf(1, l0=1), dimension=5),
     "points": _made("gaussian", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
+    "body of counts": _made("k-norm", ln.CountingQueries(dimension=3)),
+    "body of few counts": _made("k-norm", ln.CountingQueries(dimension=3, max_nonzero=2)),
+    "body of two of three": _made("k-staircase", ln.Linf("1.5", l0=2), dimension=3),
+    "body of one of three": _made("k-staircase", ln.L1("1.5"), dimension=3),
+    "ball": _made("k-staircase", ln.L2("0.7"), dimension=3),
+    "polygon": _made("k-norm", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
+    "body of replaced": _made("k-norm", ln.CountingQueries(dimension=2, neighbours="replace-one")),
+    "two sides": _made("two-sided-staircase", ln.CountingQueries(dimension=3, max_nonzero=2)),
+    "two sides with total": _made(
+        "two-sided-laplace", ln.CountingQueries(dimension=2, with_total=True)
+    ),
+    "two sides, five releases": _made(
+        "two-sided-staircase", ln.CountingQueries(dimension=2), compositions=5
+    ),
     "plan of sums": _plan("2", _GAUSSIAN, _LAPLACE),
     "plan together": _plan("1.7", _GAUSSIAN, _LAPLACE),
     "lower bound": public.lower_bound,

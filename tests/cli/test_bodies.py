@@ -79,3 +79,17 @@ def test_what_cannot_serve_is_refused_by_name() -> None:
     done = run("calibrate", "--noise", "two-sided-laplace", "--dimension", "3", "--epsilon", "1")
     assert done.returncode == 1
     assert "two-sided-laplace does not apply" in done.stderr
+
+
+def test_people_read_of_an_unknown_error(tmp_path: Path) -> None:
+    file, plan = tmp_path / "one.json", tmp_path / "plan.json"
+    asked = ("--noise", "two-sided-laplace", *QUERIES, "--release-n", "--epsilon", "1")
+    done = run("calibrate", *asked, "--certificate", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "unknown" in done.stdout
+    fitted = run(
+        "compose", f"{file}=2", "--fit", str(plan), "--epsilon", "3", "--delta", "1e-6"
+    )  # fmt: skip
+    assert fitted.returncode == 0, fitted.stderr
+    assert "unknown" in fitted.stdout
+    assert run("verify", str(plan)).returncode == 0

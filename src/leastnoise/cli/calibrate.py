@@ -47,6 +47,7 @@ def command(
     """
     from leastnoise.guarantees.budget import Budget
     from leastnoise.release.output import write_file
+    from leastnoise.selection.comparison import error_text
     from leastnoise.selection.search import candidate, effort_for
 
     declared = options.Declaration(
@@ -83,7 +84,7 @@ def command(
         ("scale", repr(record["scale"])),
         ("dimension", str(record["dimension"])),
         ("mse (E‖X‖₂²)", f"{record['mse']:.6g}"),
-        ("mae (E‖X‖₁)", f"{record['mae']:.6g}"),
+        ("mae (E‖X‖₁)", error_text(record["mae"])),
         ("delta, proved", f"in [{record['delta_interval'][0]!r}, {record['delta_interval'][1]!r}]"),
     ]
     if found.note is not None:

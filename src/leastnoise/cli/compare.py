@@ -121,6 +121,8 @@ def command(
 
 
 def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) -> None:
+    from leastnoise.selection.comparison import error_text, percent
+
     loss = found.loss.value
     best = candidates[0][loss]
     rows = [
@@ -128,7 +130,7 @@ def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) ->
             candidate.label,
             f"{one['scale']:.10g}",
             f"{one['mse']:.6g}",
-            "unknown" if one["mae"] is None else f"{one['mae']:.6g}",
+            error_text(one["mae"]),
             f"{one[loss] / best:.4g}×" if best > 0 else "",
         )
         for candidate, one in zip(found.candidates, candidates, strict=True)
@@ -140,8 +142,6 @@ def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) ->
     for one in found.skipped:
         typer.echo(f"  {one.name} is skipped: {one.why}")
     if found.gap is not None:
-        from leastnoise.selection.comparison import percent
-
         name = found.candidates[0].label
         typer.echo(f"  {name} is at most {percent(found.gap)} above the best possible {loss}")
 

@@ -112,6 +112,7 @@ def _fitted(
     """Scale the mechanisms to the budget (ε, δ) and write the plan; return them, and its record."""
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.release.output import write_file
+    from leastnoise.selection.comparison import mae_of
     from leastnoise.selection.together import calibrate_together
 
     epsilon, delta = budget
@@ -125,7 +126,7 @@ def _fitted(
             "compositions": count,
             "scale": float(one.noise.scale),
             "mse": one.mse,
-            "mae": one.mae,
+            "mae": mae_of(one),
             "epsilon": decimal_text(one.certificate.budget.epsilon),
         }
         for text, (one, count) in zip(certificates, moved, strict=True)
@@ -133,5 +134,7 @@ def _fitted(
     return moved, {"factor": found.factor, "blocks": blocks}
 
 
-def _text(value: str | float) -> str:
+def _text(value: str | float | None) -> str:
+    if value is None:
+        return "unknown"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -32,10 +32,7 @@ class Candidate:
     @property
     def mae(self) -> float | None:
         """E‖error‖₁ of a release; None where no closed form of it is known."""
-        try:
-            return self.mechanism.mae
-        except NotApplicable:
-            return None
+        return mae_of(self.mechanism)
 
     @property
     def label(self) -> str:
@@ -107,7 +104,7 @@ class Comparison:
         """Return a table, a line a mechanism."""
         lines = [f"{'noise':<30}{'scale':>12}{'mse':>12}{'mae':>12}"]
         lines += [
-            f"{found.label:<30}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{_text(found.mae):>12}"
+            f"{found.label:<30}{float(m.noise.scale):>12.6g}{m.mse:>12.6g}{error_text(found.mae):>12}"
             for found in self.candidates
             for m in (found.mechanism,)
         ]
@@ -121,7 +118,16 @@ class Comparison:
         return "\n".join(lines)
 
 
-def _text(error: float | None) -> str:
+def mae_of(mechanism: Mechanism) -> float | None:
+    """Return E‖error‖₁; None where no closed form of it is known."""
+    try:
+        return mechanism.mae
+    except NotApplicable:
+        return None
+
+
+def error_text(error: float | None) -> str:
+    """Return an error for people to read."""
     return "unknown" if error is None else f"{error:.6g}"
 
 
