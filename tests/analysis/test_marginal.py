@@ -15,6 +15,7 @@ from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from tests.routes import integrate
 
@@ -71,6 +72,24 @@ def test_steps_on_two_sides_against_a_mixture_of_boxes(queries: int, core: str, 
         beyond = (np.clip(up - t, 0, None) + np.clip(down - t, 0, None)) / (up + down)
         share = float((weights * beyond).sum() / weights.sum())
         assert share == pytest.approx(1 - probability, rel=1e-9)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 5, 40, 3000])
+@pytest.mark.parametrize("core", ["0", "0.76", "5"])
+def test_smooth_sides_against_a_mixture_of_boxes(queries: int, core: str) -> None:
+    """The same by the trapezoidal rule over A and B, each beyond its core."""
+    law = TwoSidedLaplace(scale=2, of=Counts(queries=queries, bound=3), core=core)
+    b, reach = float(core), 60 + queries + 10 * np.sqrt(queries)
+    u = np.linspace(0, reach, 2001)
+    up, down = np.meshgrid(b + u, b + u, indexing="ij")
+    logs = -(up + down) + queries * np.log(np.maximum(up + down, 1e-300))
+    ends = np.where((u == 0) | (u == reach), 0.5, 1.0)
+    weights = np.exp(logs - logs.max()) * np.outer(ends, ends)
+    for probability in (0.2, 0.95, 0.999):
+        t = absolute_quantile(law, probability) / 6
+        beyond = np.clip(up - t, 0, None) + np.clip(down - t, 0, None)
+        share = float((weights * beyond / np.maximum(up + down, 1e-300)).sum() / weights.sum())
+        assert share == pytest.approx(1 - probability, rel=2e-3)
 
 
 def test_what_has_no_known_law_of_a_coordinate_has_no_quantiles() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +21,15 @@ from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from leastnoise.numerics.quadrature import gauss_legendre
 from leastnoise.numerics.roots import IncreasingRoot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 _ROOT = IncreasingRoot(tolerance=1e-12)
 
@@ -30,7 +37,7 @@ _ROOT = IncreasingRoot(tolerance=1e-12)
 def has_quantiles(noise: Noise) -> bool:
     """Say whether `absolute_quantile` knows the law of a coordinate, the same for all of them."""
     if isinstance(noise, VectorNoise):
-        return isinstance(noise, TwoSidedStaircase) and all_conditions(noise.of)
+        return isinstance(noise, TwoSidedStaircase | TwoSidedLaplace) and all_conditions(noise.of)
     return noise.shape in _QUANTILES
 
 
@@ -56,17 +63,21 @@ def all_conditions(of: OneSided) -> bool:
     return isinstance(of, Counts) and of.most == of.queries
 
 
-def _two_sided_staircase(noise: Noise, outside: float) -> float:
-    """X is uniform in [−B, A]^d, A = a + k and B = a + n − k, with weight q^n (2a + n)^d.
+def _two_sided(noise: Noise, outside: float) -> float:
+    """X is uniform in [−B, A]^d; a tail for each law of A and B, which are weighted by volume."""
+    known = isinstance(noise, TwoSidedStaircase | TwoSidedLaplace)
+    if not known or not isinstance(noise.of, Counts) or not all_conditions(noise.of):
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    tail = _two_sided_steps(noise) if isinstance(noise, TwoSidedStaircase) else _smooth(noise)
+    found = _solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
+    return found * float(noise.of.bound)
+
+
+def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
+    """Return t ↦ P(|X_i| > t): A = a + k and B = a + n − k with weight q^n (2a + n)^d.
 
     So P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
     """
-    if not (
-        isinstance(noise, TwoSidedStaircase)
-        and isinstance(noise.of, Counts)
-        and all_conditions(noise.of)
-    ):
-        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
     core, decay, d = float(noise.core), float(noise.decay), noise.dimension
     n = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
     logs = -decay * n + (d - 1) * np.log(2 * core + n)
@@ -79,8 +90,36 @@ def _two_sided_staircase(noise: Noise, outside: float) -> float:
         above = count * (core - t + (first + n) / 2)
         return 2 * float(weights @ above) / total
 
-    found = _solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
-    return found * float(noise.of.bound)
+    return tail
+
+
+def _smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
+    """Return t ↦ P(|X_i| > t): A = b + u, B = b + n − u with density ∝ e^(−n) (2b + n)^d.
+
+    So P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn,
+    c = (t − b)₊ and 0 <= u <= n.
+    """
+    core, d = float(noise.core), noise.dimension
+    peak = max(d - 2 * core, 0.0)
+    spread = 40 + 12 * math.sqrt(d)
+    top = -peak + d * math.log(2 * core + peak)
+
+    def integral(
+        least: float, inner: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    ) -> float:
+        first = max(least, peak - spread)
+        n, weight = gauss_legendre(first, max(first, peak) + spread, nodes=200)
+        return float(weight * np.exp(-n + d * np.log(2 * core + n) - top) @ inner(n))
+
+    total = integral(0.0, lambda n: n)
+
+    def tail(t: float) -> float:
+        c = max(t - core, 0.0)
+        return (
+            2 / total * integral(c, lambda n: (n - c) * (core - t + (n + c) / 2) / (2 * core + n))
+        )
+
+    return tail
 
 
 def _gaussian(noise: Noise, outside: float) -> float:
@@ -234,7 +273,7 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.FLIPPED_HUBER: _flipped_huber,
     Shape.STAIRCASE: _staircase,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,
-    Shape.TWO_SIDED: _two_sided_staircase,
+    Shape.TWO_SIDED: _two_sided,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,
 }
 

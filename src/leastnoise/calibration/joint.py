@@ -21,7 +21,9 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.noise.base import Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
@@ -29,13 +31,15 @@ _BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has 
 _STEPS = frozenset(
     {Shape.K_STAIRCASE, Shape.RADIAL_STEP, Shape.STAIRCASE, Shape.STEP, Shape.TWO_SIDED}
 )
+_SMOOTH_BODIES = (KNorm, TwoSidedLaplace)  # the body, and the core, are as good at any scale
 _DIGITS = 6  # of the stated epsilon, rounded up
 
 
 def scalable(certificate: Certificate) -> bool:
     """Say whether the certificate's noise is a scale alone, and its composition is proved."""
     noise = certificate.noise
-    known = noise.shape in MONOTONE and noise.norm != "integer" and not noise.parameter_kinds
+    alone = not noise.parameter_kinds or isinstance(noise, _SMOOTH_BODIES)
+    known = alone and noise.shape in MONOTONE and noise.norm != "integer"
     return known and certificate.sampling_rate == 1
 
 
@@ -51,7 +55,8 @@ def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
         return "noise on whole numbers has no scale to change"
     if noise.parameter_kinds and not budget.delta:
         return "at delta=0 budgets add up, and only laplace and l2 are scaled together"
-    if noise.shape in _STEPS or isinstance(noise, Optimal):
+    in_steps = noise.shape in _STEPS and not isinstance(noise, _SMOOTH_BODIES)
+    if in_steps or isinstance(noise, Optimal):
         return "its largest loss stays as it is however wide it gets, and many outputs have it"
     if isinstance(noise, GeneralizedGamma):
         return "every factor that is tried takes seconds to prove"

@@ -86,8 +86,9 @@ def print_plan(plan: Plan) -> None:
         noise, budget = block.mechanism.noise, block.mechanism.certificate.budget
         geometry = block.mechanism.certificate.geometry
         fitted = ""
-        if geometry and block.saved is not None:
-            fitted = f", fitted by {geometry.kind}: {100 * block.saved:.0f} % less variance than "
+        if block.saved is not None:
+            how = f"fitted by {geometry.kind}" if geometry else "shaped by what one unit can do"
+            fitted = f", {how}: {100 * block.saved:.0f} % less variance than "
             fitted += f"{block.baselines.spherical.name} noise as it is"
         if block.relative_to_split is not None:
             fitted += f"; {100 * (1 - block.relative_to_split):.0f} % less error than {noise.name} "

@@ -71,7 +71,7 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
 
     >>> from leastnoise.guarantees.sensitivity import L2
     >>> m = calibrate("l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
-    >>> round(float(m.noise.scale), 9), m.certificate.delta.certainly_at_most(Fraction("1e-5"))
+    >>> round(float(m.noise.scale), 9), m.certificate.delta.certainly_at_most("1e-5")
     (0.933639567, True)
     """
     budget = Budget(epsilon=epsilon, delta=delta)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise.errors import Refused
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.selection.search import calibrate
 
 if TYPE_CHECKING:
@@ -47,9 +48,13 @@ class Baselines:
         return cls(gaussian=found.get("gaussian"), spherical=spherical)
 
     def saved(self, certificate: Certificate) -> float | None:
-        """Return the part of the spherical noise's variance that the geometry saves, or None."""
-        geometry = certificate.geometry
-        if geometry is None:
+        """Return the part of the spherical noise's variance that fitting to the shape saves.
+
+        None for noise that is as large in every direction.
+        """
+        geometry, variance = certificate.geometry, certificate.noise.variance
+        if geometry is not None:
+            variance *= float(geometry.deviations[0]) ** 2
+        elif not isinstance(certificate.noise, VectorNoise):
             return None
-        variance = certificate.noise.variance * float(geometry.deviations[0]) ** 2
         return 1 - variance / self.spherical.variance
