@@ -30,7 +30,7 @@ def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -
     # each family once in either figure's legend; "optimal-radial" serves in 2 dimensions only
     assert all(labels.count(name) >= 2 for name in NAMES)
     # whose radius has no density of its own here
-    assert {"optimal-radial", "k-staircase"} <= {one for one in root.itertext()}
+    assert {"optimal-radial", "k-staircase"} <= set(root.itertext())
     assert "Error against the dimension" in labels
     assert "Density of the radius" in labels
 
