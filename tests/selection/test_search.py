@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,14 @@ from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.registry import FAMILIES
-from leastnoise.selection.search import calibrate, compare, least_noise, privacy_profile
+from leastnoise.selection.comparison import Comparison
+from leastnoise.selection.search import (
+    calibrate,
+    compare,
+    compare_quickly,
+    least_noise,
+    privacy_profile,
+)
 
 
 def test_ranks_by_the_loss_that_is_asked() -> None:
@@ -29,7 +37,14 @@ def test_losses_can_disagree() -> None:
     orders: dict[str, list[list[str]]] = {"mse": [], "mae": []}
     for loss, names in orders.items():
         for delta in ("0.01", "0.02", "0.03", "0.05", "0.1"):
-            found = compare(epsilon="1", delta=delta, sensitivity=L2(1), dimension=4, loss=loss)
+            found = compare(
+                epsilon="1",
+                delta=delta,
+                sensitivity=L2(1),
+                dimension=4,
+                loss=loss,
+                parameters={"generalized-gamma": {"alpha": 3, "p": 1}},  # its search takes seconds
+            )
             names.append([m.noise.name for m in found.mechanisms])
     assert orders["mse"] != orders["mae"]
 
@@ -39,10 +54,20 @@ def test_least_noise_is_the_first_of_compare() -> None:
     assert least_noise(**arguments) == compare(**arguments).mechanisms[0]
 
 
+def test_a_quick_comparison_leaves_out_what_takes_seconds() -> None:
+    problem = {"epsilon": "1", "delta": "1e-6", "sensitivity": L2(1), "dimension": 4}
+    quick, full = compare_quickly(**problem), compare(**problem)
+    names = [m.noise.name for m in full.mechanisms]
+    slow = {"generalized-gamma", "optimal-radial", "spherical-staircase"}
+    assert [m.noise.name for m in quick.mechanisms] == [one for one in names if one not in slow]
+    reasons = {one.name: one.why for one in quick.skipped}
+    assert all("takes seconds" in reasons[name] for name in slow)
+
+
 def test_several_sensitivities_each_family_takes_its_own() -> None:
     found = compare(epsilon="1", delta="1e-6", sensitivity=(L2("1.5"), L1(2)), dimension=4)
     used = {m.noise.name: m.certificate.sensitivity for m in found.mechanisms}
-    assert used.pop("laplace") == L1(2)
+    assert used.pop("laplace") == used.pop("k-staircase") == L1(2)
     assert {"l2", "gaussian", "spherical-staircase"} <= set(used)
     assert set(used.values()) == {L2("1.5")}
 
@@ -85,6 +110,12 @@ def test_prints_as_a_table() -> None:
     assert text.splitlines()[2].split() == ["l2", "0.93364", "48.8142", "14.2964"]
 
 
+@cache
+def _of_counts(dimension: int, with_total: bool) -> Comparison:
+    queries = CountingQueries(dimension=dimension, with_total=with_total)
+    return compare(epsilon="1", delta="1e-5", sensitivity=queries)
+
+
 @pytest.mark.parametrize(
     ("dimension", "with_total", "label", "variance"),
     [  # theory/noise.md §8 and issue's table: per-query variance at (1, 1e-5), all queries at once
@@ -101,8 +132,7 @@ def test_prints_as_a_table() -> None:
 def test_counting_queries_have_the_variances_of_the_theory(
     dimension: int, with_total: bool, label: str, variance: float
 ) -> None:
-    queries = CountingQueries(dimension=dimension, with_total=with_total)
-    found = compare(epsilon="1", delta="1e-5", sensitivity=queries)
+    found = _of_counts(dimension, with_total)
     (one,) = [candidate for candidate in found.candidates if candidate.label == label]
     assert one.mechanism.variances[0] == pytest.approx(variance, rel=2e-5)
     assert one.mechanism.mse == pytest.approx(one.mechanism.variances.sum())

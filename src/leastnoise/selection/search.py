@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from leastnoise import _validate
@@ -134,16 +135,44 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     )
     if _validate.flag(bound, name="bound"):
         prove_bound(problem, _effort(gap, time_limit, usual_seconds(problem), progress))
-    ways = problem.ways()
     fixed = {
         name: fixed_parameters(family_named(name), values)
         for name, values in _validate.table(parameters, name="parameters").items()
     }
     effort = _effort(gap, time_limit, _PATIENCE, progress)
+    return _compared(problem, fixed=fixed, effort=effort)
+
+
+def compare_quickly(
+    *, epsilon: Exact, delta: Exact, sensitivity: Sensitivities, dimension: int
+) -> Comparison:
+    """Return what `compare` does, for the mse, but for families whose search takes seconds."""
+    offered = _offered(sensitivity)
+    problem = Problem(
+        budget=Budget(epsilon=epsilon, delta=delta),
+        offered=offered,
+        dimension=_dimension(offered, dimension),
+        loss=Loss.MSE,
+        compositions=1,
+        sampling_rate=Fraction(1),
+    )
+    return _compared(problem, fixed={}, effort=_effort(None, None, _PATIENCE, None), quickly=True)
+
+
+def _compared(
+    problem: Problem,
+    *,
+    fixed: Mapping[str, Mapping[str, Fraction | int]],
+    effort: Effort,
+    quickly: bool = False,
+) -> Comparison:
     candidates: list[Candidate] = []
     skipped: list[Skipped] = []
+    ways = problem.ways()
     for name, family in sorted(FAMILIES.items(), key=lambda item: item[1] in SLOW):
-        needless = why_needless(family, candidates, ranking)
+        needless = why_needless(family, candidates, problem.loss)
+        if quickly and family in SLOW:
+            needless = "its search takes seconds"
         if needless and name not in fixed:
             skipped.append(Skipped(name=name, why=needless))
             continue
@@ -153,10 +182,10 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
             skipped.append(Skipped(name=name, why=error.why))
         except Refused as error:
             skipped.append(Skipped(name=name, why=str(error)))
-    candidates.sort(key=lambda found: ranking.of(found.mechanism))
+    candidates.sort(key=lambda found: problem.loss.of(found.mechanism))
     skipped.sort(key=lambda one: one.name)
     return Comparison(
-        loss=ranking,
+        loss=problem.loss,
         candidates=tuple(candidates),
         skipped=tuple(skipped),
         best_possible=best_possible(problem) if candidates else None,
