@@ -39,6 +39,7 @@ and proofs raise to this power."""
 NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
 _MOST_SHOWN = 40  # characters of a value
+_LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes, of a path and of a name in it
 _MOST_BITS = 128  # of a whole number that is shown: longer ones have no use in a message
 _EXACT_BYTES = 8  # of the numpy floats that a float64 holds exactly
 
@@ -261,9 +262,15 @@ def path(value: object, *, name: str) -> Path:
 
 def _names_a_file(value: str | Path) -> bool:
     try:
-        return b"\0" not in os.fsencode(value)
+        name = os.fsencode(value)
     except UnicodeEncodeError:  # half of a surrogate pair
         return False
+    short = len(name) <= _LONGEST_PATH and all(map(_is_short_name, name.split(b"/")))
+    return short and b"\0" not in name
+
+
+def _is_short_name(name: bytes) -> bool:
+    return len(name) <= _LONGEST_NAME
 
 
 def shown(value: object) -> str:

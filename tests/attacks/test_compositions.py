@@ -108,7 +108,10 @@ def attack(case: Case) -> None:
     delta = (low + high) / 2
     if not 1e-9 < delta < 0.5 or epsilon == "0":
         return
-    back = together.epsilon(delta=f"{delta:.6g}")
+    try:
+        back = together.epsilon(delta=f"{delta:.6g}")
+    except ln.Refused:  # outputs of one input alone may be as likely as that, up to its rounding
+        return
     at = float(f"{delta:.6g}")
     assert expected(releases, back.upper)[0] <= at * (1 + 1e-8), f"ε is above {back.upper!r}"
     if back.lower > 0:

@@ -64,7 +64,8 @@ _ARROW: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
     "bool": (pa.bool_(), True, (None, False)),
     "date32": (pa.date32(), dt.date(2000, 1, 1), (dt.date.min, dt.date.max)),
     "date32 far": (pa.date32(), 1, (2**31 - 1, -(2**31))),
-    "timestamp[s]": (pa.timestamp("s"), 1, (2**63 - 1, -(2**63), 2**55)),
+    # kept in milliseconds by a Parquet file
+    "timestamp[s]": (pa.timestamp("s"), 1, (2**63 // 1000, -(2**63) // 1000 + 1, 2**53)),
     "timestamp[us]": (pa.timestamp("us"), 1, (2**63 - 1, -(2**63))),
     "timestamp[ns]": (pa.timestamp("ns"), 1, (2**63 - 1, -(2**63) + 1)),
     "time64": (pa.time64("us"), 1, (2**63 - 1, -1, 86_400_000_001)),

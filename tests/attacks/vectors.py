@@ -7,7 +7,7 @@ the elliptic coordinates about both centres.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -94,13 +94,19 @@ def _generalized_gamma(d: int, ratio: float, p: Parameters, epsilon: float) -> f
     # in u = P(R <= r) for small r, where the density may have a pole, and in r beyond
     top = 60.0 ** (1 / power) + ratio
     ends = np.unique(np.concatenate([np.geomspace(1e-12, 1, 40), np.linspace(0.2, 1, 60)])) * top
-    half = np.diff(ends)[:, None] / 2
-    r = (ends[:-1, None] + half * (1 + _NODES)).ravel()
-    log_radius = alpha * np.log(r) - r**power + math.log(power) - gammaln((alpha + 1) / power)
 
     def log_g(s: Floats) -> Floats:
         return -kappa * np.log(np.maximum(s, 1e-300)) - s**power
 
+    # where the cosine gets to an end, what lies beyond it begins like a root
+    for sign in (1, -1):
+        at = _passes(lambda r, sign=sign: log_g(r) - log_g(abs(r + sign * ratio)) - epsilon, ends)
+        for by in np.geomspace(1e-12, 0.1, 24):
+            ends = np.concatenate([ends, at * (1 - by), at, at * (1 + by)])
+    ends = np.unique(ends)
+    half = np.diff(ends)[:, None] / 2
+    r = (ends[:-1, None] + half * (1 + _NODES)).ravel()
+    log_radius = alpha * np.log(r) - r**power + math.log(power) - gammaln((alpha + 1) / power)
     wanted = log_g(r) - epsilon  # beyond the radius where g is e^−ε of its own
     low, high = np.zeros_like(r), np.full_like(r, 1e3 * top + 1e3)
     for _ in range(80):
@@ -123,6 +129,19 @@ def _generalized_gamma(d: int, ratio: float, p: Parameters, epsilon: float) -> f
     values = (np.exp(log_radius) * inner).reshape(len(ends) - 1, -1)
     near = float(gammainc((alpha + 1) / power, ends[0] ** power))
     return float((half * _WEIGHTS * values).sum()) + near * float(inner[0])
+
+
+def _passes(f: Callable[[Floats], Floats], ends: Floats) -> Floats:
+    """Return where f passes through 0 between the first of `ends` and the last."""
+    grid = np.unique(np.concatenate([ends, np.linspace(ends[0], ends[-1], 20_000)]))
+    positive = f(grid) > 0
+    at = np.nonzero(positive[1:] != positive[:-1])[0]
+    low, high, rising = grid[at], grid[at + 1], positive[at + 1]
+    for _ in range(60):
+        middle = (low + high) / 2
+        beyond = (f(middle) > 0) == rising
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return (low + high) / 2
 
 
 def _shells(name: str, p: Parameters) -> tuple[list[float], list[float]]:

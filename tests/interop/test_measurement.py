@@ -13,7 +13,7 @@ import pytest
 from opendp.mod import OpenDPException
 
 import leastnoise as ln
-from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.interop import MissingExtra, to_opendp
 
 dp: Any = import_module("opendp.prelude")  # whose names are no types
@@ -127,7 +127,7 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidArgument, match="zcdp"):
         to_opendp(calibrated("gaussian"), measure="rdp")  # pyright: ignore[reportArgumentType]
     dp.disable_features(*FEATURES)
-    with pytest.raises(OpenDPException, match="honest-but-curious"):
+    with pytest.raises(Refused, match="honest-but-curious"):
         to_opendp(calibrated("gaussian"))
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(MissingExtra, match=r"opendp .*pip install 'leastnoise\[interop\]'"):

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-from scipy.special import ndtr
 
 from leastnoise.analysis.kernel_crossings import NOISE, Crossings, Kernels, crossings
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -288,6 +287,8 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
     exactly 0. d_k is, in turn, positive and negative: L falls through 0 once, and the log of the
     positive part over the negative one falls everywhere.
     """
+    from scipy.special import ndtr  # noqa: PLC0415  (0.4 s, needed here alone)
+
     t, K = law.spacing, law.modes
     k = np.arange(-K - periods, K + 1)
     gap = law.decay * (np.abs(k) - np.abs(k + periods)) - epsilon  # ln (w_{k+periods}/c w_k)

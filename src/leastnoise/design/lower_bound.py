@@ -15,7 +15,7 @@ from leastnoise.balls.exponential import exponential_between
 from leastnoise.certify.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.radial_bound import RadialWitness
-from leastnoise.errors import CertificateRejected
+from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
 from leastnoise.guarantees.sensitivity import Sensitivity, positive_bound
@@ -105,6 +105,8 @@ class Witness:
                 raise CertificateRejected("A price lies outside [0, λ].")
 
 
+LARGEST_EPSILON = 100_000  # e^ε is worked out in whole numbers
+
 AnyWitness = Witness | RadialWitness | BodyWitness
 
 
@@ -135,6 +137,12 @@ class LowerBound:
         object.__setattr__(self, "value", _validate.real(self.value, name="value"))
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, exact(getattr(self, name), name=name))
+        if not 0 <= self.epsilon <= LARGEST_EPSILON:
+            raise InvalidArgument(
+                name="epsilon",
+                value=_validate.shown(self.epsilon),
+                expected=f"0 <= epsilon <= {LARGEST_EPSILON:,} for a lower bound",
+            )
         kinds = (Witness, RadialWitness, BodyWitness)
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
         scope = _validate.one_of(self.scope, ("real", "integer"), name="scope")

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from leastnoise import _validate
-from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, float_at_least
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
@@ -41,7 +41,8 @@ def to_opendp(
 
     Raises MissingExtra without OpenDP; NotApplicable for sensitivities that OpenDP has no metric
     for, for a certificate of samples, whose sampling OpenDP would have to know of, for one of
-    several releases unless `epsilon` is given, and for "zcdp" of other noise.
+    several releases unless `epsilon` is given, and for "zcdp" of other noise; Refused where OpenDP
+    makes no measurement, as without those features.
     """
     opendp = require("opendp.prelude")
     _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
@@ -57,9 +58,12 @@ def to_opendp(
     def release(values: Any) -> Any:
         return mechanism.release(values).values.tolist()
 
-    return opendp.m.make_user_measurement(
-        domain, metric, output, release, privacy_map, TO="Vec<f64>" if several else "f64"
-    )
+    try:
+        return opendp.m.make_user_measurement(
+            domain, metric, output, release, privacy_map, TO="Vec<f64>" if several else "f64"
+        )
+    except require("opendp.mod").OpenDPException as error:  # mostly, a feature isn't enabled
+        raise Refused(f"OpenDP makes no measurement of it. {error}") from error
 
 
 def _check_one_release(mechanism: Mechanism, measure: str, epsilon: Exact | None) -> None:

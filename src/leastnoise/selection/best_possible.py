@@ -8,7 +8,7 @@ from fractions import Fraction
 from leastnoise.calibration.request import Request
 from leastnoise.design import body_bound, find, radial_bound_find
 from leastnoise.design.find import Effort
-from leastnoise.design.lower_bound import LowerBound, power_of
+from leastnoise.design.lower_bound import LARGEST_EPSILON, LowerBound, power_of
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
 from leastnoise.errors import CertificateRejected, NotApplicable
@@ -63,6 +63,8 @@ def from_volume(problem: Problem) -> LowerBound | None:
     """Return what the volume of the shifts proves of purely private noise, in milliseconds."""
     shifts = _all_shifts(problem)
     if problem.budget.delta or shifts is None or not _is_plain(problem):
+        return None
+    if problem.budget.epsilon > LARGEST_EPSILON:
         return None
     epsilon, loss = problem.budget.epsilon, problem.loss
     witness = body_bound.propose(
