@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# Tests start hundreds of processes: what is compiled once is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo test test-slow test-attacks lint bench experiments clean
 
 install: .venv/.complete

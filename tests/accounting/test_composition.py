@@ -178,7 +178,10 @@ def test_a_comparison_is_for_the_releases_asked_for() -> None:
             sensitivity=L2(1),
             dimension=10,
             compositions=count,
-            parameters={"generalized-gamma": {"alpha": 9, "p": 1}},  # its search takes seconds
+            parameters={  # whose searches take seconds
+                "generalized-gamma": {"alpha": 9, "p": 1},
+                "spherical-staircase": {"gamma": "0.5"},
+            },
         )
         both = [one.noise.name for one in found.mechanisms if one.noise.name in {"l2", "gaussian"}]
         assert both[0] == first

@@ -196,3 +196,18 @@ def test_what_another_family_is_and_what_has_no_body_is_refused(
 ) -> None:
     with pytest.raises(NotApplicable, match=known):
         calibrate(name, epsilon="1", sensitivity=sensitivity, dimension=dimension)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_several_samples_spend_delta_too(name: str) -> None:
+    asked: dict[str, Any] = {"sensitivity": counts(2), "compositions": 10, "sampling_rate": "0.1"}
+    pure = calibrate(name, epsilon="1", **asked)
+    found = calibrate(name, epsilon="1", delta="1e-4", **asked)
+    assert pure.certificate.delta.upper == 0.0
+    assert 0.99e-4 < found.certificate.delta.upper <= 1e-4
+    assert found.mse < 0.65 * pure.mse
+    law = pure.noise
+    assert isinstance(law, VectorNoise)
+    # (e^(ε/10) − 1)/γ = e^ε₀ − 1
+    exact = np.log1p(10 * np.expm1(0.1))
+    assert exact * (1 - 1e-9) <= float(law.largest_loss) <= exact * (1 + 1e-15)

@@ -6,10 +6,10 @@ import math
 from fractions import Fraction
 
 from leastnoise.calibration.bodies import at_loss, purely, sensitivity_of
-from leastnoise.calibration.composed import excess_of
+from leastnoise.calibration.composed import amplified, excess_of
 from leastnoise.calibration.request import Request
 from leastnoise.certify.composed import Releases
-from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.k_staircase import KStaircase
@@ -24,20 +24,20 @@ def composed_bodies(
 ) -> VectorNoise:
     """Return the law for `draws` releases together: the largest ε₀ that is proved to meet δ.
 
-    ε/k is always enough, and all that there is at δ = 0.
+    What is worth ε/k for a sample is always enough, and all that there is at δ = 0.
     """
     share = purely(family, request) / draws
-    if not request.budget.delta or rate != 1:
-        if rate != 1:
-            why = "for several samples it isn't calibrated; for all of the data it is"
-            raise NotApplicable(family=family.name, why=why)
+    if rate != 1:
+        share = amplified(Budget(epsilon=share), rate).epsilon
+    if not request.budget.delta:
         return at_loss(family, request, share)
     hidden = Hidden.of(sensitivity_of(request))
 
     def largest(shape: VectorNoise, guess: Fraction) -> Fraction:
         def excess(log_loss: float) -> float:
             law = _with_loss(shape, Fraction(math.exp(log_loss)))
-            return excess_of(Releases(noise=law, hidden=hidden, count=draws), request.budget)
+            part = Releases(noise=law, hidden=hidden, count=draws, rate=rate)
+            return excess_of(part, request.budget)
 
         return max(share, Fraction(math.exp(_ROOT.find(excess, guess=math.log(guess)))))
 
