@@ -24,6 +24,11 @@ COMMANDS = {
         "",
         ["leastnoise", "compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7"],
     ),
+    "leastnoise compare --counting-queries --dimension 10": (
+        "3 s",
+        ["leastnoise", "compare", "--epsilon", "1", "--delta", "1e-5", "--counting-queries",
+         "--dimension", "10"],
+    ),
 }  # fmt: skip
 
 
