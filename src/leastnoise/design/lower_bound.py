@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, final
@@ -17,7 +18,7 @@ from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Exact, decimal_text, exact
+from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.sensitivity import Sensitivity, positive_bound
 from leastnoise.noise.loss import Loss
 
@@ -167,21 +168,18 @@ class LowerBound:
             witness=witness,
             scope=scope,
         )
-        proved = _proved(nothing)
-        value = float(proved)
-        while Fraction(value) > proved:
-            value = math.nextafter(value, -math.inf)
-        return replace(nothing, value=max(value, 0.0))
+        return replace(nothing, value=float_at_most(max(_proved(nothing), Fraction(0))))
 
     def verify(self) -> None:
         """Prove the bound again, in whole numbers; raises CertificateRejected if it doesn't hold.
 
         It rests on the witness alone, whatever solver found it with whatever tolerance.
         """
-        proved = _proved(self)
-        if not (math.isfinite(self.value) and Fraction(self.value) <= max(proved, Fraction(0))):
+        proved = max(_proved(self), Fraction(0))
+        if not (math.isfinite(self.value) and Fraction(self.value) <= proved):
             raise CertificateRejected(
-                f"The witness proves a loss of at least {float(proved):.9g}, not {self.value:.9g}."
+                f"The witness proves a loss of at least {float_at_most(proved):.9g}, not "
+                f"{self.value:.9g}."
             )
 
     @property
@@ -224,8 +222,7 @@ class LowerBound:
     def at_sensitivity(self, sensitivity: Exact) -> float:
         """Return the bound for that many times the shifts that it is about, rounded down."""
         bound = Fraction(self.value) * positive_bound(sensitivity) ** power_of(self.loss)
-        nearest = float(bound)
-        return nearest if Fraction(nearest) <= bound else math.nextafter(nearest, -math.inf)
+        return float_at_most(min(bound, Fraction(sys.float_info.max)))
 
     def to_json(self) -> str:
         """Return the bound with its witness as JSON text, exact."""
