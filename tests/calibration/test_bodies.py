@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leastnoise.certify.certificate import Certificate
-from leastnoise.errors import NotApplicable, NotCertified
+from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 from leastnoise.noise.body_noise import VectorNoise
@@ -211,3 +211,18 @@ def test_several_samples_spend_delta_too(name: str) -> None:
     # (e^(ε/10) − 1)/γ = e^ε₀ − 1
     exact = np.log1p(10 * np.expm1(0.1))
     assert exact * (1 - 1e-9) <= float(law.largest_loss) <= exact * (1 + 1e-15)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "why"),
+    [
+        ("k-staircase", {"gamma": "2"}, "gamma"),
+        ("two-sided-staircase", {"core": "0"}, "core"),
+        ("two-sided-laplace", {"core": "-1"}, "core"),
+        ("k-staircase", {"decay": "5"}, "decay follows from epsilon"),
+        ("two-sided-staircase", {"decay": "5"}, "decay follows from epsilon"),
+    ],
+)
+def test_what_is_set_is_used_or_refused(name: str, given: dict[str, str], why: str) -> None:
+    with pytest.raises((InvalidArgument, NotApplicable), match=why):
+        calibrate(name, epsilon="1", sensitivity=counts(3), parameters=given)

@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 
 from leastnoise.certify.certificate import Certificate
-from leastnoise.errors import CertificateRejected
+from leastnoise.design.ellipse import least_variance
+from leastnoise.errors import CertificateRejected, InvalidArgument
+from leastnoise.guarantees.bodies.ball import Ball
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
+from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.selection.search import calibrate
 
 Record = dict[str, Any]
@@ -286,3 +293,24 @@ def test_releases_together(name: str) -> None:
     ):
         with pytest.raises(CertificateRejected):
             edited(name, edit, **of).verify()
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        KNorm(scale=9, body=Ball(bound=3, coordinates=2)),
+        SphericalLaplace(scale=9, dimension=2),
+        Gaussian(scale=99, dimension=7),
+    ],
+)
+def test_noise_is_for_as_many_numbers_as_its_map_gives(noise: Noise) -> None:
+    """Once, the coordinates that the noise was not made for were published without any."""
+    queries = counts(6)
+    geometry = least_variance(queries)
+    with pytest.raises(InvalidArgument, match="dimension 6"):
+        Certificate.prove(
+            budget=Budget(epsilon=2, delta="1e-3"),
+            noise=noise,
+            sensitivity=queries,
+            geometry=geometry,
+        )

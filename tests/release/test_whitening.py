@@ -13,7 +13,13 @@ from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.rounding import add_noise, round_sums
-from leastnoise.release.values import LARGEST_STEPS, ScaledIntegers, as_exact
+from leastnoise.release.values import (
+    LARGEST_STEPS,
+    Rationals,
+    ScaledIntegers,
+    Shifted,
+    as_exact,
+)
 from leastnoise.release.whitening import whiten
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.registry import sampler_of
@@ -94,6 +100,22 @@ def test_a_total_that_no_int64_holds_is_exact() -> None:
     steps = round_sums(sampler, 0, split)
     expected = image(geometry, [Fraction(huge)] * 3)
     assert all(abs(int(a) - b) < 2**14 for a, b in zip(steps, expected, strict=True))
+
+
+@pytest.mark.parametrize("geometry", [PLAIN, COUNTED, GROUPS])
+def test_values_beyond_the_range_are_mapped_exactly(geometry: CountEllipse | Blocks) -> None:
+    """Once each was cut off first: a count that was, beside sums that weren't, is no record."""
+    values = [Fraction(2 * i - 3, 4) for i in range(geometry.dimension)]
+    near, far = values.copy(), values.copy()
+    far[-1] = Fraction(2) ** 70
+    for one in (near, far):
+        mapped = whiten(geometry, as_exact(one), 0)
+        wanted = image(geometry, one)
+        if one is far:
+            assert isinstance(mapped, Rationals)
+            assert mapped.values.tolist() == wanted
+        else:
+            assert isinstance(mapped, Shifted)
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e300, -1e300])

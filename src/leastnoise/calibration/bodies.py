@@ -21,9 +21,9 @@ from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.k_norm import KNorm
-from leastnoise.noise.k_staircase import KStaircase
+from leastnoise.noise.k_staircase import SMALLEST_GAMMA, KStaircase
 from leastnoise.noise.step_sums import SMALLEST_DECAY, step_terms
-from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.two_sided_laplace import LARGEST_CORE, TwoSidedLaplace
 from leastnoise.noise.two_sided_staircase import SMALLEST_CORE, TwoSidedStaircase
 from leastnoise.numerics.minima import minimise
 
@@ -78,11 +78,15 @@ def at_loss(family: type[Any], request: Request, largest: Fraction) -> Any:
     name, first, law_at = _SHAPES[family]
     if family is not TwoSidedLaplace:
         _refuse_long(family, form.dimension, largest)
+    if derived := sorted(set(request.fixed) - {name}):
+        why = f"{derived[0]} follows from epsilon and the sensitivity; {name} may be set"
+        raise NotApplicable(family=family.name, why=why)
     if name in request.fixed:
         return law_at(form, largest, Fraction(request.fixed[name]))
+    least, most = _LIMITS[family]
 
     def made(shape: float) -> Any:
-        return law_at(form, largest, _short(shape))
+        return law_at(form, largest, max(least, min(most, _short(shape))))
 
     grid = first(form.dimension, float(largest))
     return made(minimise(lambda shape: request.loss.of(made(shape)), grid, rounds=_ROUNDS))
@@ -154,16 +158,12 @@ _SHAPES: dict[type[VectorNoise], _Shape] = {
     KStaircase: (
         "gamma",
         _gammas,
-        lambda body, largest, gamma: KStaircase(
-            scale=1, body=body, gamma=min(gamma, Fraction(1)), decay=largest
-        ),
+        lambda body, largest, gamma: KStaircase(scale=1, body=body, gamma=gamma, decay=largest),
     ),
     TwoSidedStaircase: (
         "core",
         _cores,
-        lambda of, largest, core: TwoSidedStaircase(
-            scale=1, of=of, core=max(core, SMALLEST_CORE), decay=largest
-        ),
+        lambda of, largest, core: TwoSidedStaircase(scale=1, of=of, core=core, decay=largest),
     ),
     TwoSidedLaplace: (
         "core",
@@ -172,3 +172,10 @@ _SHAPES: dict[type[VectorNoise], _Shape] = {
     ),
 }
 """What is searched of each family: its name, where it is looked at first, and the law there."""
+
+_LIMITS: dict[type[VectorNoise], tuple[Fraction, Fraction]] = {
+    KStaircase: (SMALLEST_GAMMA, Fraction(1)),
+    TwoSidedStaircase: (SMALLEST_CORE, Fraction(10**6)),
+    TwoSidedLaplace: (Fraction(0), LARGEST_CORE),
+}
+"""What a search may find; what you set yourself is refused beyond it."""

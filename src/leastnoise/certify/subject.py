@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from leastnoise import _validate
 from leastnoise.certify.composed import Releases
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.hidden import Hidden
@@ -20,7 +20,21 @@ def check_subject(budget: object, noise: object, sensitivity: object, geometry: 
     _validate.instance(budget, Budget, name="budget", like="a Budget", hint=hint)
     _validate.instance(noise, Noise, name="noise", like="a noise law like Gaussian(scale=4)")
     check_sensitivity(sensitivity)
-    _validate.instance(geometry, (Geometry, type(None)), name="geometry", like="one, or None")
+    found = _validate.instance(
+        geometry, (Geometry, type(None)), name="geometry", like="one, or None"
+    )
+    if found is not None and isinstance(noise, Noise):
+        _check_dimension(noise, found)
+
+
+def _check_dimension(noise: Noise, geometry: Geometry) -> None:
+    """Raise InvalidArgument unless the noise is for as many numbers as the geometry's map gives."""
+    if noise.dimension != geometry.noise_dimension:
+        raise InvalidArgument(
+            name="noise",
+            value=f"{noise.name} noise of dimension {noise.dimension}",
+            expected=f"noise of dimension {geometry.noise_dimension}, as {geometry.kind} needs",
+        )
 
 
 def one_release(

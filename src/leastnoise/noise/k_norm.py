@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, positive_scale
+from leastnoise.noise.base import Shape, points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class KNorm(BodyNoise):
         """See `Noise.log_density`."""
         d = self.dimension
         log_mass = self.body.log_volume + math.lgamma(d + 1) + d * math.log(float(self.scale))
-        return -self._gauges(np.asarray(x, dtype=float)) - log_mass
+        return -self._gauges(points_of(x, dimension=self.dimension)) - log_mass
 
     def _radial(self, order: int) -> float:
         """Return E ρ^order for ρ ~ Gamma(D)."""

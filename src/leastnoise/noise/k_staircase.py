@@ -15,7 +15,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, positive_scale
+from leastnoise.noise.base import Shape, points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.step_sums import log_step_sums, step_decay
 
@@ -82,7 +82,7 @@ class KStaircase(BodyNoise):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """See `Noise.log_density`; the mass over |K|·scale^D is (1 − q) Σ_k q^k (k + γ)^D."""
         d = self.dimension
-        steps = np.floor(self._gauges(np.asarray(x, dtype=float)) + 1 - float(self.gamma))
+        steps = np.floor(self._gauges(points_of(x, dimension=d)) + 1 - float(self.gamma))
         log_mass = self.body.log_volume + d * math.log(float(self.scale)) + self._log_sums[0]
         return -float(self.decay) * np.maximum(steps, 0.0) - log_mass
 

@@ -15,7 +15,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, positive_scale
+from leastnoise.noise.base import Shape, points_of, positive_scale
 from leastnoise.noise.two_sided import TwoSided
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class TwoSidedLaplace(TwoSided):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """See `Noise.log_density`."""
         core = float(self.core)
-        added, removed = self._sides(np.asarray(x, dtype=float))
+        added, removed = self._sides(points_of(x, dimension=self.dimension))
         return -np.maximum(added - core, 0) - np.maximum(removed - core, 0) - self._log_mass
 
     def _log_moments(self) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, positive_scale
+from leastnoise.noise.base import Shape, points_of, positive_scale
 from leastnoise.noise.step_sums import log_step_sums, step_decay
 from leastnoise.noise.two_sided import TwoSided
 
@@ -99,7 +99,7 @@ class TwoSidedStaircase(TwoSided):
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """See `Noise.log_density`."""
         core = float(self.core)
-        added, removed = self._sides(np.asarray(x, dtype=float))
+        added, removed = self._sides(points_of(x, dimension=self.dimension))
         steps = np.ceil(np.maximum(added - core, 0)) + np.ceil(np.maximum(removed - core, 0))
         return -float(self.decay) * steps - self._log_mass
 

@@ -198,9 +198,10 @@ class Mechanism:
 
         `values` (shape (dimension,), or a number if the dimension is 1) must be a query whose
         sensitivity really is the certificate's. Floats are taken as the exact reals that they are;
-        NaN becomes 0 and what is beyond ±2^61 grid steps is cut off there, since an error that
-        depended on the data would be an output too. For the same reason values that aren't whole
-        are rounded, halves up, before noise on the whole numbers is added (discrete-staircase).
+        NaN becomes 0 and ±inf ±2^61 grid steps, since an error that depended on the data would be
+        an output too. For the same reason values that aren't whole are rounded, halves up, before
+        noise on the whole numbers is added (discrete-staircase). Results are cut off at ±2^62 grid
+        steps, after the noise.
         Raises InvalidArgument for a wrong shape and for types that aren't exact numbers: masked
         arrays, texts, None, Decimal and complex numbers, floats of more than 64 bits.
         """

@@ -1,11 +1,13 @@
 """g·round((v + X)/g), exactly, for every bit string that the ideal noise X is made of.
 
 notation: g = 2^m the grid, v/g = n + f with n whole and |f| <= 1, x = X/g, y = f + x.
-The released number is g·(n + round(y)). Proof that the float filter never decides otherwise than
-the ideal mechanism (theory/release.md §1): the floats give ŷ with |ŷ − y| <= τ. If ŷ is nearer
-than 1/2 − τ to a whole number k, no half-integer is within τ of ŷ, so round(y) = k. Otherwise y is
-enclosed in balls, from the same bits and then fresh ones, until one whole number is left. Ties have
-probability 0.
+The released number is g·(n + round(y)), cut off at ±2^62 g. Nothing is cut off before the noise is
+added: that would move neighbours by shifts that noise in the shape of a body need not hide.
+
+Proof that the float filter never decides otherwise than the ideal mechanism (theory/release.md §1):
+the floats give ŷ with |ŷ − y| <= τ. If ŷ is nearer than 1/2 − τ to a whole number k, no
+half-integer is within τ of ŷ, so round(y) = k. Otherwise y is enclosed in balls, from the same bits
+and then fresh ones, until one whole number is left. Ties have probability 0.
 """
 
 from __future__ import annotations
@@ -19,7 +21,15 @@ from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Shape
 from leastnoise.release.grid import check_grid, exponent_of
-from leastnoise.release.values import ExactValues, Split, as_exact, flat, nearest_whole, splitter
+from leastnoise.release.values import (
+    LARGEST_STEPS,
+    ExactValues,
+    Split,
+    as_exact,
+    flat,
+    nearest_whole,
+    splitter,
+)
 from leastnoise.release.whitening import whiten
 from leastnoise.sampling.entropy import Entropy, SystemEntropy
 from leastnoise.sampling.lazy import decide
@@ -52,12 +62,12 @@ def add_noise(
 
     `values` has shape (dimension,), or is a number in one dimension: floats, taken as the
     exact reals that they are, an integer array, or `ScaledIntegers`. Noise on the whole numbers is
-    added to ⌊v + 1/2⌋, see `nearest_whole`. No value raises: NaN counts as 0 and ±inf, like all
-    beyond ±2^61 grid steps, as the nearest value within; an error that depended on data would
-    itself be an output. Results are the doubles nearest to the multiples of g (±inf beyond their
-    range). Raises InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or
-    type, naming shapes and types only; RandomnessError, with nothing published, if a rounding can't
-    be decided (probability 0).
+    added to ⌊v + 1/2⌋, see `nearest_whole`. No value raises: NaN counts as 0 and ±inf as ±2^61 grid
+    steps; an error that depended on data would itself be an output. Results are the doubles nearest
+    to the multiples of g, none beyond ±2^62 g (±inf beyond the doubles' range). Raises
+    InvalidArgument for a grid that `check_grid` refuses and for a wrong shape or type, naming
+    shapes and types only; RandomnessError, with nothing published, if a rounding can't be decided
+    (probability 0).
 
     `entropy` is for tests; a release leaves it out and gets fresh bits, keyed by the system. What
     is not promised: equal time for all draws (theory/release.md §1).
@@ -95,6 +105,8 @@ def _round_block(block: Block, part: Split) -> NDArray[np.int64]:
     np.abs(distance, out=distance)
     undecided = distance >= 0.5 - _tau(block)
     undecided |= block.beyond
+    if max(-int(part.whole.min()), int(part.whole.max())) >= LARGEST_STEPS:
+        undecided |= np.abs(part.whole) >= LARGEST_STEPS
     steps = nearest.astype(np.int64)
     steps += part.whole
     for index in np.flatnonzero(undecided).tolist():
@@ -115,13 +127,13 @@ def _tau(block: Block) -> float:
 
 def _round_exactly(block: Block, part: Split, index: int) -> int:
     """Return whole + round(f + x) for one coordinate, decided in balls."""
-    fraction = part.exact(index) + Fraction(1, 2)
+    beyond, fraction = divmod(part.exact(index) + Fraction(1, 2), 1)
 
     def question(bits: int) -> int | None:
         below = (block.enclose(index, bits) + ball(fraction)).floor()
         return None if (found := below.unique_fmpz()) is None else int(found)
 
-    total = int(part.whole[index]) + decide(question)
+    total = int(part.whole[index]) + beyond + decide(question)
     return max(-LARGEST_RESULT, min(LARGEST_RESULT, total))
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-# Values are projected on |v/g| <= 2^61, which moves no two of them apart in any norm and leaves
-# room in an int64.
+# `Split.whole` is cut off at ±2^61, which leaves room in an int64; `exact` has what is left out.
 LARGEST_STEPS = 1 << 61
 LARGEST_BITS = 1 << 11
 _FILL = "Fill it first: values.filled(0)."
@@ -57,7 +56,10 @@ class ScaledIntegers:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Split:
-    """v/g = whole + f, |f| <= 1: `fraction` is f in floats, within 2^-52, `exact(i)` f itself."""
+    """v/g = whole + f: `exact(i)` is f, and `fraction` f in floats where |whole| < 2^61.
+
+    There |f| <= 1, and `fraction` is within 2^-52. ±inf stands for ±2^61, NaN for 0.
+    """
 
     whole: NDArray[np.int64]
     fraction: NDArray[np.float64]
@@ -102,9 +104,9 @@ def _exact_float_fraction(
     value = float(values[index])
     if math.isnan(value):
         return Fraction(0)
-    if math.isinf(value):  # cut off at ±2^61, which is `whole`
+    if math.isinf(value):  # ±2^61, which is `whole`
         return Fraction(0)
-    return _clamped(Fraction(value) / Fraction(2) ** exponent) - int(whole[index])
+    return Fraction(value) / Fraction(2) ** exponent - int(whole[index])
 
 
 def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
@@ -115,10 +117,10 @@ def _split_integers(numerators: NDArray[np.int64], shift: int) -> Split:
     elif shift <= 62:
         # int64 holds up to 2^63: only with a shift of 1 can that be more than 2^61 steps
         largest = min(LARGEST_STEPS << shift, np.iinfo(np.int64).max)
-        numerators = np.clip(numerators, -largest, largest)
-        rest = numerators & ((1 << shift) - 1)
+        within = np.clip(numerators, -largest, largest)
+        rest = within & ((1 << shift) - 1)
         up = rest >> (shift - 1)  # 1 where the fraction is a half or more
-        whole = (numerators >> shift) + up
+        whole = (within >> shift) + up
         rest -= up << shift
     else:  # |numerators| <= 2^63: all of it is fraction, at most 1
         whole = np.zeros_like(numerators)
@@ -142,8 +144,7 @@ def _shifted_up(numerators: NDArray[np.int64], places: int) -> NDArray[np.int64]
 def _exact_integer_fraction(
     numerators: NDArray[np.int64], whole: NDArray[np.int64], shift: int, index: int
 ) -> Fraction:
-    value = Fraction(int(numerators[index])) / Fraction(2) ** shift
-    return _clamped(value) - int(whole[index])
+    return Fraction(int(numerators[index])) / Fraction(2) ** shift - int(whole[index])
 
 
 def _clamped(steps: Fraction) -> Fraction:
@@ -289,10 +290,30 @@ def _whole_numerators(values: ScaledIntegers) -> NDArray[np.int64]:
 
 
 def steps_of(item: object, exponent: int) -> Fraction:
-    """Return item/2^exponent, cut off at ±2^61; NaN counts as 0."""
+    """Return item/2^exponent; NaN counts as 0, and ±inf as ±2^61."""
     if isinstance(item, _FLOATS) and math.isinf(cast("float", item)):
         return Fraction(LARGEST_STEPS if cast("float", item) > 0 else -LARGEST_STEPS)
-    return _clamped(_fraction_of(item) / Fraction(2) ** exponent)
+    return _fraction_of(item) / Fraction(2) ** exponent
+
+
+def all_steps(values: Plain, exponent: int) -> list[Fraction]:
+    """Return v/2^exponent for all values, shape (d,), as `steps_of`."""
+    if isinstance(values, ScaledIntegers):
+        return [one / Fraction(2) ** exponent for one in fractions_of(values)]
+    return [steps_of(item, exponent) for item in flat(values).reshape(-1).tolist()]
+
+
+def within(values: Plain, exponent: int) -> bool:
+    """Say whether |v| <= 2^61·2^exponent for all values, and none is infinite; NaN counts as 0."""
+    if isinstance(values, Rationals):
+        items = values.values.reshape(-1)
+        return all(abs(steps_of(item, exponent)) <= LARGEST_STEPS for item in items)
+    if isinstance(values, ScaledIntegers):
+        numerators = values.numerators
+        largest = max(-int(numerators.min()), int(numerators.max()))
+        return abs(Fraction(largest)) <= LARGEST_STEPS * Fraction(2) ** (exponent + values.bits)
+    largest = float(np.max(np.nan_to_num(np.abs(values), nan=0.0, posinf=np.inf)))
+    return largest < math.inf and Fraction(largest) <= LARGEST_STEPS * Fraction(2) ** exponent
 
 
 def fractions_of(values: Plain) -> list[Fraction]:
@@ -316,12 +337,11 @@ def _fraction_of(item: object) -> Fraction:
 
 def _split_rationals(values: NDArray[np.object_], exponent: int) -> Split:
     steps = [steps_of(item, exponent) for item in values]
-    whole = np.array([round(step) for step in steps], dtype=np.int64)
-    rest = [step - round(step) for step in steps]
-    fraction = np.array([float(one) for one in rest])
+    wholes = [round(_clamped(step)) for step in steps]
+    rest = [step - whole for step, whole in zip(steps, wholes, strict=True)]
     return Split(
-        whole=whole,
-        fraction=fraction,
+        whole=np.array(wholes, dtype=np.int64),
+        fraction=np.array([float(max(-1, min(1, one))) for one in rest]),
         exact=rest.__getitem__,
     )
 

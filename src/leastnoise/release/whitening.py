@@ -9,7 +9,7 @@ import numpy as np
 
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
 from leastnoise.release.sums import total_steps
-from leastnoise.release.values import Rationals, Shifted, fractions_of
+from leastnoise.release.values import Rationals, Shifted, all_steps, fractions_of, within
 
 if TYPE_CHECKING:
     from leastnoise.release.values import ExactValues, Plain
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
     """Return W·values, to be rounded on the grid 2^exponent.
 
-    Counting queries are cut off at ±2^61 steps first. That can't carry a shift out of their set: it
-    makes no entry of it larger.
+    For values beyond ±2^61 steps, where the quick sums end, it is worked out one by one.
     """
     if isinstance(geometry, Cells):
         return values
@@ -32,8 +31,10 @@ def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
     raise TypeError(f"no map is known for {geometry.kind}")
 
 
-def _shifted(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> Shifted:
+def _shifted(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> ExactValues:
     """Add to each group's coordinates what the group's sums, and its count, call for."""
+    if not within(values, exponent):
+        return _one_by_one(values, exponent, groups=groups, block=block)
     size = block.dimension
     shifts: list[Fraction] = []
     for start in range(0, groups * size, size):
@@ -46,3 +47,17 @@ def _shifted(values: Plain, exponent: int, *, groups: int, block: CountEllipse) 
     lengths = (block.queries, 1) if block.with_total else (block.queries,)
     ends = np.array(lengths * groups).cumsum()
     return Shifted(values=values, shifts=tuple(shifts), ends=ends)
+
+
+def _one_by_one(values: Plain, exponent: int, *, groups: int, block: CountEllipse) -> Rationals:
+    """Do the same in Fractions, however large the values are."""
+    steps = all_steps(values, exponent)
+    size, unit = block.dimension, Fraction(2) ** exponent
+    moved: list[Fraction] = []
+    for start in range(0, groups * size, size):
+        queries = steps[start : start + block.queries]
+        counted = steps[start + block.queries : start + size]
+        shifts = block.offsets(sum(queries, Fraction(0)), sum(counted, Fraction(0)))
+        moved += [(step + shifts[0]) * unit for step in queries]
+        moved += [(step + shifts[1]) * unit for step in counted]
+    return Rationals(values=np.array(moved, dtype=object))
