@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.bodies.base import check_size
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Matrix
 from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
 from leastnoise.numerics.minima import minimise
@@ -271,9 +272,12 @@ def least_trace(sensitivity: Vertices) -> Matrix:
     """Return the map whose ellipsoid has the least total variance for any finite set of points.
 
     The dual of min tr P⁻¹ under pᵀPp <= 1 is max tr(M^½)² over M = Σ uᵢ pᵢpᵢᵀ, u >= 0, Σu = 1, and
-    P ∝ M^(−½). Raises InvalidArgument if the points span less than the whole space.
+    P ∝ M^(−½). Raises InvalidArgument if the points span less than the whole space, OutOfRange if
+    their squares aren't floats.
     """
     from scipy.optimize import minimize  # noqa: PLC0415
+
+    check_size([max(abs(v) for point in sensitivity.points for v in point)], name="points")
 
     points = np.array([[float(value) for value in point] for point in sensitivity.points])
     if np.linalg.matrix_rank(points) < points.shape[1]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from leastnoise.design import ellipse
+from leastnoise.guarantees.bodies.base import OutOfRange
 from leastnoise.guarantees.geometry import Cells, Geometry
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 
@@ -40,10 +41,18 @@ def constructions(sensitivity: Sensitivity, *, dimension: int) -> tuple[Construc
     if isinstance(sensitivity, Groups):
         return (ball, *_of_groups(sensitivity))
     if isinstance(sensitivity, Vertices):
-        return (ball, Construction(name="ellipsoid", geometry=ellipse.least_trace(sensitivity)))
+        return (ball, *_of_points(sensitivity))
     if isinstance(sensitivity, Linf):
         return (ball, Construction(name="cells", geometry=Cells(count=dimension)))
     return (ball,)
+
+
+def _of_points(sensitivity: Vertices) -> tuple[Construction, ...]:
+    try:
+        fitted = ellipse.least_trace(sensitivity)
+    except OutOfRange:
+        return ()
+    return (Construction(name="ellipsoid", geometry=fitted),)
 
 
 def _of_groups(sensitivity: Groups) -> tuple[Construction, ...]:

@@ -13,8 +13,12 @@ from scipy.optimize import linprog
 from leastnoise.balls.core import precision
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.kinds import BODIES as KINDS
 from leastnoise.guarantees.bodies.kinds import ONE_SIDED as ONE_SIDED_KINDS
+from leastnoise.guarantees.structured import Vertices
+from leastnoise.selection.search import compare
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED
 from tests.guarantees.bodies.shifts import ADDED, SHIFTS
 
@@ -203,3 +207,24 @@ def test_every_kind_has_an_example() -> None:
 def test_a_sphere_has_no_list_of_corners() -> None:
     with pytest.raises(Refused, match="corners"):
         BODIES["disc"].corners()
+
+
+def test_polygons_are_as_large_and_as_many_cornered_as_can_be_compared() -> None:
+    for size in ("1e200", "1e-200"):
+        sensitivity = Vertices([[size, 0], [0, size]])
+        assert sensitivity.body(dimension=2) is None
+        found = compare(epsilon=1, sensitivity=sensitivity)
+        assert {"k-norm", "k-staircase"} <= {one.name for one in found.skipped}
+    angles = np.linspace(0, np.pi, 300, endpoint=False)
+    many = [[repr(float(np.cos(a))), repr(float(np.sin(a)))] for a in angles]
+    assert Vertices(many).body(dimension=2) is None
+    some = Vertices(many[::3]).body(dimension=2)
+    assert some is not None
+    assert some.times("1.01").contains(some)
+    assert not some.times("0.99").contains(some)
+
+
+def test_sets_with_too_many_corners_say_so() -> None:
+    for body in (Counts(queries=100_000), Box(bounds=[1] * 10_000)):
+        with pytest.raises(Refused, match="more than 100,000 corners"):
+            body.corners()

@@ -170,7 +170,7 @@ class Body(ABC):
         """
         count = self.corner_count
         if count is None or count > MOST_CORNERS:
-            many = "no finite set of" if count is None else f"{count:,}"
+            many = "no finite set of" if count is None else f"more than {MOST_CORNERS:,}"
             raise Refused(f"The body {self.kind} has {many} corners.")
         return self._corners()
 
@@ -246,6 +246,13 @@ def _narrow(value: arb) -> arb:
     if value.rel_accuracy_bits() < _FLOAT_BITS:
         raise Refused("A volume or moment of the body could not be computed to 53 bits.")
     return value
+
+
+def check_size(lengths: Sequence[Fraction], *, name: str) -> None:
+    """Raise OutOfRange unless 1e-140 <= length <= 1e140 for all `lengths`."""
+    if not all(_SMALLEST <= length <= _LARGEST for length in lengths):
+        expected = f"{name} of 0, or from 1e-140 to 1e140 in size"
+        raise OutOfRange(name=name, value="some beyond", expected=expected)
 
 
 def positive(value: Exact, *, name: str) -> Fraction:

@@ -129,7 +129,7 @@ class OneSided(ABC):
         """
         count = self.corner_count
         if count is None or count > MOST_CORNERS:
-            many = "no finite set of" if count is None else f"{count:,}"
+            many = "no finite set of" if count is None else f"more than {MOST_CORNERS:,}"
             raise Refused(f"The set {self.kind} has {many} corners.")
         return self._corners()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -14,14 +15,21 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, Point, positive
+from leastnoise.guarantees.bodies.base import (
+    Body,
+    Field,
+    OutOfRange,
+    Point,
+    check_size,
+    positive,
+)
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
     from flint import arb
     from numpy.typing import NDArray
 
-MOST_POINTS = 10_000
+MOST_POINTS, MOST_VERTICES = 10_000, 400
 
 Vertex = tuple[Fraction, Fraction]
 
@@ -53,12 +61,19 @@ class Polygon(Body):
                 expected=f"1 to {MOST_POINTS:,} points",
             )
         given = [(exact(x, name="points"), exact(y, name="points")) for x, y in pairs]
+        check_size([abs(value) for point in given for value in point if value], name="points")
         vertices = _hull({*given, *((-x, -y) for x, y in given)})
         if len(vertices) < 4:
             raise InvalidArgument(
                 name="points",
                 value=f"{len(pairs)} points",
                 expected="points that do not all lie on one line through 0",
+            )
+        if len(vertices) > MOST_VERTICES:  # comparing two takes their product
+            raise OutOfRange(
+                name="points",
+                value=f"{len(vertices)} corners",
+                expected=f"points whose hull has at most {MOST_VERTICES} corners",
             )
         object.__setattr__(self, "points", vertices[: len(vertices) // 2])
 
@@ -70,7 +85,7 @@ class Polygon(Body):
     def power(self, x: Point, exponent: int) -> Fraction:
         """See `Body.power`."""
         a, b = x
-        return max(p * a + q * b for p, q in self._normals()) ** exponent
+        return max(p * a + q * b for p, q in self._normals) ** exponent
 
     def enclosure(self, x: Point) -> arb:
         """See `Body.enclosure`."""
@@ -78,7 +93,7 @@ class Polygon(Body):
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Body.gauges`."""
-        normals = np.array([(float(p), float(q)) for p, q in self._normals()])
+        normals = np.array([(float(p), float(q)) for p, q in self._normals])
         return (points @ normals.T).max(axis=-1)
 
     def volume(self) -> arb:
@@ -124,10 +139,11 @@ class Polygon(Body):
     def _edges(self) -> Iterator[tuple[Vertex, Vertex]]:
         return pairwise((*self._vertices, self.points[0]))
 
-    def _normals(self) -> Iterator[Vertex]:
-        for u, v in self._edges():
-            twice = _cross(u, v)
-            yield (v[1] - u[1]) / twice, (u[0] - v[0]) / twice
+    @cached_property
+    def _normals(self) -> tuple[Vertex, ...]:
+        """The a of each edge a·x = 1."""
+        edges = [(u, v, _cross(u, v)) for u, v in self._edges()]
+        return tuple(((v[1] - u[1]) / twice, (u[0] - v[0]) / twice) for u, v, twice in edges)
 
     def _edges_in_quadrants(self) -> Iterator[tuple[Vertex, Vertex]]:
         """Yield the edges, cut where they cross an axis."""
