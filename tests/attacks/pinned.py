@@ -13,7 +13,7 @@ MENDED: dict[str, tuple[Any, ...]] = {
         ("interop.to_opendp", {"epsilon": "-0.0"}),
         ("ln.LowerBound", {"epsilon": "9223372036854775808"}),
         ("ln.LowerBound.prove", {"epsilon": "9223372036854775808"}),
-        ("ln.LowerBound.at_sensitivity", {"sensitivity": "1e308"}),
+        ("ln.LowerBound.at_sensitivity", {"sensitivity": "1e+308"}),
         ("ln.check_ledger", {"path": repr("1" * 2000)}),
     ),
     "edits": (("lower bound", (("witness", "multipliers", 0, 1), "set", 10**400)),),
