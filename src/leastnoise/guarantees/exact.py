@@ -164,7 +164,7 @@ def float_at_most(number: Fraction) -> float:
     >>> Fraction(float_at_most(Fraction(1, 10))) <= Fraction(1, 10)
     True
     """
-    return -float_at_least(-number)
+    return 0.0 - float_at_least(-number)  # never −0.0
 
 
 def float_at_least(number: Fraction) -> float:
