@@ -12,6 +12,7 @@ from tests.routes import delta_by_radial_integral
 SMALL = [problem for problem in DELTAS if problem.dimension <= 100]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", SMALL, ids=lambda problem: problem.name)
 def test_deltas_agree_with_a_radial_integral(problem: Delta) -> None:
     value = delta_by_radial_integral(

@@ -59,6 +59,7 @@ def test_two_cells_hide_every_shift_of_two_cells(noise: str) -> None:
     assert leaked(narrow, (1.0, 1.0), 3.0) > certificate.delta.upper * (1 + CUT_CELLS)
 
 
+@pytest.mark.slow
 def test_cells_beat_vectors_where_few_of_many_move() -> None:
     found = ln.compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, l0=2), dimension=1000)
     # theory/noise.md §8: 7.90810 for truncated staircases of any shape, 8 for Laplace noise at ε/2

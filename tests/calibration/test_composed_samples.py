@@ -21,6 +21,7 @@ SEVERAL = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", SEVERAL)
 def test_samples_meet_the_budget_just_so(noise: str) -> None:
     found = ln.calibrate(
@@ -106,6 +107,7 @@ def test_whole_numbers_for_samples_do_better_than_shares() -> None:
     assert 0.9e-4 < found.certificate.delta.upper <= 1e-4
 
 
+@pytest.mark.slow
 def test_sums_of_gaussians_are_no_worse_than_one_for_many_samples() -> None:
     mse = {
         noise: ln.calibrate(

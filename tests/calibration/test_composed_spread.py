@@ -42,6 +42,7 @@ def test_flipped_huber_noise_is_nearly_laplace_noise_where_that_is_best() -> Non
     assert laplace.mse < 0.3 * ln.calibrate("gaussian", **budget).mse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "count"), [("1", 40), pytest.param("0.2", 60, marks=pytest.mark.slow)]
 )

@@ -18,6 +18,7 @@ DELTAS = ("0", "1e-300", "1e-100", "1e-9", "0.5", "0.999999", "0.999999999999999
 DIMENSIONS = {"gaussian": (1, 7), "laplace": (1, 7), "l2": (2, 7, 10**6)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -42,6 +42,7 @@ BEST = (
 CLIFFS = ((2, "8", "1e-6", 0.093608, 1e-5), (2, "1", "1e-5", 5.98509, 1e-5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "epsilon", "delta", "mse", "accuracy"), BEST + CLIFFS)
 def test_the_best_shape(
     *, dimension: int, epsilon: str, delta: str, mse: float, accuracy: float

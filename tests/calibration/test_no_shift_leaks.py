@@ -151,6 +151,7 @@ def test_every_family_for_one_number_has_a_route() -> None:
     assert {family.name for family in families()} <= ROUTES.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", FEW, ids=str)
 def test_no_shift_leaks(setting: Setting) -> None:
     check(setting)

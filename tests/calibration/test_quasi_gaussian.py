@@ -38,6 +38,7 @@ def test_reference_scales(*, epsilon: str, delta: str, scale: str, shift: float)
     assert (found.spacing, found.decay) == (1, Fraction(epsilon))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "scale", "shift"), FOLDED_SCALES)
 def test_private_side_and_within_the_promise(
     *, epsilon: str, delta: str, scale: str, shift: float

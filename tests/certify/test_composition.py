@@ -67,6 +67,7 @@ def lattice_bounds(
     return float(low.lower()), float(high.upper())
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     log_mu=st.floats(-3, 0),

@@ -104,6 +104,7 @@ def composed(law: Noise, count: int, epsilon: str | int, *, fineness: int = COAR
     return prove_composed((part,), Fraction(epsilon), fineness=fineness).interval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LAWS[:5], ids=str)
 def test_two_releases_are_enclosed(case: Case) -> None:
     check_two_releases(case)

@@ -102,6 +102,7 @@ PROBLEMS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "bound"), PROBLEMS)
 def test_lattice_points_agree_with_proofs_at_one_epsilon(
     noise: KernelNoise, bound: int | str
@@ -118,6 +119,7 @@ def test_lattice_points_agree_with_proofs_at_one_epsilon(
         assert delta_of(below, float(i * step)) <= high * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_between_shifts_the_worst_is_covered() -> None:
     """The worst shift runs with ε through places that the table doesn't hold."""
     noise = GaussianMixture(scale="0.2885811961416", modes=3, spacing=1, decay="0.5")

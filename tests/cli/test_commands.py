@@ -255,6 +255,7 @@ def test_certificate_into_a_missing_folder_exits_2(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_bound_is_shown_and_below_every_loss() -> None:
     found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--bound")
     bound = found["lower_bound"]
@@ -265,6 +266,7 @@ def test_the_bound_is_shown_and_below_every_loss() -> None:
     assert "above the best possible mae" in shown.stdout
 
 
+@pytest.mark.slow
 def test_designed_noise_takes_a_gap_and_a_time_limit() -> None:
     asked = ("--epsilon", "1", "--delta", "0.02", "--loss", "mae")
     effort = ("--gap", "0.02", "--time-limit", "20")
@@ -279,6 +281,7 @@ def test_designed_noise_takes_a_gap_and_a_time_limit() -> None:
     assert "not designed" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_whole_number_query_gets_the_best_noise_on_whole_numbers() -> None:
     found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--integer")
     best = found["candidates"][0]

@@ -29,6 +29,7 @@ def test_quasi_gaussian_calibrates_certifies_and_verifies(tmp_path: Path) -> Non
     assert run("verify", str(path)).returncode == 1
 
 
+@pytest.mark.slow
 def test_a_mixture_with_its_modes_calibrates_certifies_and_verifies(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     budget = ("--epsilon", "2", "--delta", "1e-2")
@@ -57,6 +58,7 @@ def test_a_search_that_was_cut_off_says_so() -> None:
     assert "32" in found["note"]
 
 
+@pytest.mark.slow
 def test_compare_lists_it_and_says_why_not() -> None:
     names = {one["noise"]["name"] for one in answer("compare", *BUDGET)["candidates"]}
     assert "quasi-gaussian" in names

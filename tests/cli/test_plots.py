@@ -35,6 +35,7 @@ def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -
     assert "Density of the radius" in labels
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_the_table_and_both_figures() -> None:
     done = run("compare", *QUERY, "--plot", "-")
     assert done.returncode == 0, done.stderr

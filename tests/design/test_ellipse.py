@@ -52,6 +52,7 @@ def test_known_variances(dimension: int, most: int, variance: float, error: floa
     np.testing.assert_allclose(best(dimension, most), variance, rtol=error)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     dimension=st.integers(2, 100), data=st.data(), neighbours=st.sampled_from(["add", "replace"])

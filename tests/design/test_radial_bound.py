@@ -104,6 +104,7 @@ def expected_at(witness: RadialWitness, r: Any) -> Any:
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_values_are_below_the_definition_and_close(example: tuple[int, str, str]) -> None:
     """An independent evaluation of r² + G(r) at random radii, by mpmath."""

@@ -57,6 +57,7 @@ def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPa
     assert radial_bound_find.cached(TASK) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimension", "epsilon", "delta"),
     [

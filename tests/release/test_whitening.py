@@ -130,6 +130,7 @@ def test_no_value_raises(value: float, geometry: Geometry) -> None:
     assert not np.isnan(released).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("geometry", [PLAIN, COUNTED, GROUPS, MATRIX, Cells(count=6)])
 def test_errors_have_the_covariance_that_the_geometry_says(geometry: Geometry) -> None:
     size, draws = geometry.dimension, 4000

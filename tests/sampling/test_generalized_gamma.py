@@ -27,6 +27,7 @@ def law_of(dimension: int, alpha: str, p: str) -> GeneralizedGamma:
     return GeneralizedGamma(scale="1.5", alpha=alpha, p=p, dimension=dimension)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "alpha", "p"), LAWS)
 def test_radius_and_direction(*, dimension: int, alpha: str, p: str) -> None:
     law, entropy = law_of(dimension, alpha, p), InsecureSeededEntropy(41)

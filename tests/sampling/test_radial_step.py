@@ -25,6 +25,7 @@ def _draws(law: RadialStepNoise, count: int) -> np.ndarray:
     return np.array([add_noise(law, grid, zero, entropy=entropy) for _ in range(count)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: f"{law.name}-d{law.dimension}")
 def test_the_law_is_drawn(law: RadialStepNoise) -> None:
     """Radius by KS and by shell, from the heights alone; direction; 10 % too wide is rejected."""

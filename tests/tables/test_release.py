@@ -146,6 +146,7 @@ def test_three_queries_meet_the_budget_together_and_none_is_worse_for_it(folder:
     assert 0.9e-6 < verified.delta.upper <= 1e-6
 
 
+@pytest.mark.slow
 def test_a_block_of_integer_noise_or_a_pure_budget_keeps_the_split(folder: Path) -> None:
     one = {"name": "n", "statistics": ["count_units"]}
     plan = release(folder, query=[QUERIES[1], one]).plan()
@@ -167,6 +168,7 @@ def test_an_empty_table_has_the_same_rows_as_a_full_one(folder: Path) -> None:
     assert max(map(abs, empty.columns["count"])) < 1000
 
 
+@pytest.mark.slow
 def test_pure_budgets_and_units_of_a_row(folder: Path) -> None:
     pure = release(folder, privacy={"unit": "who", "epsilon": "0.5"}, output=None).run()
     assert pure.plan.blocks[0].baselines.gaussian is None
@@ -358,6 +360,7 @@ def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path
     assert verify_directory(folder / "out").delta.upper <= 1e-6
 
 
+@pytest.mark.slow
 def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> None:
     many = [
         {
