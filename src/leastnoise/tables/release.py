@@ -76,6 +76,7 @@ class Release:
             "output": output,
         }
         self._spec = spec_file.parse(raw)
+        self._plan: Plan | None = None
         self._folder = _validate.path(folder, name="folder")
 
     @classmethod
@@ -101,7 +102,13 @@ class Release:
         """
         listener = _validate.listener(progress)
         source.find(self._spec, self._folder)
-        return make_plan(self._spec, progress=listener)
+        return self._planned(listener)
+
+    def _planned(self, progress: Progress | None) -> Plan:
+        """Return the plan, found once: it depends on the spec alone."""
+        if self._plan is None:
+            self._plan = make_plan(self._spec, progress=progress)
+        return self._plan
 
     def afford(self, plan: Plan) -> str | None:
         """Return the filter by which the ledger would admit `plan` now; None without a ledger.
@@ -140,7 +147,7 @@ class Release:
         tell("Checking the source")
         found = source.find(self._spec, self._folder)
         self._check_account()
-        plan = make_plan(self._spec, progress=tell)
+        plan = self._planned(tell)
         certificate = plan.certificate
         if path is not None and folder is not None:
             tell("Writing the plan and its certificate")
