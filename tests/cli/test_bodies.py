@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import answer, run
+from tests.cli.program import answer, run
 
 QUERIES = ("--counting-queries", "--dimension", "3")
 OF = {"kind": "counts", "queries": 3, "most": 3, "bound": "1"}

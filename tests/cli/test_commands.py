@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.cli.program import answer, run
 from tests.problems import MINIMAL_SCALES, MinimalScale
-
-PROGRAM = Path(sys.executable).parent / "leastnoise"
-
-
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(PROGRAM), *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-        env=os.environ | {"COLUMNS": "120"},
-    )
-
-
-def answer(*arguments: str) -> dict[str, Any]:
-    done = run(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(

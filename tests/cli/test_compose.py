@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import answer, run
+from tests.cli.program import answer, run
 
 
 @pytest.fixture(name="files", scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import answer, run
+from tests.cli.program import answer, run
 
 BUDGET = ("--epsilon", "1", "--delta", "0.25")
 

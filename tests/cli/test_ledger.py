@@ -14,7 +14,7 @@ from leastnoise.errors import SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.tables import spec_file
-from tests.cli.test_commands import PROGRAM, run
+from tests.cli.program import PROGRAM, run
 
 SPEC = """
 version = 1

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.test_commands import run
+from tests.cli.program import run
 
 NAMES = ("gaussian", "l2", "generalized-gamma", "spherical-staircase")
 # p is fixed because its search takes most of the time, which is not what is tested here.
