@@ -48,9 +48,7 @@ def _least(
     )
     guess = math.ceil(float(classic.gaussian(1, budget)) * math.sqrt(dimension))
     found, radius = problem.least(gamma, guess=guess)
-    return SphericalStaircase(
-        scale=1, dimension=dimension, gamma=found, radius=radius, decay=decay
-    )
+    return SphericalStaircase(scale=1, dimension=dimension, gamma=found, radius=radius, decay=decay)
 
 
 def _at_shape(request: Request, fixed: dict[str, Fraction]) -> SphericalStaircase:
@@ -66,4 +64,3 @@ def _at_shape(request: Request, fixed: dict[str, Fraction]) -> SphericalStaircas
         lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon), request.budget.delta
     )
     return law.scaled(scale)
-

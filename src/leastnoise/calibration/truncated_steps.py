@@ -1,4 +1,4 @@
-"""Where a staircase is cut off, and where in a step it falls: the search that all such laws share."""
+"""Where a staircase is cut off, and where in a step it falls: one search for all such laws."""
 
 from __future__ import annotations
 
@@ -130,9 +130,7 @@ class CutStaircase:
             )
         return None
 
-    def _log_delta(
-        self, gamma: float, whole: int, places: Floats
-    ) -> Floats:
+    def _log_delta(self, gamma: float, whole: int, places: Floats) -> Floats:
         """Return ln δ for last edges at these places, in (0, 1], of the period."""
         last = self._last_edge(gamma, whole, places)
         log_last, logs = self._log_last(whole, last), self._log_shares(gamma, whole)
@@ -145,9 +143,7 @@ class CutStaircase:
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(delta), _NOTHING)
 
-    def _last_edge(
-        self, gamma: float, whole: int, place: Floats
-    ) -> Floats:
+    def _last_edge(self, gamma: float, whole: int, place: Floats) -> Floats:
         return gamma + (whole - 1) + place if whole else gamma * place
 
     def _log_last(self, whole: int, radius: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """The steps of a staircase that is cut off: what all truncated staircases for vectors share.
 
 notation: γ = gamma in (0, 1], R = radius > 0, ε = decay >= 0. In units of the scale the density is
-∝ e^(−εk) between the edges γ + k − 1 and γ + k, for k = 0, 1, … up to the last edge R, and 0 beyond.
+∝ e^(−εk) between the edges γ + k − 1 and γ + k, k = 0, 1, …, up to the last edge R, and 0 beyond.
 """
 
 from __future__ import annotations
