@@ -155,8 +155,9 @@ def test_what_is_not_offered_is_named() -> None:
         calibrate(NAME, **asked)
     with pytest.raises(NotApplicable, match="for several releases its shape isn't searched"):
         calibrate(NAME, delta="1e-2", compositions=2, **asked)
+    asked["epsilon"] = "0"
     with pytest.raises(NotApplicable, match="a radius beyond 20,000"):
-        calibrate(NAME, **(asked | {"epsilon": "0", "delta": "1e-9"}))
+        calibrate(NAME, delta="1e-9", **asked)
 
 
 def test_a_sample_takes_less_noise() -> None:

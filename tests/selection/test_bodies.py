@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
@@ -97,7 +99,7 @@ def test_one_law_is_offered_once(
 
 
 def test_a_large_delta_is_spent_on_an_end() -> None:
-    asked = {"epsilon": "1", "delta": "1e-2"}
+    asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-2"}
     box = compare(sensitivity=Linf(1, l0=2), dimension=2, **asked)
     assert names(box)[:2] == ["truncated-k-staircase", "k-staircase"]
     assert box.mechanisms[0].mse < 0.881 * box.mechanisms[1].mse
