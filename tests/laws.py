@@ -25,6 +25,7 @@ from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -70,6 +71,9 @@ BODY_LAWS: tuple[VectorNoise, ...] = (
     KNorm(scale="0.7", body=Signed(of=Counts(queries=3))),
     KNorm(scale="0.7", body=Box(bounds=[1, 2])),
     KStaircase(scale="0.7", body=Ball(bound=1, coordinates=3), gamma="0.4", decay="1.5"),
+    TruncatedKStaircase(
+        scale="0.7", body=Box(bounds=[1, 2]), gamma="0.4", radius="3.3", decay="1.5"
+    ),
     TwoSidedLaplace(scale="0.7", of=Counts(queries=3), core="0.7"),
     TwoSidedStaircase(scale="0.7", of=Counts(queries=4, most=2), core="0.7", decay="1.5"),
 )

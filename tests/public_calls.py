@@ -118,6 +118,10 @@ NOISE: Mapping[str, dict[str, tuple[str, Any]]] = {
         "decay": ("exact", 1),
     },
     "staircase": {"gamma": ("exact", "0.5"), "decay": ("exact", 1)},
+    "truncated-k-staircase": {
+        "body": ("object", Signed(of=COUNTS)), "gamma": ("exact", "0.5"), "radius": ("exact", 2),
+        "decay": ("exact", 1),
+    },
     "truncated-laplace": {"radius": ("exact", 2)},
     "truncated-staircase": {
         "gamma": ("exact", "0.5"), "radius": ("exact", 2), "decay": ("exact", 1),

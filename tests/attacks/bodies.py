@@ -22,7 +22,13 @@ Floats = NDArray[np.float64]
 Record = dict[str, Any]
 Steps = Callable[[Floats], Floats]
 
-FAMILIES = ("k-norm", "k-staircase", "two-sided-laplace", "two-sided-staircase")
+FAMILIES = (
+    "k-norm",
+    "k-staircase",
+    "truncated-k-staircase",
+    "two-sided-laplace",
+    "two-sided-staircase",
+)
 LARGEST = 5  # dimension that is looked at
 _POINTS = 40_000
 _SURE = 5.0  # standard errors
@@ -38,7 +44,9 @@ def leak(noise: Record, sensitivity: Record, dimension: int, epsilon: float) -> 
     weights = np.exp(-steps(points) - logs)
     found = 0.0
     for shift in shifts:
-        losses = steps(points - shift) - steps(points)
+        with np.errstate(invalid="ignore"):  # outside both ranges; the weight is 0
+            losses = steps(points - shift) - steps(points)
+        losses = np.nan_to_num(losses, nan=0.0, posinf=math.inf, neginf=-math.inf)
         gained = -np.expm1(np.minimum(epsilon - losses, 0.0))
         share = float(weights @ gained / weights.sum())
         error = math.sqrt(float((weights**2) @ (gained - share) ** 2)) / float(weights.sum())
@@ -77,6 +85,8 @@ def _jump(name: str, law: Record, shift: Floats) -> float:
             return sum(moves)
         return float(law["decay"]) * max(math.ceil(move - 1e-14) for move in moves)
     move = float(_gauge(law["body"])(shift[None, :])[0]) / scale
+    if name == "truncated-k-staircase":  # a shift leaves the range
+        return math.inf
     return move if name == "k-norm" else float(law["decay"]) * math.ceil(move - 1e-14)
 
 
@@ -88,6 +98,15 @@ def _fall(name: str, law: Record) -> Steps:
     if name == "k-staircase":
         decay, gamma = float(law["decay"]), float(law["gamma"])
         return lambda x: decay * np.maximum(np.floor(_gauge(law["body"])(x) / scale + 1 - gamma), 0)
+    if name == "truncated-k-staircase":
+        decay, gamma, radius = (float(law[one]) for one in ("decay", "gamma", "radius"))
+
+        def cut(x: Floats) -> Floats:
+            gauges = _gauge(law["body"])(x) / scale
+            steps = decay * np.maximum(np.floor(gauges + 1 - gamma), 0)
+            return np.where(gauges <= radius, steps, math.inf)
+
+        return cut
     core = float(law["core"])
 
     def sides(x: Floats) -> Floats:
@@ -103,7 +122,10 @@ def _sample(steps: Steps, law: Record, dimension: int) -> tuple[Floats, Floats]:
     """Return points of independent Laplace noise about as wide as the law, and their densities."""
     far = np.eye(dimension) * 1e-6
     unit = float(law["scale"]) / float(np.max(_reach(law, far))) * 1e-6
-    width = unit * (float(law.get("core", 0)) + 2 / min(float(law.get("decay", 1)), 1) + 1)
+    if "radius" in law:
+        width = unit * float(law["radius"])
+    else:
+        width = unit * (float(law.get("core", 0)) + 2 / min(float(law.get("decay", 1)), 1) + 1)
     random = np.random.default_rng(7)
     points = random.laplace(scale=width, size=(_POINTS, dimension))
     return points, -np.abs(points).sum(axis=1) / width

@@ -68,6 +68,8 @@ _BASES: dict[str, Callable[[], Any]] = {
     "body of two of three": _made("k-staircase", ln.Linf("1.5", l0=2), dimension=3),
     "body of one of three": _made("k-staircase", ln.L1("1.5"), dimension=3),
     "ball": _made("k-staircase", ln.L2("0.7"), dimension=3),
+    "box cut off": _made("truncated-k-staircase", ln.Linf("1.5", l0=2), dimension=2),
+    "counts cut off": _made("truncated-k-staircase", ln.CountingQueries(dimension=2)),
     "polygon": _made("k-norm", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
     "body of replaced": _made("k-norm", ln.CountingQueries(dimension=2, neighbours="replace-one")),
     "two sides": _made("two-sided-staircase", ln.CountingQueries(dimension=3, max_nonzero=2)),

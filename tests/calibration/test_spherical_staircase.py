@@ -20,7 +20,8 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.spherical_laplace import SphericalLaplace
-from leastnoise.noise.spherical_staircase import MAX_STEPS, SphericalStaircase
+from leastnoise.noise.spherical_staircase import SphericalStaircase
+from leastnoise.noise.truncated_steps import MAX_STEPS
 
 
 def _best(

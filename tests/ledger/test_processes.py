@@ -73,16 +73,28 @@ def wait_for(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline() == "ready\n"
 
 
+def until_seen(path: Path) -> float:
+    """Wait until something is published at `path`; return how long that took, in seconds."""
+    start = time.monotonic()
+    while not path.exists():
+        time.sleep(0.001)
+    return time.monotonic() - start
+
+
 def kill_releases(folder: Path, times: int) -> None:
     (folder / "rows.csv").write_text(ROWS)
     ledger = account(folder, "1000")
     (folder / "spec.toml").write_text(SPEC)
     draw = random.Random(11)
     published = charged = 0
+    takes = 0.0
     for name in range(times):
         process = launched(RELEASES, folder, name)
         wait_for(process)
-        time.sleep(draw.uniform(0, 0.2) * min(name + 1, 8))  # some end before it, some don't
+        if name:  # some end before it, some don't
+            time.sleep(draw.uniform(0, 2 * takes))
+        else:
+            takes = until_seen(folder / "out-0-0")
         process.send_signal(signal.SIGKILL)
         process.communicate()
         spent = ledger.accounts()["visits"]

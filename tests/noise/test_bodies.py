@@ -25,6 +25,7 @@ from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from leastnoise.numerics.minima import minimise
@@ -148,6 +149,7 @@ LAWS: list[VectorNoise] = [
         for law in (
             KNorm(scale="0.7", body=body),
             KStaircase(scale="0.7", body=body, gamma="0.4", decay=2),
+            TruncatedKStaircase(scale="0.7", body=body, gamma="0.4", radius="2.2", decay=1),
         )
     ),
     *(
@@ -248,6 +250,10 @@ def test_many_cells_are_quick_and_compact() -> None:
         lambda body, of: KStaircase(scale=1, body=body, gamma="1.01", decay=1),
         lambda body, of: KStaircase(scale=1, body=body, gamma=1, decay="1e-4"),
         lambda body, of: KStaircase(scale=1, body=body, gamma=1, decay="1e7"),
+        lambda body, of: TruncatedKStaircase(scale=1, body=of, gamma=1, radius=2, decay=1),
+        lambda body, of: TruncatedKStaircase(scale=1, body=body, gamma=0, radius=2, decay=1),
+        lambda body, of: TruncatedKStaircase(scale=1, body=body, gamma=1, radius=0, decay=1),
+        lambda body, of: TruncatedKStaircase(scale=1, body=body, gamma=1, radius=2, decay=-1),
         lambda body, of: TwoSidedStaircase(scale=1, of=body, core=1, decay=1),
         lambda body, of: TwoSidedStaircase(scale=1, of=of, core=0, decay=1),
         lambda body, of: TwoSidedStaircase(scale=1, of=of, core="nan", decay=1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
@@ -9,7 +11,13 @@ from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.search import calibrate, compare, least_noise
 
-BODIES = {"k-norm", "k-staircase", "two-sided-staircase", "two-sided-laplace"}
+BODIES = {
+    "k-norm",
+    "k-staircase",
+    "truncated-k-staircase",
+    "two-sided-staircase",
+    "two-sided-laplace",
+}
 SLOW = {"generalized-gamma", "optimal-radial", "spherical-staircase"}
 
 
@@ -23,7 +31,8 @@ def reasons(found: Comparison) -> dict[str, str]:
 
 def test_ten_counting_queries() -> None:
     found = compare(epsilon="1", delta="1e-5", sensitivity=CountingQueries(dimension=10))
-    assert names(found)[:4] == ["two-sided-staircase", "two-sided-laplace", "k-staircase", "k-norm"]
+    two_sided, gauge = ["two-sided-staircase", "two-sided-laplace"], ["k-staircase", "k-norm"]
+    assert names(found)[:5] == [*two_sided, "truncated-k-staircase", *gauge]
     best = found.candidates[0]
     assert best.label == "two-sided-staircase"
     assert best.mechanism.mse / 10 == pytest.approx(20.397, abs=1e-3)
@@ -87,6 +96,15 @@ def test_one_law_is_offered_once(
     assert len(labels) == len(set(labels))
     for name, why in skipped.items():
         assert why in reasons(found)[name]
+
+
+def test_a_large_delta_is_spent_on_an_end() -> None:
+    asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-2"}
+    box = compare(sensitivity=Linf(1, l0=2), dimension=2, **asked)
+    assert names(box)[:2] == ["truncated-k-staircase", "k-staircase"]
+    assert box.mechanisms[0].mse < 0.881 * box.mechanisms[1].mse
+    ball = compare(sensitivity=L2(1), dimension=2, **asked)
+    assert "on this body it is spherical-staircase" in reasons(ball)["truncated-k-staircase"]
 
 
 def test_of_several_sensitivities_the_best_body_is_offered() -> None:

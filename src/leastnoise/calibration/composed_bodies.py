@@ -9,6 +9,7 @@ from leastnoise.calibration.bodies import at_loss, purely, sensitivity_of
 from leastnoise.calibration.composed import amplified, excess_of
 from leastnoise.calibration.request import Request
 from leastnoise.certify.composed import Releases
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.noise.body_noise import VectorNoise
@@ -24,8 +25,12 @@ def composed_bodies(
 ) -> VectorNoise:
     """Return the law for `draws` releases together: the largest ε₀ that is proved to meet δ.
 
-    What is worth ε/k for a sample is always enough, and all that there is at δ = 0.
+    What is worth ε/k for a sample is always enough, and all that there is at δ = 0. Raises
+    NotApplicable for laws that aren't purely private.
     """
+    if not family.purely_private:
+        why = "for several releases its shape isn't searched; several purely private ones share"
+        raise NotApplicable(family=family.name, why=f"{why} a budget as tightly as is proved")
     share = purely(family, request) / draws
     if rate != 1:
         share = amplified(Budget(epsilon=share), rate).epsilon

@@ -29,7 +29,14 @@ _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too
 _RELATIVE = 1e-4  # of the factor
 _BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
 _STEPS = frozenset(
-    {Shape.K_STAIRCASE, Shape.RADIAL_STEP, Shape.STAIRCASE, Shape.STEP, Shape.TWO_SIDED}
+    {
+        Shape.K_STAIRCASE,
+        Shape.RADIAL_STEP,
+        Shape.STAIRCASE,
+        Shape.STEP,
+        Shape.TRUNCATED_K_STAIRCASE,
+        Shape.TWO_SIDED,
+    }
 )
 _SMOOTH_BODIES = (KNorm, TwoSidedLaplace)  # the body, and the core, are as good at any scale
 _DIGITS = 6  # of the stated epsilon, rounded up

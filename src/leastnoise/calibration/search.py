@@ -19,6 +19,7 @@ from leastnoise.calibration import (
     quasi_gaussian,
     spherical_staircase,
     staircase,
+    truncated_bodies,
     truncated_laplace,
     truncated_staircase,
     tulap,
@@ -39,6 +40,7 @@ from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -87,6 +89,7 @@ SEARCHES: dict[type[Noise], Search] = {
     SphericalLaplace: _by_scale_alone(SphericalLaplace, classic.spherical_laplace),
     SphericalStaircase: spherical_staircase.search,
     Staircase: staircase.search,
+    TruncatedKStaircase: truncated_bodies.search,
     TruncatedLaplace: truncated_laplace.search,
     TruncatedStaircase: truncated_staircase.search,
     Tulap: tulap.search,

@@ -32,6 +32,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 
 _MOST_QUERIES = 40  # of counts whose curve is worked out; it costs their cube
 _MOST_STEPS = 20_000  # of a sum over the steps of a staircase
@@ -73,10 +74,14 @@ def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
     """Return True only if `delta_ball` is known to be δ(ε) itself for all shifts of `sensitivity`.
 
     k-norm noise on a box or on counts has its curve at a corner, so that the shifts have to reach
-    all corners of its body. Any other law than those in the shape of a body is exact elsewhere.
+    all corners of its body; so has a staircase on a box that is cut off. Any other law than those
+    in the shape of a body is exact elsewhere.
     """
     if not isinstance(noise, VectorNoise):
         return True
+    if isinstance(noise, TruncatedKStaircase):
+        boxed = isinstance(noise.body, Box)
+        return boxed and sensitivity.body(dimension=noise.dimension) == noise.body
     if not isinstance(noise, KNorm) or sensitivity.body(dimension=noise.dimension) != noise.body:
         return False
     return isinstance(noise.body, Box) or counted(noise) is not None
@@ -110,6 +115,8 @@ def counted(noise: KNorm) -> int | None:
 def _law(noise: Noise) -> VectorNoise:
     if not isinstance(noise, VectorNoise):
         raise TypeError(f"{noise.name} is not in the shape of a body")
+    if not noise.purely_private:
+        raise TypeError(f"{noise.name} is not purely private")
     return noise
 
 

@@ -43,6 +43,7 @@ from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
@@ -63,7 +64,7 @@ _OWN_LOSSES = MappingProxyType(
     }
 )
 
-_EVEN = SphericalStaircase | Staircase | TruncatedStaircase | Tulap
+_EVEN = SphericalStaircase | Staircase | TruncatedKStaircase | TruncatedStaircase | Tulap
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
 _CHEAP = frozenset({Shape.GAUSSIAN, Shape.LAPLACE_PRODUCT, Shape.TRUNCATED_LAPLACE})

@@ -64,6 +64,7 @@ MONOTONE = frozenset(
         Shape.SPHERICAL_LAPLACE,
         Shape.STAIRCASE,
         Shape.STEP,
+        Shape.TRUNCATED_K_STAIRCASE,
         Shape.TRUNCATED_LAPLACE,
         Shape.TWO_SIDED,
     }

@@ -22,6 +22,7 @@ from leastnoise.certify import (
     spherical_laplace,
     staircase,
     step,
+    truncated_bodies,
     truncated_laplace,
 )
 from leastnoise.errors import NotApplicable, NotRegistered
@@ -53,6 +54,7 @@ _METHODS: dict[Shape, Callable[..., arb]] = {
     Shape.SPHERICAL_LAPLACE: spherical_laplace.delta_ball,
     Shape.FLIPPED_HUBER: flipped_huber.delta_ball,
     Shape.STAIRCASE: staircase.delta_ball,
+    Shape.TRUNCATED_K_STAIRCASE: truncated_bodies.delta_ball,
     Shape.TRUNCATED_LAPLACE: truncated_laplace.delta_ball,
     Shape.TWO_SIDED: bodies.delta_ball,
 }

@@ -82,7 +82,7 @@ def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
     if noise.shape is Shape.GAUSSIAN:
         ratio = worst_shift(noise, draws.hidden.outer) / noise.scale
         return draws.count * ratio**2 / 2, Fraction(0)
-    if isinstance(noise, VectorNoise):  # ε₀-private
+    if isinstance(noise, VectorNoise) and noise.purely_private:  # ε₀-private
         return draws.count * noise.largest_loss**2 / 2, Fraction(0)
     is_pure = noise.shape in {Shape.LAPLACE_PRODUCT, Shape.SPHERICAL_LAPLACE}
     if is_pure or isinstance(noise, GaussianMixture):

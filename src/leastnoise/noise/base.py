@@ -47,6 +47,7 @@ class Shape(StrEnum):
     SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
     K_NORM = "k-norm"  # purely private by the gauge of a body; Laplace's curve is above δ
     K_STAIRCASE = "k-staircase"  # purely private by the gauge of a body, in steps
+    TRUNCATED_K_STAIRCASE = "truncated-k-staircase"  # the same cut off; a cube's curve is above δ
     TWO_SIDED = "two-sided"  # purely private by how far a unit moves P and Q
 
 

@@ -26,11 +26,13 @@ class VectorNoise(Noise):
     """Noise whose coordinates need not be alike: each has a variance of its own.
 
     `variance` and `mean_abs` are their means over the coordinates. `form` names the parameter that
-    says what a unit can do.
+    says what a unit can do. A law of bounded range isn't `purely_private`: some of its losses are
+    infinite.
     """
 
     norm: ClassVar[Norm] = "body"
     form: ClassVar[str]
+    purely_private: ClassVar[bool] = True
 
     @classmethod
     @abstractmethod
@@ -47,7 +49,10 @@ class VectorNoise(Noise):
     @property
     @abstractmethod
     def largest_loss(self) -> Fraction:
-        """The ε at which it is ε-DP for all shifts that it `hides`."""
+        """The ε at which it is ε-DP for all shifts that it `hides`, if it is `purely_private`.
+
+        No finite loss of any other is larger.
+        """
 
     @classmethod
     def made_for(

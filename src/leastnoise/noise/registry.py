@@ -22,6 +22,7 @@ from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -56,6 +57,7 @@ FAMILIES: dict[str, type[Noise]] = by_name(
         SphericalLaplace,
         SphericalStaircase,
         Staircase,
+        TruncatedKStaircase,
         TruncatedLaplace,
         TruncatedStaircase,
         Tulap,

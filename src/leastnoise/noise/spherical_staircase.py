@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, Self, final
 
-from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import Shape, positive_scale, whole_dimension
 from leastnoise.noise.radial_steps import RadialStepNoise, RadialSteps
+from leastnoise.noise.truncated_steps import checked_steps, truncated_steps
 
-MAX_STEPS = 20_000  # a proof looks at each of them
 MAX_DIMENSION = 10_000  # proofs are tested up to here; above it other laws have less noise anyway
-SMALLEST_GAMMA = Fraction(1, 10**140)
-SMALLEST_RADIUS = Fraction(1, 10**12)
-LARGEST_DECAY = Fraction(10**6)
 
 
 @final
@@ -54,19 +49,9 @@ class SphericalStaircase(RadialStepNoise):
         checked = whole_dimension(dimension, least=2, most=MAX_DIMENSION, family=self.name)
         object.__setattr__(self, "dimension", checked)
         object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
-        object.__setattr__(self, "radius", exact(radius, name="radius"))
-        object.__setattr__(self, "decay", exact(decay, name="decay"))
-        if not SMALLEST_GAMMA <= self.gamma <= 1:
-            raise InvalidArgument(
-                name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1"
-            )
-        if not SMALLEST_RADIUS <= self.radius <= MAX_STEPS:
-            raise InvalidArgument(
-                name="radius", value=str(radius)[:40], expected=f"1e-12 <= radius <= {MAX_STEPS:,}"
-            )
-        if not 0 <= self.decay <= LARGEST_DECAY:
-            raise InvalidArgument(name="decay", value=str(decay)[:40], expected="0 <= decay <= 1e6")
+        steps = checked_steps(gamma=gamma, radius=radius, decay=decay)
+        for name, value in zip(self.parameter_kinds, steps, strict=True):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
@@ -94,11 +79,4 @@ class SphericalStaircase(RadialStepNoise):
 
     @cached_property
     def _steps(self) -> RadialSteps:
-        count = max(0, math.ceil(self.radius - self.gamma))
-        edges = (*(self.gamma + j for j in range(count)), self.radius)
-        return RadialSteps(
-            edges=edges,
-            weights=(1,) * len(edges),
-            levels=tuple(range(len(edges))),
-            decay=self.decay,
-        )
+        return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)

@@ -28,12 +28,12 @@ def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     if not isinstance(noise, RadialStepNoise):
         raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
     steps, d = noise.steps, noise.dimension
-    index = choose(entropy, lambda: _cumulative(steps, d))
+    index = choose(entropy, lambda: cumulative(steps, d))
     radius = _RadiusInBall(entropy, radius=noise.scale / grid * steps.edges[index], dimension=d)
     return DirectionSampler(radius=radius, dimension=d, entropy=entropy)
 
 
-def _cumulative(steps: RadialSteps, dimension: int) -> list[arb]:
+def cumulative(steps: RadialSteps, dimension: int) -> list[arb]:
     """Enclose P(J <= j) for every ball; the last is exactly 1."""
     heights = [
         ball(weight) * ball(-steps.decay * level).exp()

@@ -22,6 +22,7 @@ from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -60,6 +61,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     SphericalLaplace: spherical_laplace.sampler,
     SphericalStaircase: radial_step.sampler,
     Staircase: staircase.sampler,
+    TruncatedKStaircase: k_norm.truncated_sampler,
     TruncatedLaplace: truncated_laplace.sampler,
     TruncatedStaircase: step.sampler,
     Tulap: step.sampler,

@@ -14,6 +14,7 @@ from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.two_sided import TwoSided
 from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
@@ -29,6 +30,12 @@ LAWS: dict[str, VectorNoise] = {
     **{f"k-norm, {name}": KNorm(scale=SCALE, body=body) for name, body in BODIES.items()},
     **{
         f"k-staircase, {name}": KStaircase(scale=SCALE, body=body, gamma="0.4", decay="1.5")
+        for name, body in BODIES.items()
+    },
+    **{
+        f"truncated-k-staircase, {name}": TruncatedKStaircase(
+            scale=SCALE, body=body, gamma="0.4", radius="2.9", decay="0.6"
+        )
         for name, body in BODIES.items()
     },
     **{
@@ -75,6 +82,12 @@ def rejected(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
         steps = np.arange(200) + float(law.gamma)
         masses = np.exp(-float(law.decay) * np.arange(200)) * steps**law.dimension
         radii = rng.choice(steps, size=count, p=masses / masses.sum())
+        return radii[:, None] * _in_body(law.body, count, rng)
+    if isinstance(law, TruncatedKStaircase):
+        edges = [float(edge) for edge in law.steps.edges]
+        heights = np.exp(-float(law.decay) * np.arange(len(edges)))
+        masses = -np.diff(heights, append=0.0) * np.array(edges) ** law.dimension
+        radii = rng.choice(edges, size=count, p=masses / masses.sum())
         return radii[:, None] * _in_body(law.body, count, rng)
     assert isinstance(law, TwoSided)
     kept = [np.empty((0, law.dimension))]

@@ -10,6 +10,7 @@ from leastnoise.balls.core import ball
 from leastnoise.noise.base import Noise
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.sampling.base import Sampler
 from leastnoise.sampling.bodies.arrange import scaled
 from leastnoise.sampling.bodies.choices import log_concave
@@ -17,6 +18,8 @@ from leastnoise.sampling.bodies.draw import Draw
 from leastnoise.sampling.bodies.reals import RealsSampler
 from leastnoise.sampling.bodies.source import alone
 from leastnoise.sampling.entropy import Entropy
+from leastnoise.sampling.radial_step import cumulative
+from leastnoise.sampling.scalar import choose
 from leastnoise.sampling.scaled import Constant
 
 if TYPE_CHECKING:
@@ -40,6 +43,18 @@ def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler
         raise TypeError(f"{noise.name} is not k-staircase")
     k = step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
     radius = alone(Constant(noise.scale / grid * (k + noise.gamma)))
+    return RealsSampler(Draw(entropy).uniform(noise.body, radius))
+
+
+def truncated_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `truncated-k-staircase` noise, in units of `grid`.
+
+    It is uniform in e_j·K, e_j its edges, with the same shares as for a ball.
+    """
+    if not isinstance(noise, TruncatedKStaircase):
+        raise TypeError(f"{noise.name} is not truncated-k-staircase")
+    j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
+    radius = alone(Constant(noise.scale / grid * noise.steps.edges[j]))
     return RealsSampler(Draw(entropy).uniform(noise.body, radius))
 
 
