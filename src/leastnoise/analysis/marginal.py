@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leastnoise.analysis.body_marginal import tail_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.noise.base import Noise, Shape
-from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.body_noise import BodyNoise, VectorNoise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
@@ -36,6 +37,8 @@ _ROOT = IncreasingRoot(tolerance=1e-12)
 
 def has_quantiles(noise: Noise) -> bool:
     """Say whether `absolute_quantile` knows the law of a coordinate, the same for all of them."""
+    if isinstance(noise, BodyNoise):
+        return tail_of(noise) is not None
     if isinstance(noise, VectorNoise):
         return isinstance(noise, TwoSidedStaircase | TwoSidedLaplace) and all_conditions(noise.of)
     return noise.shape in _QUANTILES
@@ -120,6 +123,13 @@ def _smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
         )
 
     return tail
+
+
+def _body(noise: Noise, outside: float) -> float:
+    tail = tail_of(noise) if isinstance(noise, BodyNoise) else None
+    if tail is None:
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    return _solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
 
 
 def _gaussian(noise: Noise, outside: float) -> float:
@@ -265,6 +275,8 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.GAUSSIAN_KERNELS: _gaussian_kernels,
     Shape.GENERALIZED_GAMMA: _generalized_gamma,
+    Shape.K_NORM: _body,
+    Shape.K_STAIRCASE: _body,
     Shape.LAPLACE_PRODUCT: _laplace,
     Shape.LATTICE: _lattice,
     Shape.LATTICE_STEP: _step,
@@ -272,6 +284,7 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.RADIAL_STEP: _radial_step,
     Shape.FLIPPED_HUBER: _flipped_huber,
     Shape.STAIRCASE: _staircase,
+    Shape.TRUNCATED_K_STAIRCASE: _body,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,
     Shape.TWO_SIDED: _two_sided,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,

@@ -27,8 +27,8 @@ from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_mos
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.kinds import SENSITIVITIES
 from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-from leastnoise.guarantees.structured import SENSITIVITIES
 from leastnoise.noise.base import Noise
 
 VERSION = 1

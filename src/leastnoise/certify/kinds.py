@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from leastnoise.certify.body_records import read_body, record_of_body
 from leastnoise.certify.strict_json import exact_fields, number, number_text, typed
 from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import FieldKind, Sensitivity
@@ -45,6 +47,8 @@ def read(record: object, kinds: Mapping[str, type[Kind]], *, where: str) -> Kind
 def _text(value: object) -> Any:
     if isinstance(value, tuple):
         return [_text(one) for one in value]
+    if isinstance(value, Body):
+        return record_of_body(value)
     if not isinstance(value, Fraction):
         return value
     short = decimal_text(value)
@@ -54,6 +58,8 @@ def _text(value: object) -> Any:
 def _value(value: object, kind: FieldKind, *, where: str) -> Any:
     if kind is Fraction:
         return number(value, where=where)
+    if kind is Body:
+        return read_body(value, where=where)
     if kind is tuple:
         rows = typed(value, list, where=where)
         return [[number(one, where=where) for one in typed(row, list, where=where)] for row in rows]

@@ -16,9 +16,9 @@ from leastnoise.certify import kinds
 from leastnoise.certify.strict_json import exact_fields, number, number_text, typed
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.kinds import SENSITIVITIES
 from leastnoise.guarantees.projections import Projections, projections_of
 from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
-from leastnoise.guarantees.structured import SENSITIVITIES
 
 MOST_COORDINATES = 1_000
 MOST_TIMES = 64

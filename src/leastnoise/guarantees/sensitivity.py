@@ -53,7 +53,7 @@ Norm = Literal["l1", "l2", "integer", "body"]
 what the noise is built on, which has no radius (`Sensitivity.body`, `Sensitivity.additions`)."""
 NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
-FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple]
+FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple] | type[Body]
 """What a sensitivity is made of; a tuple is one of points."""
 
 

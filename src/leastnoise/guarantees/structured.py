@@ -28,7 +28,6 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.sensitivity import (
-    BALLS,
     NEIGHBOURS,
     FieldKind,
     Neighbours,
@@ -382,13 +381,6 @@ class Vertices(Sensitivity):
     def _body(self, dimension: int) -> Body | None:
         """See `Sensitivity.body`: an interval or a polygon; None for three numbers or more."""
         return hulls.any_of(self.points) if dimension == self.coordinates else None
-
-
-SENSITIVITIES: dict[str, type[Sensitivity]] = {
-    **BALLS,
-    **{kind.kind: kind for kind in (Linf, CountingQueries, Groups, Vertices)},
-}
-"""Every kind by the name that certificates use."""
 
 
 def _l1_radius(length: Fraction, *, moved: int) -> Fraction | None:

@@ -1,20 +1,22 @@
 """Bound what each unit adds, in exact integers, and sum it over units (theory/release.md §5).
 
 Per row: values are made finite, clamped to the public bounds and turned into fixed-point integers
-of at most 2^bits. Per unit and cell: integer sums, clamped to ±⌊√N⌋, N = ⌊C²·4^bits⌋. Per unit: the
-exact squared norm q = ΣI² < 2^53, and, where q > N, every integer shrunk toward 0 so that the norm
-passes √N no more. Then integer totals by cell. Where a unit adds 0 or 1 to each cell, it is counted
-in the first few of its cells instead. No step depends on the order of rows or on threads.
+of at most 2^bits. Per unit and cell: integer sums, clamped to what one cell may hold. Per unit: the
+exact size of its vector, in the gauge or the norm that the noise hides, and, where it is over the
+limit, every integer shrunk toward 0 by one factor, so that it no longer is. Then integer totals by
+cell. Where a unit is in more cells than are looked at, the first ones count. No step depends on the
+order of rows or on threads.
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+
+from leastnoise.tables.limits import FirstCells, InBall, InCells, integer_limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +39,13 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     if layout.conditions:
         return _condition_totals(engine, spec, layout)
     rows = _in_cells(engine, spec, layout)
-    if layout.at_most is not None and not layout.by_row:
-        totals = _first_cells(rows, layout.at_most)
-    elif layout.by_row:
+    if layout.by_row:
         totals = rows.group_by(_CELL).agg(*_row_sums(layout))
+    elif isinstance(layout.bounding, FirstCells):
+        totals = _first_cells(rows, layout.bounding.most)
     else:
         per_unit = rows.group_by(_UNIT, _CELL).agg(*_row_sums(layout))
-        totals = _clipped_totals(engine, layout, per_unit)
+        totals = _bounded_totals(engine, layout, layout.bounding, per_unit)
     return _scatter(engine.rows(totals.select(_CELL, *_names(layout))), layout)
 
 
@@ -128,10 +130,13 @@ def _in_bins(engine: Engine, frame: nw.LazyFrame[Any], edges: Sequence[float]) -
 
 
 def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
-    """Return how many units are in each condition, each unit in the first `at_most` of its own.
+    """Return how many units are in each condition, each unit in the first ones of its own.
 
     A person is in a condition if any of their rows is.
     """
+    if not isinstance(layout.bounding, FirstCells):
+        raise TypeError("persons in conditions are counted in the first of them")
+    most = layout.bounding.most
     names = [f"c{index}" for index in range(layout.cells)]
     held = [
         nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
@@ -146,7 +151,7 @@ def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.
         frame = frame.group_by(_UNIT).agg(*(nw.col(name).max() for name in names))
     frame = frame.with_columns(_before=nw.lit(0))
     for name in names:
-        kept = nw.when(nw.col("_before") < layout.at_most).then(nw.col(name)).otherwise(0)
+        kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
         frame = frame.with_columns(kept.alias(name))
         frame = frame.with_columns(_before=nw.col("_before") + nw.col(name))
     ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
@@ -177,8 +182,13 @@ def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) ->
 def _first_cells(rows: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
     """Return how many persons are in each cell, each in the first `at_most` of their own."""
     once = rows.group_by(_UNIT, _CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
-    placed = once.with_columns(place=nw.col(_CELL).rank("ordinal").over(_UNIT))
-    return placed.filter(nw.col("place") <= at_most).group_by(_CELL).agg(nw.col("i0").sum())
+    return _in_first(once, at_most).group_by(_CELL).agg(nw.col("i0").sum())
+
+
+def _in_first(per_unit: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
+    """Return the entries of each unit's first `at_most` cells."""
+    placed = per_unit.with_columns(place=nw.col(_CELL).rank("ordinal").over(_UNIT))
+    return placed.filter(nw.col("place") <= at_most)
 
 
 def _row_sums(layout: Layout) -> list[nw.Expr]:
@@ -196,29 +206,43 @@ def _row_sums(layout: Layout) -> list[nw.Expr]:
     return sums
 
 
-def _clipped_totals(
-    engine: Engine, layout: Layout, per_unit: nw.LazyFrame[Any]
+def _bounded_totals(
+    engine: Engine, layout: Layout, way: InBall | InCells, per_unit: nw.LazyFrame[Any]
 ) -> nw.LazyFrame[Any]:
-    """Return the totals by cell of every unit's integers, each unit's norm being at most √N.
+    """Return the totals by cell of every unit's integers, each unit within its limit.
 
-    q is exact: coordinates within ±⌊√N⌋ have squares of at most N, and d·N < 2^53 by the choice of
-    bits, so float64 adds them without rounding in any order. Where q > N the factor is
-    ŝ = fl(√N·(1−2^−40)/√q); it and the product with I are each off by less than 8 roundings of
-    2^−53, far less than the margin 2^−40, and truncation shrinks: |t| <= |I|·√(N/q), so ‖t‖² <= N.
+    Its size q, ΣI² in a ball and else the sum over cells of the largest |I| (or of all |I|, where
+    each number is a cell), is exact: coordinates are clamped so that q < 2^53 by the choice of
+    bits, and float64 adds whole numbers so far without rounding, in any order. Where q is over the
+    limit N, the factor is ŝ = fl((1 − 2^−40)·N/q), or its root for squares; it and its product with
+    I are off by less than 8 roundings of 2^−53 each, far less than the margin 2^−41, and truncation
+    shrinks: |t| <= |I|·N/q, or |I|·√(N/q), so that the size of t is at most N.
     """
     names = _names(layout)
-    most = math.isqrt(layout.clip_integer)
+    most, limit = integer_limits(way, bits=layout.bits)
     clamped = [nw.col(name).clip(-most, most).cast(nw.Int64).alias(name) for name in names]
-    entries = engine.materialise(per_unit.select(_UNIT, _CELL, *clamped))
-    squares = [nw.col(name).cast(nw.Float64) * nw.col(name).cast(nw.Float64) for name in names]
-    norms = entries.select(_UNIT, q=sum(squares[1:], squares[0]))
-    norms = norms.group_by(_UNIT).agg(nw.col("q").sum())
-    numerator = math.sqrt(layout.clip_integer) * (1 - 2.0**-40)
-    over = norms.filter(nw.col("q") > layout.clip_integer)
-    shrink = over.select(_UNIT, (nw.lit(numerator) / nw.col("q").sqrt()).alias(_SHRINK))
-    joined = entries.join(shrink, on=_UNIT, how="left")
-    clipped = joined.select(_CELL, *(_shrunk(name) for name in names))
-    return clipped.group_by(_CELL).agg(*(nw.col(name).sum() for name in names))
+    if isinstance(way, InCells) and way.first is not None and way.first < layout.cells:
+        per_unit = _in_first(per_unit, way.first)
+    entries = per_unit.select(_UNIT, _CELL, *clamped)
+    if isinstance(way, InBall) or way.shrinks(layout.numbers):
+        entries = engine.materialise(entries)
+        sizes = entries.select(_UNIT, q=_size(way, names))
+        sizes = sizes.group_by(_UNIT).agg(nw.col("q").sum())
+        share = nw.lit(limit * (1 - 2.0**-40)) / nw.col("q")
+        factor = share.sqrt() if isinstance(way, InBall) else share
+        shrink = sizes.filter(nw.col("q") > limit).select(_UNIT, factor.alias(_SHRINK))
+        joined = entries.join(shrink, on=_UNIT, how="left")
+        entries = joined.select(_CELL, *(_shrunk(name) for name in names))
+    return entries.group_by(_CELL).agg(*(nw.col(name).sum() for name in names))
+
+
+def _size(way: InBall | InCells, names: list[str]) -> nw.Expr:
+    """Return what a cell adds to the size of its unit's vector."""
+    values = [nw.col(name).cast(nw.Float64) for name in names]
+    if isinstance(way, InBall):
+        return nw.sum_horizontal(*(value * value for value in values))
+    sizes = [value.abs() for value in values]
+    return nw.sum_horizontal(*sizes) if way.apart else nw.max_horizontal(*sizes)
 
 
 def _shrunk(name: str) -> nw.Expr:

@@ -13,7 +13,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables import statistic
 from leastnoise.tables.columns import result_columns
-from leastnoise.tables.layout import TooFineError, of_block
+from leastnoise.tables.layout import LayoutError, of_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -106,11 +106,8 @@ def _contribution(spec: Spec) -> Iterator[Problem]:
         if given is not None:
             why = 'Not used with unit = "row": a row is bounded by its bounds.'
             yield "contribution", f'{why} If a column is called row: unit_is = "column".'
-    elif given is None:
-        if spec.privacy.unit:
-            yield "contribution", "Missing: give max_rows or l2, the most one person can add."
-    elif (given.max_rows is None) == (given.l2 is None):
-        yield "contribution", "Expected exactly one of max_rows and l2."
+    elif not _has_limits(spec) and spec.privacy.unit:
+        yield "contribution", "Missing: give max_rows, say, the most rows that one person can have."
 
 
 def _columns(spec: Spec) -> Iterator[Problem]:
@@ -279,11 +276,11 @@ def key_types(declared: str | None, keys: Sequence[Key], path: str) -> Iterator[
 
 def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
     by_column = not spec.privacy.by_row
-    if not query.name or (by_column and not _has_clip(spec)):
+    if not query.name or (by_column and not _has_limits(spec)):
         return []
     try:
-        layout = of_block(spec, query)
-    except TooFineError as error:
+        layout = of_block(spec, query)[0]
+    except LayoutError as error:
         return [(path, str(error))]
     names = Counter(name.lower() for name in result_columns(layout))
     return [
@@ -293,9 +290,9 @@ def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
     ]
 
 
-def _has_clip(spec: Spec) -> bool:
+def _has_limits(spec: Spec) -> bool:
     given = spec.contribution
-    return given is not None and (given.max_rows is None) != (given.l2 is None)
+    return given is not None and any(value is not None for _, value in given)
 
 
 def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:

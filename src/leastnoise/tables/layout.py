@@ -6,17 +6,26 @@ Nothing here looks at data: verification derives the same layout from the stored
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, final
 
-from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
-from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.tables import statistic
+from leastnoise.tables.limits import (
+    OF_A_ROW,
+    Bounding,
+    FirstCells,
+    InBall,
+    InCells,
+    Numbers,
+    boundings,
+    integer_limits,
+)
 from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
+    from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.spec import Key, Predicate, Query, Spec
 
 MAX_BITS = 22
@@ -24,10 +33,10 @@ MIN_BITS = 8
 MAX_DIMENSION = 10**7
 
 # Public caps, on the record of every plan. Row sums are at most 2^40 · 2^22 < 2^63, and totals at
-# most 2^34 · C · 2^bits, where C · 2^bits < 2^26.5 because ΣI² < 2^53: no int64 can wrap around.
+# most 2^34 times the largest integer of one person, which `_bits` keeps below 2^29: no int64 wraps.
 MAX_ROWS = 2**40
 MAX_UNITS = 2**34
-EXACT_SQUARES = 2**53
+EXACT_SUMS = 2**53
 _INT64 = 2**63
 
 ComponentKind = Literal["count", "units", "value"]
@@ -71,8 +80,8 @@ class Condition:
     predicates: tuple[tuple[str, Predicate], ...]
 
 
-class TooFineError(ValueError):
-    """The block has too many coordinates, or too large a clip, for exact integer sums."""
+class LayoutError(ValueError):
+    """The block has no layout: no limit bounds a person in it, or exact sums have too few bits."""
 
 
 @final
@@ -83,10 +92,9 @@ class Layout:
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
     the keys, the last key fastest, then the bins. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then the
-    count's. `clip_squared` is C²; with `by_row` nothing is clipped, as a row is within C anyway.
+    count's. With `by_row` nothing is bounded: a row is within `bounding` anyway.
 
-    With `conditions` a cell is a condition, and a unit may be in several. Where `at_most` is set a
-    unit adds 1 to the first `at_most` of the cells that it is in, and 0 to the others.
+    With `conditions` a cell is a condition, and a unit may be in several.
     """
 
     name: str
@@ -95,10 +103,9 @@ class Layout:
     keys: tuple[KeyColumn, ...]
     bins: Bins | None
     conditions: tuple[Condition, ...]
-    at_most: int | None
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
-    clip_squared: Fraction
+    bounding: Bounding
     bits: int
 
     @property
@@ -115,45 +122,29 @@ class Layout:
         return self.cells * len(self.components)
 
     @property
-    def clip_integer(self) -> int:
-        """The largest integer that is at most C²·4^bits: the clip, in integers."""
-        return math.floor(self.clip_squared * 4**self.bits)
+    def numbers(self) -> Numbers:
+        """The numbers that a person's bounding is about."""
+        kinds = {component.kind for component in self.components}
+        return Numbers(
+            cells=self.cells, each=len(self.components), counts=kinds <= {"count", "units"}
+        )
 
     @property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
-        """What is true of the query: every shift by one unit lies in each of these balls.
-
-        A row touches one cell with at most m components in [−1, 1], so its l1 norm is at most m
-        and its l2 norm at most √m. A person's vector is only known to be in the l2 ball of C, but
-        where a unit adds 1 to a few cells more is known. One count alone moves by whole numbers: a
-        person adds their rows or, past a whole C, C.
-        """
-        whole = self._whole_shift()
-        if whole is not None:
-            return (Integer(whole),)
-        if self.at_most == 1:
-            return (Linf(1, whole=True),)
-        if self.at_most is not None:
-            counting = CountingQueries(dimension=self.cells, max_nonzero=self.at_most)
-            return (counting, Linf(1, l0=self.at_most, whole=True))
-        l2 = L2(root_above(self.clip_squared))
-        if not self.by_row:
-            return (l2,)
-        l1 = L1(len(self.components))
-        return (l1,) if len(self.components) == 1 else (l2, l1)
-
-    def _whole_shift(self) -> int | None:
-        """Return how far one unit moves a block that is one count; None for any other block."""
-        clip = root_above(self.clip_squared)
-        if self.dimension > 1 or self.components[0].kind == "value" or clip < 1:
-            return None
-        if self.components[0].kind == "units":
-            return 1
-        return int(clip) if clip.denominator == 1 else None
+        """What is true of the query: every shift by one unit lies in each of these sets."""
+        return self.bounding.sensitivities(self.numbers)
 
 
-def of_block(spec: Spec, query: Query) -> Layout:
-    """Return the layout of `query`; raises TooFineError if exact sums can't have 8 bits."""
+def for_noise(layouts: Sequence[Layout], sensitivity: Sensitivity) -> Layout | None:
+    """Return the first of a block's layouts that bounds a unit to `sensitivity`, if any does."""
+    return next((one for one in layouts if sensitivity in one.sensitivities), None)
+
+
+def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
+    """Return the layouts of `query`, one for each way to bound a person; all have the same cells.
+
+    Raises LayoutError if there is none.
+    """
     by_row = spec.privacy.by_row
     statistics = _statistics(query, by_row=by_row)
     keys = tuple(KeyColumn(column=name, values=values) for name, values in query.group_by.items())
@@ -175,24 +166,46 @@ def of_block(spec: Spec, query: Query) -> Layout:
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.where.items()
         ),
-        at_most=None,
         components=components,
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
-        clip_squared=Fraction(len(components)),
+        bounding=OF_A_ROW,
         bits=MAX_BITS,
     )
     if shape.dimension > MAX_DIMENSION:
-        raise TooFineError(
+        raise LayoutError(
             f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
             "Split the query, or use fewer keys."
         )
-    at_most = _at_most(spec, query, shape)
-    if at_most is not None:
-        return replace(shape, at_most=at_most, clip_squared=Fraction(at_most), bits=0)
-    if by_row:
-        return shape
-    squared = _clip_squared(spec, shape)
-    return replace(shape, clip_squared=squared, bits=_bits(squared, shape.dimension))
+    return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
+    if query.where:
+        return (FirstCells(most=query.max_conditions or len(query.where)),)
+    if shape.by_row:
+        return (OF_A_ROW,)
+    if spec.contribution is None:
+        raise KeyError("contribution")  # the checks of the spec come first
+    once = all(component.kind == "units" for component in shape.components)
+    return boundings(spec.contribution, shape.numbers, once=once)
+
+
+def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:
+    found: list[Layout] = []
+    reasons: list[LayoutError] = []
+    for way in ways:
+        try:
+            found.append(replace(shape, bounding=way, bits=_bits(shape, way)))
+        except LayoutError as error:
+            reasons.append(error)
+    if not ways:
+        raise LayoutError(
+            "Nothing in [contribution] bounds one person here. Give max_rows, max_rows_per_group, "
+            "l1 or l2."
+        )
+    if not found:
+        raise reasons[0]
+    return tuple(found)
 
 
 def _statistics(query: Query, *, by_row: bool) -> tuple[Statistic, ...]:
@@ -201,24 +214,6 @@ def _statistics(query: Query, *, by_row: bool) -> tuple[Statistic, ...]:
     if query.histogram or query.where:
         return (Statistic(kind="count"),)
     return tuple(statistic.parse(text) for text in query.statistics)
-
-
-def _at_most(spec: Spec, query: Query, shape: Layout) -> int | None:
-    """Return in how many cells a unit counts, where all that it adds to a cell is 0 or 1.
-
-    A row is in one cell, or in some of the conditions; a person of R rows in R cells at most. One
-    cell alone is left to what is known of a single number.
-    """
-    if query.where:
-        return query.max_conditions or len(query.where)
-    if len(shape.components) != 1 or shape.cells == 1:
-        return None
-    if shape.by_row:
-        return 1 if shape.components[0].kind == "count" else None
-    most = spec.contribution.max_rows if spec.contribution else None
-    if most is None or shape.components[0].kind != "units":
-        return None
-    return min(most, shape.cells)
 
 
 def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ...]:
@@ -242,50 +237,38 @@ def _bounds(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
     return bounds
 
 
-def _clip_squared(spec: Spec, shape: Layout) -> Fraction:
-    """Return C², from `l2` or as the largest squared norm that max_rows rows can have.
+def _bits(shape: Layout, way: Bounding) -> int:
+    """Return the most fixed-point bits, up to 22, for which all that bounding adds up is exact.
 
-    notation: R rows, K cells, m' components that add up over rows (count, sum, mean), m'' that
-    don't (count_units, 0 or 1 of them), r_i rows in the i-th of the j cells that a unit touches.
-    Its squared norm is at most m'·Σr_i² + j·m'' with Σr_i = R, r_i >= 1. For fixed j, Σr_i² is
-    convex, so largest at a corner: (R−j+1)² + (j−1). As a function of j that is convex too
-    (m' times a square plus linear terms), so the largest value is at j = 1 or j = min(R, K).
-    Fewer rows give less: both terms grow with R.
+    A person is over a limit if ΣI² in a ball, or the sum of the cells' largest |I|, passes it.
+    Clamped coordinates keep either below 2^53, where float64 adds whole numbers without rounding.
     """
-    contribution = spec.contribution
-    if contribution is None:
-        raise KeyError("contribution")  # the checks of the spec come first
-    if contribution.l2 is not None:
-        return contribution.l2**2
-    rows = contribution.max_rows or 1
-    once = sum(component.kind == "units" for component in shape.components)
-    additive = len(shape.components) - once
-
-    def largest(touched: int) -> int:
-        return additive * ((rows - touched + 1) ** 2 + touched - 1) + touched * once
-
-    return Fraction(max(largest(1), largest(min(rows, shape.cells))))
-
-
-def _bits(squared: Fraction, dimension: int) -> int:
-    """Return the most fixed-point bits, up to 22, for which ΣI² and all totals are exact.
-
-    A coordinate is clamped to ±C·2^bits, so d·(C·2^bits)² < 2^53 bounds ΣI².
-    """
+    if isinstance(way, FirstCells):
+        return 0
+    if shape.by_row:
+        return MAX_BITS
     for bits in range(MAX_BITS, MIN_BITS - 1, -1):
-        if dimension * squared * 4**bits < EXACT_SQUARES:
+        if _largest_sum(shape, way, bits) < EXACT_SUMS:
             break
     else:
-        raise TooFineError(
-            f"{dimension:,} coordinates with a clip of C² = {float(squared):.6g} can't be summed "
-            f"exactly with {MIN_BITS} bits. Split the query, or lower max_rows or l2."
-        )
-    if squared * 4**bits < 4**MIN_BITS:
-        raise TooFineError(
-            f"Expected l2 >= 2^-{bits - MIN_BITS}, got C² = {float(squared):.6g}. A row is at most "
-            "1 in each statistic: such a clip would leave nothing of it."
+        raise LayoutError(
+            f"{shape.dimension:,} coordinates can't be summed exactly with {MIN_BITS} bits under "
+            "these limits. Split the query, or lower the limits of [contribution]."
         )
     # Implied by the caps above; checked, because wrapping around would void the sensitivity.
-    if MAX_ROWS * 2**bits >= _INT64 or MAX_UNITS**2 * squared * 4**bits >= _INT64**2:
-        raise TooFineError("The totals may pass 64 bits. Lower max_rows or l2.")
+    largest, _ = integer_limits(way, bits=bits)
+    if MAX_ROWS * 2**bits >= _INT64 or MAX_UNITS * largest >= _INT64:
+        raise LayoutError("The totals may pass 64 bits. Lower the limits of [contribution].")
+    if largest < 2**MIN_BITS:
+        raise LayoutError(
+            f"A limit below 2^-{bits - MIN_BITS} would leave nothing of a row, at most 1 each. "
+            "Raise l1 or l2."
+        )
     return bits
+
+
+def _largest_sum(shape: Layout, way: InBall | InCells, bits: int) -> Fraction:
+    """Bound what a person's clamped integers add up to, as `_bits` says."""
+    if isinstance(way, InBall):
+        return shape.dimension * way.squared * 4**bits
+    return way.moved(shape.numbers) * way.per_cell * 2**bits

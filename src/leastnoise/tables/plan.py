@@ -23,7 +23,14 @@ from leastnoise.selection.search import compare, compare_quickly
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import SUFFIXES
 from leastnoise.tables.joint import Chosen, Offers, jointly
-from leastnoise.tables.layout import MAX_BITS, MAX_ROWS, MAX_UNITS, Layout, of_block
+from leastnoise.tables.layout import (
+    MAX_BITS,
+    MAX_ROWS,
+    MAX_UNITS,
+    Layout,
+    for_noise,
+    of_block,
+)
 from leastnoise.tables.results import numbers
 
 if TYPE_CHECKING:
@@ -35,6 +42,9 @@ if TYPE_CHECKING:
     from leastnoise.release.mechanism import Mechanism
     from leastnoise.tables.spec import Query, Spec
     from leastnoise.tables.statistic import Statistic
+
+Layouts = tuple[Layout, ...]
+"""Those of one block, one for each way to bound a unit."""
 
 CLIP_NOTE = (
     "Errors are of the noise alone: what clamping to bounds and clipping a person's rows take "
@@ -232,7 +242,7 @@ def block_record(
         "epsilon": decimal_text(certificate.budget.epsilon),
         "delta": decimal_text(certificate.budget.delta),
         "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
-        "clip_squared": None if layout.by_row else decimal_text(layout.clip_squared),
+        "bounding": None if layout.by_row else layout.bounding.to_record(),
         "bits": layout.bits,
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
@@ -321,29 +331,36 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
     `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
     be out of the range of float64.
     """
-    layouts = [of_block(spec, query) for query in spec.query]
+    ways = [of_block(spec, query) for query in spec.query]
     shares = [block_budget(spec, query) for query in spec.query]
-    offers, joint = _offered(spec.budget, layouts, shares, progress)
+    offers, joint = _offered(spec.budget, ways, shares, progress)
     chosen = joint[0] if joint else tuple(some[0] for some in offers)
     splits = [one.noise for one in joint[1]] if joint else [None] * len(offers)
     blocks = tuple(
-        BlockPlan(
-            layout=layout,
-            budget=share,
-            mechanism=mechanism.on_grid(max(mechanism.grid, FINEST_GRID)),
-            baselines=Baselines.of(layout, share),
-            split=split,
-        )
-        for layout, share, mechanism, split in zip(layouts, shares, chosen, splits, strict=True)
+        _block(layouts, share, mechanism, split)
+        for layouts, share, mechanism, split in zip(ways, shares, chosen, splits, strict=True)
     )
     for block in blocks:
         check_range(block.layout, block.mechanism.certificate, block.baselines)
     return Plan(budget=spec.budget, unit=spec.privacy.unit_label, blocks=blocks)
 
 
+def _block(layouts: Layouts, share: Budget, mechanism: Mechanism, split: Noise | None) -> BlockPlan:
+    layout = for_noise(layouts, mechanism.certificate.sensitivity)
+    if layout is None:
+        raise RuntimeError("noise is made for the sensitivity of a layout")
+    return BlockPlan(
+        layout=layout,
+        budget=share,
+        mechanism=mechanism.on_grid(max(mechanism.grid, FINEST_GRID)),
+        baselines=Baselines.of(layout, share),
+        split=split,
+    )
+
+
 def _offered(
     budget: Budget,
-    layouts: Sequence[Layout],
+    ways: Sequence[Layouts],
     shares: Sequence[Budget],
     progress: Callable[[str], object] | None,
 ) -> tuple[list[Offers], tuple[Chosen, Chosen] | None]:
@@ -353,10 +370,10 @@ def _offered(
     might have less than what is: they gain at most 18 % where that was measured.
     """
     tell = progress or (lambda _: None)
-    if len(layouts) > 1 and budget.delta:
+    if len(ways) > 1 and budget.delta:
         tell("Accounting for all queries together")
         offers = [
-            _offers(one, share, quickly=True) for one, share in zip(layouts, shares, strict=True)
+            _offers(one, share, quickly=True) for one, share in zip(ways, shares, strict=True)
         ]
         joint = jointly(budget, offers)
         if joint and all(
@@ -365,18 +382,19 @@ def _offered(
         ):
             return offers, joint
     offers = []
-    for layout, share in zip(layouts, shares, strict=True):
-        tell(f"Finding and proving the least noise for {layout.name}")
-        offers.append(_offers(layout, share))
+    for layouts, share in zip(ways, shares, strict=True):
+        tell(f"Finding and proving the least noise for {layouts[0].name}")
+        offers.append(_offers(layouts, share))
     return offers, jointly(budget, offers)
 
 
-def _offers(layout: Layout, budget: Budget, *, quickly: bool = False) -> Offers:
+def _offers(layouts: Layouts, budget: Budget, *, quickly: bool = False) -> Offers:
+    """Return what serves a block under any of its boundings, the best first."""
     asked: dict[str, Any] = {
         "epsilon": budget.epsilon,
         "delta": budget.delta,
-        "sensitivity": layout.sensitivities,
-        "dimension": layout.dimension,
+        "sensitivity": list(dict.fromkeys(s for one in layouts for s in one.sensitivities)),
+        "dimension": layouts[0].dimension,
     }
     if quickly:
         found = compare_quickly(**asked)
@@ -384,6 +402,6 @@ def _offers(layout: Layout, budget: Budget, *, quickly: bool = False) -> Offers:
         found = compare(**asked, parameters={family.name: {} for family in SLOW})
     if not found.mechanisms:
         reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
-        raise Refused(f"No noise can serve the query {layout.name!r}. {reasons}.")
+        raise Refused(f"No noise can serve the query {layouts[0].name!r}. {reasons}.")
     # tables state an interval for each number, which takes the law of a coordinate
     return tuple(one for one in found.mechanisms if has_quantiles(one.noise))

@@ -76,6 +76,7 @@ Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
 Edges = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 PublicKey = Annotated[Key, PlainValidator(_key)]
+RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
 Keys = Annotated[dict[str, tuple[PublicKey, ...]], BeforeValidator(_keys_listed)]
 
 
@@ -131,9 +132,16 @@ class Privacy(_Section):
 
 @final
 class Contribution(_Section):
-    """The clip of one person's vector: exactly one of the two."""
+    """What one person can add at most: any of these limits, all of which hold.
 
-    max_rows: Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)] | None = None
+    Rows in all, groups of one block that they are in, and rows in each group; or the l1 or l2 norm
+    of all that they add to a block.
+    """
+
+    max_rows: RowLimit | None = None
+    max_groups: RowLimit | None = None
+    max_rows_per_group: RowLimit | None = None
+    l1: Positive | None = None
     l2: Positive | None = None
 
 

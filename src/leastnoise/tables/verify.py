@@ -17,7 +17,7 @@ from leastnoise.tables import output, spec_file
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.joint import split_noise
-from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.layout import Layout, for_noise, of_block
 from leastnoise.tables.plan import NoiseError, block_budget, block_record, check_range, plan_record
 from leastnoise.tables.results import key_columns
 from leastnoise.tables.table_files import read_table
@@ -59,14 +59,15 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     certificate = _stored_certificate(folder)
     if certificate.budget != spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
-    layouts = [of_block(spec, query) for query in spec.query]
-    if [name for name, _ in certificate.blocks] != [layout.name for layout in layouts]:
+    if [name for name, _ in certificate.blocks] != [query.name for query in spec.query]:
         raise CertificateRejected("The certificate's blocks are not the spec's queries.")
-    for (_, block), layout, query in zip(certificate.blocks, layouts, spec.query, strict=True):
+    layouts: list[Layout] = []
+    for (_, block), query in zip(certificate.blocks, spec.query, strict=True):
+        layouts.append(_layout(block, of_block(spec, query)))
         share = block_budget(spec, query)
         if certificate.rule == COMPOSED:  # its ε is what the noise is worth alone, its δ the share
             share = replace(share, epsilon=block.budget.epsilon)
-        _check_block(block, layout, share)
+        _check_block(block, layouts[-1], share)
     _check_plan(folder, spec, certificate, layouts)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
@@ -97,6 +98,16 @@ def _stored_certificate(folder: Path) -> PlanCertificate:
         ) from None
 
 
+def _layout(block: Certificate, layouts: tuple[Layout, ...]) -> Layout:
+    """Return the layout under which a unit moves the block as its certificate says."""
+    found = for_noise(layouts, block.sensitivity)
+    if found is None:
+        raise CertificateRejected(
+            f"Block {layouts[0].name!r}: its sensitivity is not one that the spec implies."
+        )
+    return found
+
+
 def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
     where = f"Block {layout.name!r}"
     if block.dimension != layout.dimension:
@@ -104,8 +115,6 @@ def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
             f"{where}: the spec has {layout.dimension} coordinates, "
             f"the certificate {block.dimension}."
         )
-    if block.sensitivity not in layout.sensitivities:
-        raise CertificateRejected(f"{where}: its sensitivity is not one that the spec implies.")
     if block.budget != share:
         raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
     if block.sampling_rate != 1:  # less noise would do for a sample, and no release is of one

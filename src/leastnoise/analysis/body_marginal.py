@@ -1,0 +1,120 @@
+"""The law of one coordinate of noise in the shape of cells that are all alike.
+
+notation: m cells of q numbers, K the hull of their boxes [−b, b]^q, D = mq; m = 1 is a box. The
+gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1), and of noise e^(−N) it is
+G ~ Gamma(q), whatever m. Given it, one of the cell's numbers is b times it in size, each with
+probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) = 0,
+
+P(|U_i| > bc) = P(Beta(q, D − q + 1) > c) − (Dc/q)·P(Beta(q − 1, D − q + 1) > c),
+P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
+from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.base import Body
+
+    Floats = NDArray[np.float64]
+
+_MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AlikeCells:
+    """notation: m = cells, q = each, b = bound."""
+
+    cells: int
+    each: int
+    bound: float
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.cells * self.each
+
+
+def alike_cells(body: Body) -> AlikeCells | None:
+    """Return what a body is made of if it is a cube, or cells that are equal cubes; else None."""
+    if isinstance(body, Box):
+        bounds = set(body.bounds)
+        if len(bounds) > 1:
+            return None
+        return AlikeCells(cells=1, each=len(body.bounds), bound=float(bounds.pop()))
+    if not isinstance(body, Cells) or len(set(body.bodies)) > 1:
+        return None
+    cell = body.bodies[0]
+    if not isinstance(cell, Box) or (one := alike_cells(cell)) is None:
+        return None
+    return AlikeCells(cells=sum(body.copies), each=one.each, bound=one.bound)
+
+
+def tail_of(noise: BodyNoise) -> Callable[[float], float] | None:
+    """Return t ↦ P(|X_i| > t·scale), the same for every i; None where that law isn't known."""
+    shape = alike_cells(noise.body)
+    if shape is None:
+        return None
+    if isinstance(noise, KNorm):
+        return _exponential(shape)
+    found = _mixture(noise, shape.dimension)
+    return None if found is None else _steps(shape, *found)
+
+
+def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
+    """Return edges e_j and P(X is uniform in e_j·K); None where they are too many, or no steps."""
+    if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
+        return noise.steps.float_edges, noise.steps.ball_masses(d)
+    if isinstance(noise, KStaircase) and d <= _MOST_STEPS * float(noise.decay):
+        decay = float(noise.decay)
+        j = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
+        edges = float(noise.gamma) + j
+        logs = d * np.log(edges) - decay * j
+        masses = np.exp(logs - logs.max())
+        return edges, masses / masses.sum()
+    return None
+
+
+def _exponential(shape: AlikeCells) -> Callable[[float], float]:
+    from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q = shape.each
+
+    def tail(t: float) -> float:
+        c = t / shape.bound
+        beyond = float(gammaincc(q, c))
+        return beyond if q == 1 else beyond - c / q * float(gammaincc(q - 1, c))
+
+    return tail
+
+
+def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> Callable[[float], float]:
+    """Return the tail of a mixture of uniform laws in e·K."""
+    from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q, d = shape.each, shape.dimension
+    rest = d - q + 1
+
+    def tail(t: float) -> float:
+        c = np.minimum(t / (shape.bound * edges), 1.0)
+        beyond = betainc(rest, q, 1 - c)
+        if q > 1:
+            beyond = beyond - d * c / q * betainc(rest, q - 1, 1 - c)
+        return float(masses @ beyond)
+
+    return tail

@@ -1,0 +1,202 @@
+"""What one person's vector is bounded to in a block, and what noise may rely on because of it.
+
+notation: m cells of q numbers, every row in one cell with numbers in [−1, 1]; M_j = the largest
+size of the j-th cell's numbers. A person with n_j rows there has M_j <= n_j, so that nobody within
+limits on rows is touched by any bounding here (theory/release.md §5).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.exact import decimal_text, root_above
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.guarantees.within import Within
+
+if TYPE_CHECKING:
+    from leastnoise.tables.spec import Contribution
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """The numbers of a block: `each` of them in each of `cells`.
+
+    `counts` says that they are counts, which no row lowers, and which move by whole numbers.
+    """
+
+    cells: int
+    each: int
+    counts: bool
+
+    @property
+    def all(self) -> int:
+        """Numbers released together."""
+        return self.cells * self.each
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FirstCells:
+    """A person adds 1 to the first `most` of the cells that they are in, and 0 to the others."""
+
+    most: int
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"kind": "first-cells", "most": self.most}
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Return what is true of every shift by one person, each by itself."""
+        if numbers.cells == 1:
+            return (Integer(1),)
+        if self.most == 1:
+            return (Linf(1, whole=True),)
+        counting = CountingQueries(dimension=numbers.cells, max_nonzero=self.most)
+        return (counting, Linf(1, l0=self.most, whole=True))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class InCells:
+    """M_j <= per_cell and Σ M_j <= total, by shrinking all of a person by one factor.
+
+    With `first` = k, only the first k cells that a person is in are looked at. `apart` says that
+    each number is a cell of its own.
+    """
+
+    per_cell: Fraction
+    total: Fraction
+    first: int | None = None
+    apart: bool = False
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "kind": "numbers" if self.apart else "cells",
+            "first": self.first,
+            "per_cell": decimal_text(self.per_cell),
+            "total": decimal_text(self.total),
+        }
+
+    def moved(self, numbers: Numbers) -> int:
+        """Return how many cells one person can move."""
+        cells = numbers.all if self.apart else numbers.cells
+        return cells if self.first is None else min(self.first, cells)
+
+    def shrinks(self, numbers: Numbers) -> bool:
+        """Say whether a person can pass `total` without passing `per_cell`."""
+        return self.total < self.per_cell * self.moved(numbers)
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Return what is true of every shift by one person, each by itself."""
+        most, moved = min(self.per_cell, self.total), self.moved(numbers)
+        q = 1 if self.apart else numbers.each
+        whole = numbers.counts and not self.shrinks(numbers) and most.denominator == 1
+        if numbers.all == 1:
+            return (Integer(most),) if whole else (L1(most),)
+        ball = L2(root_above(q * most * min(self.total, most * moved)))
+        if q > 1:
+            return (*self._boxes(numbers, most, moved), ball)
+        found: list[Sensitivity] = []
+        if not self.shrinks(numbers):
+            found.append(Linf(most, l0=moved, whole=whole))
+            if moved == 1:
+                return tuple(found)
+            if numbers.counts:
+                counting = CountingQueries(dimension=numbers.all, max_nonzero=moved, bound=most)
+                found.insert(0, counting)
+        return (*found, L1(min(self.total, most * moved)), ball)
+
+    def _boxes(self, numbers: Numbers, most: Fraction, moved: int) -> list[Sensitivity]:
+        """Return total·(the hull of the cells' boxes), and the box that they are in together."""
+        total = min(self.total, most * moved)
+        cell = Box(bounds=[total] * numbers.each)
+        if numbers.cells == 1:
+            return [Within(cell)]
+        found: list[Sensitivity] = [Within(Cells(bodies=[cell], copies=[numbers.cells]))]
+        if total == most * numbers.cells and numbers.all <= MOST_BOUNDS:
+            found.append(Within(Box(bounds=[most] * numbers.all)))
+        return found
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class InBall:
+    """‖x‖² <= squared, by shrinking all of a person by one factor."""
+
+    squared: Fraction
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"kind": "ball", "squared": decimal_text(self.squared)}
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Return what is true of every shift by one person: it lies in the ball."""
+        del numbers
+        return (L2(root_above(self.squared)),)
+
+
+Bounding = FirstCells | InCells | InBall
+OF_A_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
+"""What a row is within by itself."""
+
+
+def integer_limits(way: InBall | InCells, *, bits: int) -> tuple[int, int]:
+    """Return the largest integer of a coordinate, and N, the largest size of a unit's integers.
+
+    The integer I stands for I·2^(−bits). Sizes are ΣI² in a ball, and Σ max|I| in cells.
+    """
+    if isinstance(way, InBall):
+        squared = math.floor(way.squared * 4**bits)
+        return math.isqrt(squared), squared
+    total = math.floor(way.total * 2**bits)
+    return min(math.floor(way.per_cell * 2**bits), total), total
+
+
+def boundings(given: Contribution, numbers: Numbers, *, once: bool) -> tuple[Bounding, ...]:
+    """Return the ways to bound a person that touch nobody within all the limits `given`.
+
+    `once` says that a person adds 0 or 1 to each cell: persons are counted.
+    """
+    found: list[Bounding] = []
+    rows = _rows(given, numbers)
+    if rows is not None:
+        one = numbers.each == 1 and numbers.counts
+        if one and (once or rows.per_cell == 1):
+            found.append(FirstCells(most=_cells_of(given, rows, numbers)))
+        else:
+            found.append(rows)
+    elif once and numbers.each == 1 and given.max_groups is not None:
+        found.append(FirstCells(most=min(given.max_groups, numbers.cells)))
+    if given.l1 is not None:
+        found.append(InCells(per_cell=given.l1, total=given.l1, apart=True))
+    if given.l2 is not None:
+        found.append(InBall(squared=given.l2**2))
+    return tuple(found)
+
+
+def _rows(given: Contribution, numbers: Numbers) -> InCells | None:
+    """Return what limits on rows and groups imply; None where they imply nothing."""
+    if given.max_rows is None and given.max_rows_per_group is None:
+        return None
+    known = [one for one in (given.max_rows, given.max_rows_per_group) if one is not None]
+    per_cell = min(known)
+    groups = min(given.max_groups or numbers.cells, numbers.cells)
+    total = per_cell * groups
+    if given.max_rows is not None:
+        total = min(total, given.max_rows)
+    first = groups if groups < numbers.cells else None
+    return InCells(per_cell=Fraction(per_cell), total=Fraction(total), first=first)
+
+
+def _cells_of(given: Contribution, rows: InCells, numbers: Numbers) -> int:
+    """Return in how many cells a person with one row in each can be."""
+    most = rows.moved(numbers)
+    return most if given.max_rows is None else min(most, given.max_rows)
