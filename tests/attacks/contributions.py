@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 Row = dict[str, Any]
 Vector = list[Fraction]
+Way = dict[str, Any]
+Cell = tuple[Any, ...]
 
 
-def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any]) -> Vector:
-    """Return the vector of a unit with these rows, bounded as the spec says."""
+def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any], way: Way | None) -> Vector:
+    """Return the vector of a unit with these rows, bounded in one of the `ways`."""
     if "where" in query:
         return _conditions(rows, spec, query)
     by_row = spec["privacy"]["unit"] == "row"
+    total, seen = _in_cells(rows, spec, query, by_row=by_row)
+    if by_row or way is None:
+        return [value for cell in total.values() for value in cell]
+    return _bounded(total, seen, way)
+
+
+def _in_cells(
+    rows: list[Row], spec: dict[str, Any], query: dict[str, Any], *, by_row: bool
+) -> tuple[dict[Cell, Vector], set[Cell]]:
+    """Return what the rows add to each cell, and the cells that they are in."""
     parts = _parts(spec, query, by_row=by_row)
-    cells = _cells(query)
-    total = {cell: [Fraction(0)] * len(parts) for cell in cells}
+    total = {cell: [Fraction(0)] * len(parts) for cell in _cells(query)}
+    seen: set[Cell] = set()
     for row in rows:
         cell = _cell(row, spec, query)
         if cell is None:
             continue
+        seen.add(cell)
         for i, (kind, column, centre, radius) in enumerate(parts):
             if kind == "units":
                 total[cell][i] = Fraction(1)
@@ -30,29 +44,66 @@ def added(rows: list[Row], spec: dict[str, Any], query: dict[str, Any]) -> Vecto
                 total[cell][i] += 1
             else:
                 total[cell][i] += (_clamped(row, column, spec) - centre) / radius
-    vector = [value for cell in cells for value in total[cell]]
-    if by_row:
-        return vector
-    contribution = spec["contribution"]
-    if [kind for kind, *_ in parts] == ["units"] and len(cells) > 1 and "max_rows" in contribution:
-        return _first(vector, contribution["max_rows"])
-    return _clipped(vector, clip_squared(spec, query))
+    return total, seen
 
 
-def clip_squared(spec: dict[str, Any], query: dict[str, Any]) -> Fraction:
-    """Return C²: as stated, or the largest that so many rows can have, found by trying all."""
-    contribution = spec["contribution"]
-    if "l2" in contribution:
-        return Fraction(str(contribution["l2"])) ** 2
-    parts = _parts(spec, query, by_row=False)
-    once = sum(kind == "units" for kind, *_ in parts)
-    many, rows = len(parts) - once, contribution["max_rows"]
-    best = 0
-    for touched in range(1, min(rows, len(_cells(query))) + 1):
-        # of so many rows in so many cells the squares are largest with all but one row elsewhere
-        squares = (rows - touched + 1) ** 2 + touched - 1
-        best = max(best, many * squares + touched * once)
-    return Fraction(best)
+def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way) -> Vector:
+    if way["kind"] == "ball":
+        vector = [value for cell in total.values() for value in cell]
+        return _clipped(vector, Fraction(way["squared"]))
+    first = way["most"] if way["kind"] == "first-cells" else way["first"]
+    kept = [cell for cell in total if cell in seen][:first]
+    if way["kind"] == "first-cells":
+        return [Fraction(int(cell in kept)) for cell in total]
+    per, limit = Fraction(way["per_cell"]), Fraction(way["total"])
+    most = min(per, limit)
+    moved = [
+        [max(-most, min(most, value)) if cell in kept else Fraction(0) for value in values]
+        for cell, values in total.items()
+    ]
+    if way["kind"] == "numbers":
+        size = sum((abs(value) for cell in moved for value in cell), Fraction(0))
+    else:
+        size = sum((max(map(abs, cell)) for cell in moved), Fraction(0))
+    shrink = limit / size if size > limit else Fraction(1)
+    return [value * shrink for cell in moved for value in cell]
+
+
+def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
+    """Return the records of how a person may be bounded, as docs/tables.md says it."""
+    if "where" in query:
+        most = query.get("max_conditions", len(query["where"]))
+        return [{"kind": "first-cells", "most": most}]
+    limits, cells = spec["contribution"], len(_cells(query))
+    kinds = [kind for kind, *_ in _parts(spec, query, by_row=False)]
+    in_all, each = limits.get("max_rows"), limits.get("max_rows_per_group")
+    groups = min(limits.get("max_groups", cells), cells)
+    norms = [Fraction(str(limits[name])) for name in ("l1", "l2") if name in limits]
+    found: list[Way] = []
+    if kinds == ["units"] or (kinds == ["count"] and 1 in (in_all, each)):
+        if in_all or each or "max_groups" in limits:
+            found.append({"kind": "first-cells", "most": min(groups, in_all or groups)})
+        elif cells == 1 and norms and min(norms) >= 1:
+            found.append({"kind": "first-cells", "most": 1})
+        if kinds == ["units"] and cells == 1 and found:
+            return found
+    elif in_all or each:
+        per = min(one for one in (in_all, each) if one)
+        found.append(
+            {
+                "kind": "cells",
+                "first": groups if groups < cells else None,
+                "per_cell": str(per),
+                "total": str(min(per * groups, in_all or per * groups)),
+            }
+        )
+    if "l1" in limits:
+        size = str(limits["l1"])
+        found.append({"kind": "numbers", "first": None, "per_cell": size, "total": size})
+    if "l2" in limits:
+        squared = Decimal(str(limits["l2"])) ** 2
+        found.append({"kind": "ball", "squared": format(squared.normalize(), "f")})
+    return found
 
 
 def _clipped(vector: Vector, squared: Fraction) -> Vector:

@@ -19,6 +19,7 @@ from leastnoise.tables import bounding, engine_duckdb, source
 from leastnoise.tables.layout import Layout, of_block
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
+from tests.tables.declared import check_declared
 
 Case = dict[str, Any]
 
@@ -45,9 +46,7 @@ def drawn(random: Random) -> Case:
         if random.random() < 0.4:
             spec["columns"][column]["missing"] = random.choice((0, -7, 2.5))
     if not by_row:
-        spec["contribution"] = random.choice(
-            ({"max_rows": random.randint(1, 6)}, {"l2": random.choice((0.5, 1, 1.7, 3, 8))})
-        )
+        spec["contribution"] = _limits(random)
     rows = [_row(random) for _ in range(random.randint(0, 25))]
     changes: list[dict[str, Any]] = []
     for number in range(IN_ONE):
@@ -59,6 +58,20 @@ def drawn(random: Random) -> Case:
             {"person": person, "rows": [] if less else [row | {"person": person} for row in mine]}
         )
     return {"spec": spec, "rows": rows, "changes": changes}
+
+
+def _limits(random: Random) -> dict[str, Any]:
+    limits: dict[str, Any] = {
+        "max_rows": random.randint(1, 6),
+        "max_rows_per_group": random.randint(1, 4),
+        "max_groups": random.randint(1, 3),
+        "l1": random.choice((0.5, 1, 1.7, 3, 8)),
+        "l2": random.choice((0.5, 1, 1.7, 3, 8)),
+    }
+    kept = random.sample([*limits], random.choice((1, 1, 2, 3)))
+    if kept == ["max_groups"]:
+        kept.append("max_rows")  # groups alone bound nobody
+    return {name: limits[name] for name in kept}
 
 
 def _query(random: Random, *, by_row: bool) -> dict[str, Any]:
@@ -115,8 +128,19 @@ def _row(random: Random) -> dict[str, Any]:
 def attack(case: Case) -> None:
     spec = case["spec"]
     query, by_row = spec["query"][0], spec["privacy"]["unit"] == "row"
-    exact, rows = Exact(spec), case["rows"]
-    before = exact.vector(rows)
+    exact = Exact(spec)
+    ways = [None] if by_row else contributions.ways(spec, query)
+    told = [None if by_row else one.bounding.to_record() for one in exact.layouts]
+    assert by_row or told == ways, f"bounded as {told}, said to be as {ways}"
+    for layout, way in zip(exact.layouts, ways, strict=True):
+        _chain(case, exact, layout, way)
+
+
+def _chain(case: Case, exact: Exact, layout: Layout, way: dict[str, Any] | None) -> None:
+    spec = case["spec"]
+    query, by_row = spec["query"][0], spec["privacy"]["unit"] == "row"
+    rows = case["rows"]
+    before = exact.vector(rows, layout)
     for change in case["changes"]:
         added = change["rows"][:1] if by_row else change["rows"]
         unit = added[0]["person"] if added else change["person"]
@@ -126,45 +150,20 @@ def attack(case: Case) -> None:
         mine = added or gone
         rows = [*rest, *gone, *added] if by_row and added else [*rest, *added]
         if added and not by_row and gone:  # a unit that is there is taken out first
-            before = exact.vector(rest)
-        after = exact.vector(rows)
+            before = exact.vector(rest, layout)
+        after = exact.vector(rows, layout)
         more, less = (after, before) if added else (before, after)
         before = after
-        bits = exact.layout.bits
+        bits = layout.bits
         moved = [Fraction(a - b, 2**bits) for a, b in zip(more, less, strict=True)]
-        check_declared(moved, exact.layout)
+        check_declared(moved, layout)
         nobody = not by_row and mine and mine[0]["person"] is None
-        wanted = contributions.added([] if nobody else mine, spec, query)
+        wanted = contributions.added([] if nobody else mine, spec, query, way)
         # each row's value is rounded by half a unit, the sum's shrinking by one and by 2^−40
         slack = Fraction(len(mine) + 2, 2**bits) if bits else Fraction(0)
         assert all(
             abs(a - b) <= slack + abs(b) / 2**35 for a, b in zip(moved, wanted, strict=True)
         ), f"moved by {list(map(float, moved))}, a unit adds {list(map(float, wanted))}"
-
-
-def check_declared(moved: list[Fraction], layout: Layout) -> None:
-    """Raise unless all that is declared of a shift is true of this one."""
-    one, two = sum(map(abs, moved)), sum(value * value for value in moved)
-    for said in layout.sensitivities:
-        bound = getattr(said, "bound", Fraction(1))
-        nonzero = sum(value != 0 for value in moved)
-        if isinstance(said, ln.L1):
-            assert one <= bound
-        elif isinstance(said, ln.L2):
-            assert two <= bound**2, f"moved by √{float(two)!r}, declared {float(bound)!r}"
-        elif isinstance(said, ln.Integer):
-            assert one <= bound
-            assert all(value.denominator == 1 for value in moved)
-        elif isinstance(said, ln.Linf):
-            assert nonzero <= said.l0
-            assert all(abs(value) <= bound for value in moved)
-            assert not said.whole or all(value.denominator == 1 for value in moved)
-        else:
-            assert isinstance(said, ln.CountingQueries)
-            assert nonzero <= said.max_nonzero
-            assert all(0 <= value <= bound for value in moved) or all(
-                0 <= -value <= bound for value in moved
-            )
 
 
 class Exact:
@@ -178,14 +177,14 @@ class Exact:
         self.folder = Path(tempfile.mkdtemp())
         self._write([])
         self.spec = ln.Release(**spec, folder=self.folder).spec
-        self.layout = of_block(self.spec, self.spec.query[0])
+        self.layouts = of_block(self.spec, self.spec.query[0])
         self.found = source.find(self.spec, self.folder)
 
-    def vector(self, rows: list[dict[str, Any]]) -> list[int]:
+    def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
         path, columns = self.found.path, self.found.columns
         with engine_duckdb.opened(path, columns=columns, threads=1) as engine:
-            return bounding.query_vector(engine, self.spec, self.layout).tolist()
+            return bounding.query_vector(engine, self.spec, layout).tolist()
 
     def _write(self, rows: list[dict[str, Any]]) -> None:
         with (self.folder / "rows.csv").open("w", newline="") as file:

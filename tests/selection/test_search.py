@@ -8,14 +8,19 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.selection.comparison import Comparison
+from leastnoise.selection.fit import Problem
+from leastnoise.selection.rivals import QUICK, SLOW
 from leastnoise.selection.search import (
     calibrate,
     compare,
-    compare_quickly,
+    compared,
     least_noise,
     privacy_profile,
 )
@@ -54,21 +59,46 @@ def test_least_noise_is_the_first_of_compare() -> None:
     assert least_noise(**arguments) == compare(**arguments).mechanisms[0]
 
 
-def test_a_quick_comparison_leaves_out_what_takes_seconds() -> None:
-    problem = {"epsilon": "1", "delta": "1e-6", "sensitivity": L2(1), "dimension": 4}
-    quick, full = compare_quickly(**problem), compare(**problem)
+def test_a_comparison_can_be_made_in_two_parts() -> None:
+    asked = {"epsilon": "1", "delta": "1e-6", "sensitivity": L2(1), "dimension": 4}
+    budget = Budget(epsilon="1", delta="1e-6")
+    problem = Problem(budget=budget, offered=(L2(1),), dimension=4, loss=Loss.MSE)
+    full, quick = compare(**asked), compared(problem, families=QUICK)
     names = [m.noise.name for m in full.mechanisms]
-    slow = {"generalized-gamma", "optimal-radial", "spherical-staircase"}
+    slow = {family.name for family in SLOW}
     assert [m.noise.name for m in quick.mechanisms] == [one for one in names if one not in slow]
-    reasons = {one.name: one.why for one in quick.skipped}
-    assert all("takes seconds" in reasons[name] for name in slow)
+    both = compared(problem, families=SLOW, known=quick)
+    assert both.mechanisms == full.mechanisms
+    assert both.skipped == full.skipped
+
+
+def test_what_is_not_usable_is_left_out_and_makes_nothing_needless() -> None:
+    budget = Budget(epsilon="0.2", delta="1e-6")
+    four = CountingQueries(dimension=4)
+    problem = Problem(budget=budget, offered=(four,), dimension=4, loss=Loss.MSE)
+    found = compared(problem, usable=lambda noise: not isinstance(noise, VectorNoise))
+    names = {m.noise.name for m in found.mechanisms}
+    assert names == {"gaussian", "generalized-gamma", "l2", "spherical-staircase"}
+    everything = compare(epsilon="0.2", delta="1e-6", sensitivity=four)
+    reasons = {one.name: one.why for one in everything.skipped}
+    assert "the shape decides" in reasons["generalized-gamma"]
+
+
+def test_cells_are_not_searched_one_by_one_where_the_body_is_far_ahead() -> None:
+    offered = (CountingQueries(dimension=4), Linf(1, l0=4, whole=True))
+    found = compare(epsilon="0.2", delta="2e-7", sensitivity=offered, dimension=4)
+    assert found.mechanisms[0].noise.name == "two-sided-staircase"
+    reasons = {one.name: one.why for one in found.skipped}
+    assert "4 cells that move at once" in reasons["flipped-huber"]
+    alone = calibrate("staircase", epsilon="0.2", delta="2e-7", sensitivity=offered, dimension=4)
+    assert alone.mse > 2 * found.mechanisms[0].mse
 
 
 def test_several_sensitivities_each_family_takes_its_own() -> None:
     found = compare(epsilon="1", delta="1e-6", sensitivity=(L2("1.5"), L1(2)), dimension=4)
     used = {m.noise.name: m.certificate.sensitivity for m in found.mechanisms}
     assert used.pop("laplace") == used.pop("k-staircase") == L1(2)
-    assert {"l2", "gaussian", "spherical-staircase"} <= set(used)
+    assert set(used) == {"l2", "gaussian"}
     assert set(used.values()) == {L2("1.5")}
 
 

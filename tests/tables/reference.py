@@ -82,9 +82,14 @@ def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any])
 
 
 def vector(
-    frame: pd.DataFrame, spec: dict[str, Any], query: dict[str, Any], *, bits: int, limit: int
+    frame: pd.DataFrame,
+    spec: dict[str, Any],
+    query: dict[str, Any],
+    *,
+    bits: int,
+    way: dict[str, Any] | None,
 ) -> list[int]:
-    """The integers before noise. `limit` is the largest squared norm of one unit."""
+    """The integers before noise. `way` is the record of how a person is bounded, if they are."""
     columns, unit = spec.get("columns", {}), spec["privacy"]["unit"]
     by_row = unit == "row"
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
@@ -96,16 +101,44 @@ def vector(
         axes.append(list(range(len(query["histogram"]["edges"]) - 1)))
     cells = list(itertools.product(*axes))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
-    per_unit = contributions(rows, spec, query, parts, bits=bits)
-    most = spec.get("contribution", {}).get("max_rows")
-    for added in per_unit.values():
-        mine = added
-        if bits == 0 and most is not None:  # persons in cells: the first few count
-            kept = sorted(mine, key=lambda key: cells.index(key[0]))[:most]
-            mine = dict.fromkeys(kept, 1)
-        for key, value in clip(mine, by_row=by_row, limit=limit).items():
+    for added in contributions(rows, spec, query, parts, bits=bits).values():
+        mine = added if by_row or way is None else bounded(added, cells, way, bits=bits)
+        for key, value in mine.items():
             totals[key] += value
     return [totals[cell, i] for cell in cells for i in range(len(parts))]
+
+
+def bounded(
+    mine: dict[Any, int], cells: list[Any], way: dict[str, Any], *, bits: int
+) -> dict[Any, int]:
+    """What a person adds after bounding, as docs/tables.md says it, rounded as the code says."""
+    first = way.get("most") or way.get("first")
+    if first is not None:
+        kept = sorted({cell for cell, _ in mine}, key=cells.index)[:first]
+        mine = {key: value for key, value in mine.items() if key[0] in kept}
+    if way["kind"] == "first-cells":
+        return dict.fromkeys(mine, 1)
+    if way["kind"] == "ball":
+        limit = math.floor(Fraction(way["squared"]) * 4**bits)
+        most = math.isqrt(limit)
+    else:
+        limit = math.floor(Fraction(way["total"]) * 2**bits)
+        most = min(limit, math.floor(Fraction(way["per_cell"]) * 2**bits))
+    mine = {key: max(-most, min(most, value)) for key, value in mine.items()}
+    if way["kind"] == "ball":
+        size = sum(value * value for value in mine.values())
+    elif way["kind"] == "numbers":
+        size = sum(map(abs, mine.values()))
+    else:
+        size = sum(
+            max(abs(value) for (cell, _), value in mine.items() if cell == one)
+            for one in {cell for cell, _ in mine}
+        )
+    if size <= limit:
+        return mine
+    factor = limit * (1 - 2.0**-40) / size
+    factor = math.sqrt(factor) if way["kind"] == "ball" else factor
+    return {key: math.trunc(value * factor) for key, value in mine.items()}
 
 
 def contributions(
@@ -170,15 +203,3 @@ def satisfies(value: Any, predicate: dict[str, Any], missing: Any) -> bool:
         and x <= predicate.get("max", math.inf)
         and x < predicate.get("below", math.inf)
     )
-
-
-def clip(mine: dict[Any, int], *, by_row: bool, limit: int) -> dict[Any, int]:
-    if by_row:
-        return mine
-    most = math.isqrt(limit)
-    mine = {key: max(-most, min(most, value)) for key, value in mine.items()}
-    q = sum(value * value for value in mine.values())
-    if q <= limit:
-        return mine
-    factor = (math.sqrt(limit) * (1 - 2.0**-40)) / math.sqrt(q)
-    return {key: math.trunc(value * factor) for key, value in mine.items()}

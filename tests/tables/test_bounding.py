@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.tables import bounding, engine_duckdb, source, spec_file
 from leastnoise.tables.layout import Layout, of_block
+from tests.tables.declared import check_declared
 from tests.tables.reference import vector
 
 COLUMNS = {"x": {"bounds": [-2, 10], "missing": 1}, "y": {"bounds": [0, 30]}, "k": {"missing": 7}}
@@ -92,12 +93,22 @@ def rows(count: int, seed: int) -> pd.DataFrame:
     )
 
 
+def layouts_of(raw: dict[str, Any], index: int) -> tuple[Layout, ...]:
+    spec = spec_file.parse(raw)
+    return of_block(spec, spec.query[index])
+
+
 def exact(
-    folder: Path, raw: dict[str, Any], index: int, *, threads: int | None = None
+    folder: Path,
+    raw: dict[str, Any],
+    index: int,
+    *,
+    way: int = 0,
+    threads: int | None = None,
 ) -> tuple[Layout, np.ndarray]:
     """The vector of a block before noise: the internal hook, used by tests alone."""
     spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[index])
+    layout = of_block(spec, spec.query[index])[way]
     found = source.find(spec, folder)
     with engine_duckdb.opened(found.path, columns=found.columns, threads=threads) as engine:
         return layout, bounding.query_vector(engine, spec, layout)
@@ -105,33 +116,37 @@ def exact(
 
 def check_moved(moved: list[int], layout: Layout) -> None:
     """Check that a shift is one that the layout's sensitivities all allow."""
-    # Squared, so that integers and fractions are compared and no rounding can decide.
-    l2 = sum(value * value for value in moved)
-    sizes = {"l1": sum(map(abs, moved)) ** 2, "l2": l2, "integer": l2}
-    for sensitivity in layout.sensitivities:
-        if isinstance(sensitivity, (Linf, CountingQueries)):
-            assert {0, 1} >= set(moved) or {0, -1} >= set(moved)
-            most = sensitivity.l0 if isinstance(sensitivity, Linf) else sensitivity.max_nonzero
-            assert l2 <= most
-            assert layout.bits == 0
-            continue
-        assert isinstance(sensitivity, (L1, L2, Integer))
-        assert sizes[sensitivity.kind] <= (sensitivity.bound * 2**layout.bits) ** 2
-        if isinstance(sensitivity, Integer):
-            assert all(value % 2**layout.bits == 0 for value in moved)
+    check_declared([Fraction(value, 2**layout.bits) for value in moved], layout)
+
+
+def expected_of(frame: pd.DataFrame, raw: dict[str, Any], index: int, layout: Layout) -> list[int]:
+    way = layout.bounding.to_record()
+    return vector(frame, raw, raw["query"][index], bits=layout.bits, way=way)
+
+
+LIMITS: list[dict[str, Any]] = [
+    {"max_rows": 3},
+    {"max_rows": 1},
+    {"max_rows": 4, "max_rows_per_group": 2},
+    {"max_rows_per_group": 2, "max_groups": 2},
+    {"max_rows_per_group": 1},
+    {"max_rows": 5, "max_groups": 2, "max_rows_per_group": 3, "l1": "4.5", "l2": "2.5"},
+    {"l2": "1.7"},
+    {"l1": "1.7"},
+]
 
 
 @pytest.mark.parametrize("index", range(len(QUERIES)))
-@pytest.mark.parametrize("raw", [spec_of(), spec_of(contribution={"l2": "1.7"}), by_row()])
+@pytest.mark.parametrize("raw", [*(spec_of(contribution=one) for one in LIMITS), by_row()])
 def test_integers_are_those_of_an_independent_computation(
     tmp_path: Path, raw: dict[str, Any], index: int
 ) -> None:
     frame = rows(400, seed=index)
     frame.to_parquet(tmp_path / "rows.parquet")
-    layout, found = exact(tmp_path, raw, index)
-    expected = vector(frame, raw, raw["query"][index], bits=layout.bits, limit=layout.clip_integer)
-    assert found.tolist() == expected
-    assert any(expected)
+    for way in range(len(layouts_of(raw, index))):
+        layout, found = exact(tmp_path, raw, index, way=way)
+        assert found.tolist() == expected_of(frame, raw, index, layout)
+        assert any(found)
 
 
 def test_clipping_is_active_in_the_comparison(tmp_path: Path) -> None:
@@ -170,8 +185,7 @@ def test_unit_of_text(tmp_path: Path) -> None:
     frame["person"] = "p" + frame["person"].astype("string")
     frame.to_parquet(tmp_path / "rows.parquet")
     layout, found = exact(tmp_path, spec_of(), 3)
-    expected = vector(frame, spec_of(), QUERIES[3], bits=layout.bits, limit=layout.clip_integer)
-    assert found.tolist() == expected
+    assert found.tolist() == expected_of(frame, spec_of(), 3, layout)
 
 
 ANY_NUMBER = st.one_of(
@@ -209,7 +223,7 @@ def _typed(records: list[dict[str, Any]]) -> pd.DataFrame:
     person=st.lists(ANY_ROW, min_size=1, max_size=12),
     repeats=st.sampled_from([1, 1, 40]),
     index=st.integers(0, len(QUERIES) - 1),
-    contribution=st.sampled_from([{"max_rows": 1}, {"max_rows": 3}, {"l2": "0.5"}, {"l2": "7"}]),
+    contribution=st.sampled_from([*LIMITS, {"l2": "0.5"}, {"l2": "7"}]),
 )
 def test_no_person_moves_the_query_by_more_than_the_certified_sensitivity(
     tmp_path_factory: pytest.TempPathFactory,
@@ -223,12 +237,12 @@ def test_no_person_moves_the_query_by_more_than_the_certified_sensitivity(
     others = [{"person": i % 3, **row} for i, row in enumerate(person[:5])]
     mine = [{"person": 99, **row} for row in person * repeats]
     raw = spec_of(contribution=contribution)
-    _typed([*others, *mine]).to_parquet(folder / "rows.parquet")
-    layout, present = exact(folder, raw, index)
-    _typed(others).to_parquet(folder / "rows.parquet")
-    _, absent = exact(folder, raw, index)
-    moved = [int(a) - int(b) for a, b in zip(present, absent, strict=True)]
-    check_moved(moved, layout)
+    for way in range(len(layouts_of(raw, index))):
+        _typed([*others, *mine]).to_parquet(folder / "rows.parquet")
+        layout, present = exact(folder, raw, index, way=way)
+        _typed(others).to_parquet(folder / "rows.parquet")
+        _, absent = exact(folder, raw, index, way=way)
+        check_moved([int(a) - int(b) for a, b in zip(present, absent, strict=True)], layout)
 
 
 @example(row=EXTREME, index=2)
@@ -248,20 +262,34 @@ def test_no_row_moves_the_query_by_more_than_the_certified_sensitivity(
     check_moved(moved, layout)
 
 
-def test_a_person_within_max_rows_is_not_clipped(tmp_path: Path) -> None:
-    # max_rows is generous enough for the worst three rows, in one cell or in three.
-    for plans in ([1, 1, 1], [1, 2, 3], [1, 1, 2]):
+@pytest.mark.parametrize(
+    ("limits", "plans"),
+    [
+        ({"max_rows": 3}, [[1, 1, 1], [1, 2, 3], [1, 1, 2]]),
+        ({"max_rows": 4, "max_rows_per_group": 2}, [[1, 1, 3, 3], [1, 1, 2, 3]]),
+        ({"max_rows_per_group": 2, "max_groups": 2}, [[1, 1, 3, 3], [9, 3, 3]]),
+        ({"max_rows": 5, "max_groups": 2, "max_rows_per_group": 3}, [[1, 1, 1, 3, 3], [2, 1]]),
+        ({"max_rows_per_group": 1}, [[1, 2, 3, 9]]),
+        ({"max_rows": 2, "max_groups": 1}, [[3, 3]]),
+    ],
+)
+def test_a_person_within_all_limits_is_not_touched(
+    tmp_path: Path, limits: dict[str, int], plans: list[list[int]]
+) -> None:
+    raw = spec_of(contribution=limits)
+    for mine, index in itertools.product(plans, range(len(QUERIES))):
+        if "plan" not in QUERIES[index].get("group_by", {}) and (
+            len(mine) > limits.get("max_rows_per_group", 9)  # all in one group
+        ):
+            continue
         records = [
             {"person": 5, "plan": p, "town": "a", "old": True, "x": 10.0, "y": 30.0, "k": 1}
-            for p in plans
+            for p in mine
         ]
         _typed(records).to_parquet(tmp_path / "rows.parquet")
-        for index in range(len(QUERIES)):
-            layout, found = exact(tmp_path, spec_of(), index)
-            expected = vector(
-                _typed(records), spec_of(), QUERIES[index], bits=layout.bits, limit=2**200
-            )
-            assert found.tolist() == expected
+        layout, found = exact(tmp_path, raw, index)
+        free = vector(_typed(records), raw, QUERIES[index], bits=layout.bits, way=None)
+        assert found.tolist() == free
 
 
 EDGES = [-1e300, -5.0, -1e-300, 0.0, 1e-300, 0.1, 0.30000000000000004, 1.0, 2.0**53, 1e300]

@@ -86,7 +86,7 @@ def answers(
     vectors: list[list[int]] = []
     with engine_duckdb.opened(found.path, columns=found.columns, threads=1) as engine:
         for query in spec.query:
-            layout = of_block(spec, query)
+            layout = of_block(spec, query)[0]
             vector = bounding.query_vector(engine, spec, layout)
             vectors.append([int(value) >> layout.bits for value in vector])
     return vectors

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from leastnoise.errors import SpecError
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.guarantees.within import Within
 from leastnoise.tables import spec_file
 from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.spec import Spec
 
 
-def layout(
+def counting(dimension: int, most: int, bound: int = 1) -> CountingQueries:
+    return CountingQueries(dimension=dimension, max_nonzero=most, bound=bound)
+
+
+def parsed(
     statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
-) -> Layout:
+) -> Spec:
     raw: dict[str, Any] = {
         "version": 1,
         "data": {"source": "x.parquet"},
@@ -29,8 +37,27 @@ def layout(
     }
     if unit != "row":
         raw["contribution"] = clip or {"max_rows": 3}
-    spec = spec_file.parse(raw)
-    return of_block(spec, spec.query[0])
+    return spec_file.parse(raw)
+
+
+def layout(
+    statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
+) -> Layout:
+    spec = parsed(statistics, keys=keys, unit=unit, clip=clip)
+    (found,) = of_block(spec, spec.query[0])
+    return found
+
+
+def largest(found: Layout, norm: str, *, rows: int, additive: int, once: int) -> Fraction:
+    """The largest norm of what so many rows add, over every way to spread them."""
+    sizes = []
+    for spread in itertools.combinations_with_replacement(range(found.cells), rows):
+        counts = [spread.count(cell) for cell in set(spread)]
+        if norm == "gauge":
+            sizes.append(sum(counts))
+        else:
+            sizes.append(sum(additive * count**2 + once for count in counts))
+    return Fraction(max(sizes))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5])
@@ -38,36 +65,90 @@ def layout(
 @pytest.mark.parametrize(
     ("statistics", "additive", "once"),
     [
-        (["count"], 1, 0),
-        (["count_units"], 0, 1),
         (["count", "count_units"], 1, 1),
         (["mean(a)", "count", "sum(a)", "count_units"], 3, 1),
         (["mean(b)", "sum(b)"], 2, 0),  # symmetric bounds: one scalar serves both
     ],
 )
-def test_clip_is_the_largest_norm_of_max_rows_rows(
+def test_several_numbers_of_a_cell_move_within_boxes(
     *, rows: int, keys: int, statistics: list[str], additive: int, once: int
 ) -> None:
+    """Exactly the hull of what so many rows can do, and a ball that is hardly larger."""
     found = layout(statistics, keys=keys, clip={"max_rows": rows})
-    assert found.dimension == keys * (additive + once)
-    brute = max(
-        sum(additive * spread.count(cell) ** 2 + once for cell in set(spread))
-        for spread in itertools.combinations_with_replacement(range(keys), rows)
-    )
-    assert found.clip_squared == brute
-    sensitivity, *others = found.sensitivities
-    if found.dimension == 1 and statistics in (["count"], ["count_units"]):
-        assert sensitivity == Integer(1 if once else rows)
-        return
-    if statistics == ["count_units"]:  # 0 or 1 in each of at most so many cells
-        most = min(rows, keys)
-        cells = Linf(1, l0=most, whole=True)
-        counting = CountingQueries(dimension=keys, max_nonzero=most)
-        assert found.sensitivities == ((cells,) if most == 1 else (counting, cells))
-        return
-    assert not others
-    assert isinstance(sensitivity, L2)
-    assert 0 <= sensitivity.bound**2 / brute - 1 <= Fraction(1, 2**59)
+    q = additive + once
+    assert found.dimension == keys * q
+    *shaped, ball = found.sensitivities
+    (within,) = shaped
+    assert isinstance(within, Within)
+    assert isinstance(ball, L2)
+    box = Box(bounds=[rows] * q)
+    assert within.hull == (box if keys == 1 else Cells(bodies=[box], copies=[keys]))
+    assert largest(found, "gauge", rows=rows, additive=additive, once=once) == rows
+    squared = largest(found, "l2", rows=rows, additive=additive, once=once)
+    assert squared <= ball.bound**2 <= (squared + once * (min(rows, keys) - 1)) * (1 + 1e-15)
+
+
+COUNT_OF_5 = InCells(per_cell=Fraction(5), total=Fraction(5))
+
+
+@pytest.mark.parametrize(
+    ("statistics", "keys", "clip", "sensitivities"),
+    [
+        (["count"], 1, {"max_rows": 5}, (Integer(5),)),
+        (["count"], 9, {"max_rows": 5}, (L1(5), L2(5))),
+        (["count"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
+        (["count_units"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
+        (["count"], 9, {"max_rows": 5, "max_groups": 1}, (Linf(5, whole=True),)),
+        (["count_units"], 1, {"max_rows": 5}, (Integer(1),)),
+        (["count_units"], 9, {"max_rows": 5}, (counting(9, 5), Linf(1, l0=5, whole=True))),
+        (["count_units"], 3, {"max_rows": 5}, (counting(3, 3), Linf(1, l0=3, whole=True))),
+        (["count_units"], 9, {"max_groups": 2}, (counting(9, 2), Linf(1, l0=2, whole=True))),
+        (
+            ["count"], 9, {"max_rows_per_group": 1, "max_groups": 2},
+            (counting(9, 2), Linf(1, l0=2, whole=True)),
+        ),
+        (
+            ["count"], 9, {"max_rows_per_group": 2, "max_groups": 3},
+            (counting(9, 3, 2), Linf(2, l0=3, whole=True), L1(6), L2(root_above(Fraction(12)))),
+        ),
+        (
+            ["count"], 9, {"max_rows_per_group": 2, "max_groups": 3, "max_rows": 5},
+            (L1(5), L2(root_above(Fraction(10)))),
+        ),
+        (["sum(a)"], 1, {"max_rows": 5}, (L1(5),)),
+        (["sum(a)"], 9, {"max_rows": 5}, (L1(5), L2(5))),
+        (["sum(a)"], 9, {"max_rows": 5, "max_groups": 1}, (Linf(5),)),
+        (
+            ["sum(a)"], 2, {"max_rows_per_group": 2},
+            (Linf(2, l0=2), L1(4), L2(root_above(Fraction(8)))),
+        ),
+        (["count"], 9, {"l1": "2.5"}, (L1("2.5"), L2("2.5"))),
+        (["count", "sum(a)"], 9, {"l1": "2.5"}, (L1("2.5"), L2("2.5"))),
+        (["count"], 9, {"l2": "2.5"}, (L2("2.5"),)),
+    ],
+)  # fmt: skip
+def test_what_one_person_can_do(
+    statistics: list[str], keys: int, clip: dict[str, Any], sensitivities: tuple[Sensitivity, ...]
+) -> None:
+    assert layout(statistics, keys=keys, clip=clip).sensitivities == sensitivities
+
+
+def test_a_box_where_all_cells_may_move_at_once() -> None:
+    found = layout(["count", "sum(a)"], keys=3, clip={"max_rows_per_group": 2})
+    cells = Within(Cells(bodies=[Box(bounds=[6, 6])], copies=[3]))
+    assert found.sensitivities[:2] == (cells, Within(Box(bounds=[2] * 6)))
+
+
+def test_each_kind_of_limit_is_a_way_of_its_own() -> None:
+    spec = parsed(["count"], keys=9, clip={"max_rows": 5, "l1": 4, "l2": 3})
+    ways = [one.bounding for one in of_block(spec, spec.query[0])]
+    assert ways == [COUNT_OF_5, InCells(per_cell=Fraction(4), total=Fraction(4), apart=True),
+                    InBall(squared=Fraction(9))]  # fmt: skip
+
+
+def test_limits_that_bound_nobody_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"query\[0\]: .*Nothing in \[contribution\] bounds"):
+        layout(["count"], keys=9, clip={"max_groups": 2})
 
 
 @pytest.mark.parametrize(
@@ -77,6 +158,7 @@ def test_clip_is_the_largest_norm_of_max_rows_rows(
         (["count"], {"l2": "2.5"}, L2("2.5")),  # a person of three rows adds two and a half
         (["count_units"], {"l2": "2.5"}, Integer(1)),
         (["count_units"], {"l2": "0.5"}, L2("0.5")),
+        (["count_units"], {"l1": "1.5"}, Integer(1)),
         (["sum(a)"], {"l2": 3}, L2(3)),
     ],
 )
@@ -92,24 +174,32 @@ def test_rows_as_units() -> None:
     assert layout(["count"], unit="row", keys=1).sensitivities == (Integer(1),)
     counts = layout(["count", "count_units"], unit="row", keys=5)
     assert counts.sensitivities == (Linf(1, whole=True),)
-    assert layout(["sum(a)"], unit="row", keys=5).sensitivities == (L1(1),)
+    assert layout(["sum(a)"], unit="row", keys=5).sensitivities == (Linf(1),)
     found = layout(["count", "mean(a)"], unit="row", keys=5)
-    assert found.sensitivities == (L2(root_above(Fraction(2))), L1(2))
+    cells = Within(Cells(bodies=[Box(bounds=[1, 1])], copies=[5]))
+    assert found.sensitivities == (cells, L2(root_above(Fraction(2))))
     assert found.bits == 22
 
 
 @pytest.mark.parametrize(("keys", "rows"), [(1, 1), (10, 5), (1000, 100), (100_000, 10)])
-def test_squares_and_totals_stay_exact(keys: int, rows: int) -> None:
-    found = layout(["count", "sum(a)"], keys=keys, clip={"max_rows": rows})
-    most = math.isqrt(found.clip_integer)
-    assert found.dimension * most**2 < 2**53
+@pytest.mark.parametrize("clip", ["max_rows", "l2", "l1"])
+def test_sizes_and_totals_stay_exact(keys: int, rows: int, clip: str) -> None:
+    found = layout(["count", "sum(a)"], keys=keys, clip={clip: rows})
+    assert not isinstance(found.bounding, FirstCells)
+    most, limit = integer_limits(found.bounding, bits=found.bits)
+    if clip == "l2":
+        sizes = found.dimension * most**2
+    else:
+        sizes = (found.dimension if clip == "l1" else found.cells) * most
+    assert sizes < 2**53
+    assert limit < 2**53
     assert 2**40 * 2**found.bits < 2**63
     assert 2**34 * most < 2**63
-    finer = found.dimension * found.clip_squared * 4 ** (found.bits + 1)
-    assert found.bits == 22 or finer >= 2**53  # no bit is wasted
+    finer = sizes * (4 if clip == "l2" else 2) * 1.01 >= 2**53 or 2 * most * 2**34 >= 2**63
+    assert found.bits == 22 or finer  # no bit is wasted
 
 
-@pytest.mark.parametrize("clip", [{"max_rows": 2**20}, {"l2": "1e30"}, {"l2": "1e-9"}])
+@pytest.mark.parametrize("clip", [{"l1": "1e30"}, {"l2": "1e30"}, {"l2": "1e-9"}, {"l1": "1e-9"}])
 def test_what_can_not_be_summed_exactly_is_refused(clip: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=r"query\[0\]"):
         layout(["count", "sum(a)"], keys=3, clip=clip)

@@ -115,7 +115,7 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     assert (first.layout.dimension, second.layout.dimension) == (9, 3)
     assert first.budget.epsilon + second.budget.epsilon == 1
     assert first.budget.epsilon == 2 * second.budget.epsilon
-    assert first.mechanism.noise.name == "l2"  # scaled with the other
+    assert first.mechanism.noise.name == "k-staircase"
     worse = first.errors[0].plain_gaussian_std
     assert worse is not None
     assert worse > first.errors[0].std
@@ -125,7 +125,8 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
 
 def test_three_queries_meet_the_budget_together_and_none_is_worse_for_it(folder: Path) -> None:
     units = {"name": "n", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 9]}}
-    made = release(folder, query=[*QUERIES, units]).run()
+    # of a ball alone nothing is known that a body would be fitted to
+    made = release(folder, query=[*QUERIES, units], contribution={"l2": 6}).run()
     assert made.certificate.rule == COMPOSED
     assert sum(block.budget.epsilon for block in made.plan.blocks) == 1
     assert sum(one.budget.epsilon for _, one in made.certificate.blocks) > Fraction("1.05")
@@ -137,7 +138,7 @@ def test_three_queries_meet_the_budget_together_and_none_is_worse_for_it(folder:
             dimension=block.layout.dimension,
         )
         assert block.mechanism.mse < 0.9 * split.mse
-        assert block.relative_to_split == pytest.approx(0.94296, rel=2e-3)
+        assert block.relative_to_split == pytest.approx(0.89366, rel=2e-3)
         assert block.to_record()["error_relative_to_split"] == block.relative_to_split
         assert block.mechanism.certificate.budget.delta == block.budget.delta
     assert JOINT_NOTE in made.plan.notes
@@ -314,7 +315,7 @@ def _while_it_appears(path: Path) -> None:
 def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     plan = release(folder).plan()
     mechanism = plan.blocks[0].mechanism
-    coarse = mechanism.on_grid(2 * Fraction(2) ** round(math.log2(mechanism.noise.scale)))
+    coarse = mechanism.on_grid(2 * Fraction(2) ** round(math.log2(mechanism.noise.variance) / 2))
     grid, found = float(coarse.grid), NoiseError.of(coarse.certificate)
     assert found.std**2 == pytest.approx(coarse.noise.variance + grid**2 / 12)
     assert found.std > 1.001 * math.sqrt(coarse.noise.variance)

@@ -25,7 +25,7 @@ def layout(**query: Any) -> Layout:
         "query": [{"name": "q", **query}],
     }
     spec = spec_file.parse(raw)
-    return of_block(spec, spec.query[0])
+    return of_block(spec, spec.query[0])[0]
 
 
 def test_counts_and_sums_are_in_their_own_units() -> None:

@@ -51,7 +51,7 @@ def layout(**query: Any) -> Layout:
         "query": [{"name": "q", "statistics": ["count"], **query}],
     }
     spec = spec_file.parse(raw)
-    return of_block(spec, spec.query[0])
+    return of_block(spec, spec.query[0])[0]
 
 
 def table(block: Layout) -> Table:

@@ -68,6 +68,9 @@ EDITS = {
 }
 
 
+OF_JOINT = ("what joint accounting saves", "the plan's rule", "the rule")
+
+
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release in each format, made once: they take seconds."""
@@ -75,19 +78,22 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind in ("csv", "json", "parquet"):
         release(folder, output={"path": kind, "format": kind}).run()
         verify_directory(folder / kind)
+    balls, together = {"l2": 6}, {"path": "together", "format": "csv"}
+    release(folder, output=together, contribution=balls).run()
     return folder
 
 
 @pytest.fixture
 def made(originals: Path, tmp_path: Path) -> Path:
-    """A folder with true releases to spoil, "csv", "json" and "parquet"."""
+    """A folder with true releases to spoil: "csv", "json", "parquet" and, in csv, "together"."""
     return shutil.copytree(originals, tmp_path / "made")
 
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
     name, old, new = EDITS[edit]
-    file = made / "csv" / name
+    directory = made / ("together" if edit in OF_JOINT else "csv")
+    file = directory / name
     text = file.read_text()
     assert old in text
     if new is None:
@@ -97,7 +103,7 @@ def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
     else:
         file.write_text(text.replace(old, new))
     with pytest.raises(CertificateRejected):
-        verify_directory(made / "csv")
+        verify_directory(directory)
 
 
 @pytest.mark.parametrize(

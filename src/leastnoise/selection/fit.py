@@ -21,6 +21,9 @@ from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.constructions import Construction, constructions
 
+Way = tuple[Sensitivity, Construction]
+"""How noise is fitted to one of the sensitivities."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +41,7 @@ class Problem:
     compositions: int = 1
     sampling_rate: Fraction = Fraction(1)
 
-    def ways(self) -> list[tuple[Sensitivity, Construction]]:
+    def ways(self) -> list[Way]:
         """Return every pair of a sensitivity and a construction for it."""
         return [
             (one, way)
@@ -51,7 +54,7 @@ def fitted(
     family: type[Noise],
     problem: Problem,
     *,
-    ways: list[tuple[Sensitivity, Construction]],
+    ways: list[Way],
     fixed: Mapping[str, Fraction | int] | None = None,
     effort: find.Effort | None = None,
 ) -> list[Candidate]:
@@ -81,9 +84,7 @@ def _no_norm(family: type[Noise]) -> Refused:
     return NotApplicable(family=family.name, why=needs_norm(family.norm))
 
 
-def _worthwhile(
-    family: type[Noise], problem: Problem, ways: list[tuple[Sensitivity, Construction]]
-) -> list[tuple[Sensitivity, Construction]]:
+def _worthwhile(family: type[Noise], problem: Problem, ways: list[Way]) -> list[Way]:
     """Leave out what says the same twice: larger balls, and cells where a ball serves vectors."""
     if issubclass(family, VectorNoise):
         return _shaped(family, problem, ways)
@@ -104,14 +105,12 @@ def _worthwhile(
     return kept
 
 
-def _shaped(
-    family: type[VectorNoise], problem: Problem, ways: list[tuple[Sensitivity, Construction]]
-) -> list[tuple[Sensitivity, Construction]]:
+def _shaped(family: type[VectorNoise], problem: Problem, ways: list[Way]) -> list[Way]:
     """Return one way for each shape that the sensitivities have; maps are for spheres.
 
     Raises NotApplicable if none has one.
     """
-    forms: dict[object, tuple[Sensitivity, Construction]] = {}
+    forms: dict[object, Way] = {}
     why = needs_norm(family.norm)
     for one, way in ways:
         if way.geometry is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -25,14 +25,14 @@ from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
-from leastnoise.noise.registry import FAMILIES, family_named
+from leastnoise.noise.registry import family_named
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, fitted
 from leastnoise.selection.parameters import fixed_parameters
-from leastnoise.selection.rivals import SLOW, why_needless
+from leastnoise.selection.rivals import QUICK, SLOW, worth_searching
 
 MOST_COMPOSITIONS = 10**7
 _PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
@@ -140,48 +140,39 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         for name, values in _validate.table(parameters, name="parameters").items()
     }
     effort = _effort(gap, time_limit, _PATIENCE, progress)
-    return _compared(problem, fixed=fixed, effort=effort)
+    return compared(problem, fixed=fixed, effort=effort)
 
 
-def compare_quickly(
-    *, epsilon: Exact, delta: Exact, sensitivity: Sensitivities, dimension: int
-) -> Comparison:
-    """Return what `compare` does, for the mse, but for families whose search takes seconds."""
-    offered = _offered(sensitivity)
-    problem = Problem(
-        budget=Budget(epsilon=epsilon, delta=delta),
-        offered=offered,
-        dimension=_dimension(offered, dimension),
-        loss=Loss.MSE,
-        compositions=1,
-        sampling_rate=Fraction(1),
-    )
-    return _compared(problem, fixed={}, effort=_effort(None, None, _PATIENCE, None), quickly=True)
-
-
-def _compared(
+def compared(
     problem: Problem,
     *,
-    fixed: Mapping[str, Mapping[str, Fraction | int]],
-    effort: Effort,
-    quickly: bool = False,
+    families: Sequence[type[Noise]] = (*QUICK, *SLOW),
+    fixed: Mapping[str, Mapping[str, Fraction | int]] | None = None,
+    effort: Effort | None = None,
+    usable: Callable[[Noise], bool] = lambda _: True,
+    known: Comparison | None = None,
 ) -> Comparison:
-    candidates: list[Candidate] = []
-    skipped: list[Skipped] = []
-    ways = problem.ways()
-    for name, family in sorted(FAMILIES.items(), key=lambda item: item[1] in SLOW):
-        needless = why_needless(family, candidates, problem.loss)
-        if quickly and family in SLOW:
-            needless = "its search takes seconds"
-        if needless and name not in fixed:
-            skipped.append(Skipped(name=name, why=needless))
-            continue
+    """Return what is `known` and those of `families` that serve, if their noise is `usable`.
+
+    What can't be ahead of the others isn't searched, unless `fixed` names it.
+    """
+    candidates = list(known.candidates) if known else []
+    skipped = list(known.skipped) if known else []
+    every, asked = problem.ways(), fixed or {}
+    effort = effort or _effort(None, None, _PATIENCE, None)
+    for family in families:
+        shape = asked.get(family.name)
         try:
-            candidates += fitted(family, problem, ways=ways, fixed=fixed.get(name), effort=effort)
+            ways = every
+            if shape is None:
+                ways = worth_searching(family, problem, every, candidates)
+            found = fitted(family, problem, ways=ways, fixed=shape, effort=effort)
         except NotApplicable as error:
-            skipped.append(Skipped(name=name, why=error.why))
+            skipped.append(Skipped(name=family.name, why=error.why))
         except Refused as error:
-            skipped.append(Skipped(name=name, why=str(error)))
+            skipped.append(Skipped(name=family.name, why=str(error)))
+        else:
+            candidates += [one for one in found if usable(one.mechanism.noise)]
     candidates.sort(key=lambda found: problem.loss.of(found.mechanism))
     skipped.sort(key=lambda one: one.name)
     return Comparison(

@@ -124,9 +124,12 @@ class Layout:
     @property
     def numbers(self) -> Numbers:
         """The numbers that a person's bounding is about."""
-        kinds = {component.kind for component in self.components}
+        kinds = [component.kind for component in self.components]
         return Numbers(
-            cells=self.cells, each=len(self.components), counts=kinds <= {"count", "units"}
+            cells=self.cells,
+            each=len(kinds),
+            counts="value" not in kinds,
+            once=kinds.count("units"),
         )
 
     @property
@@ -186,8 +189,7 @@ def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
         return (OF_A_ROW,)
     if spec.contribution is None:
         raise KeyError("contribution")  # the checks of the spec come first
-    once = all(component.kind == "units" for component in shape.components)
-    return boundings(spec.contribution, shape.numbers, once=once)
+    return boundings(spec.contribution, shape.numbers)
 
 
 def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:
@@ -241,24 +243,22 @@ def _bits(shape: Layout, way: Bounding) -> int:
     """Return the most fixed-point bits, up to 22, for which all that bounding adds up is exact.
 
     A person is over a limit if ΣI² in a ball, or the sum of the cells' largest |I|, passes it.
-    Clamped coordinates keep either below 2^53, where float64 adds whole numbers without rounding.
+    Clamped coordinates keep either below 2^53, where float64 adds whole numbers without rounding,
+    and totals of 2^34 persons below 2^63.
     """
     if isinstance(way, FirstCells):
         return 0
     if shape.by_row:
         return MAX_BITS
     for bits in range(MAX_BITS, MIN_BITS - 1, -1):
-        if _largest_sum(shape, way, bits) < EXACT_SUMS:
+        largest, _ = integer_limits(way, bits=bits)
+        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * largest < _INT64:
             break
     else:
         raise LayoutError(
             f"{shape.dimension:,} coordinates can't be summed exactly with {MIN_BITS} bits under "
             "these limits. Split the query, or lower the limits of [contribution]."
         )
-    # Implied by the caps above; checked, because wrapping around would void the sensitivity.
-    largest, _ = integer_limits(way, bits=bits)
-    if MAX_ROWS * 2**bits >= _INT64 or MAX_UNITS * largest >= _INT64:
-        raise LayoutError("The totals may pass 64 bits. Lower the limits of [contribution].")
     if largest < 2**MIN_BITS:
         raise LayoutError(
             f"A limit below 2^-{bits - MIN_BITS} would leave nothing of a row, at most 1 each. "

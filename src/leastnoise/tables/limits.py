@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 class Numbers:
     """The numbers of a block: `each` of them in each of `cells`.
 
-    `counts` says that they are counts, which no row lowers, and which move by whole numbers.
+    `counts` says that they are counts, which no row lowers, and which move by whole numbers. Of
+    `each`, `once` are 1 for a person in the cell, whatever their rows.
     """
 
     cells: int
     each: int
     counts: bool
+    once: int = 0
 
     @property
     def all(self) -> int:
@@ -101,7 +103,9 @@ class InCells:
         whole = numbers.counts and not self.shrinks(numbers) and most.denominator == 1
         if numbers.all == 1:
             return (Integer(most),) if whole else (L1(most),)
-        ball = L2(root_above(q * most * min(self.total, most * moved)))
+        total = min(self.total, most * moved)
+        once = 0 if self.apart else numbers.once
+        ball = L2(root_above((q - once) * most * total + once * min(moved, total)))
         if q > 1:
             return (*self._boxes(numbers, most, moved), ball)
         found: list[Sensitivity] = []
@@ -112,7 +116,7 @@ class InCells:
             if numbers.counts:
                 counting = CountingQueries(dimension=numbers.all, max_nonzero=moved, bound=most)
                 found.insert(0, counting)
-        return (*found, L1(min(self.total, most * moved)), ball)
+        return (*found, L1(total), ball)
 
     def _boxes(self, numbers: Numbers, most: Fraction, moved: int) -> list[Sensitivity]:
         """Return total·(the hull of the cells' boxes), and the box that they are in together."""
@@ -139,8 +143,10 @@ class InBall:
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
         """Return what is true of every shift by one person: it lies in the ball."""
-        del numbers
-        return (L2(root_above(self.squared)),)
+        bound = root_above(self.squared)
+        if numbers.all == 1 and numbers.counts and bound.denominator == 1:
+            return (Integer(bound),)
+        return (L2(bound),)
 
 
 Bounding = FirstCells | InCells | InBall
@@ -160,21 +166,21 @@ def integer_limits(way: InBall | InCells, *, bits: int) -> tuple[int, int]:
     return min(math.floor(way.per_cell * 2**bits), total), total
 
 
-def boundings(given: Contribution, numbers: Numbers, *, once: bool) -> tuple[Bounding, ...]:
-    """Return the ways to bound a person that touch nobody within all the limits `given`.
-
-    `once` says that a person adds 0 or 1 to each cell: persons are counted.
-    """
+def boundings(given: Contribution, numbers: Numbers) -> tuple[Bounding, ...]:
+    """Return the ways to bound a person that touch nobody within all the limits `given`."""
     found: list[Bounding] = []
     rows = _rows(given, numbers)
+    persons = numbers.each == numbers.once == 1
     if rows is not None:
         one = numbers.each == 1 and numbers.counts
-        if one and (once or rows.per_cell == 1):
+        if persons or (one and rows.per_cell == 1):
             found.append(FirstCells(most=_cells_of(given, rows, numbers)))
         else:
             found.append(rows)
-    elif once and numbers.each == 1 and given.max_groups is not None:
-        found.append(FirstCells(most=min(given.max_groups, numbers.cells)))
+    elif persons and (given.max_groups is not None or _whole_person(given, numbers)):
+        found.append(FirstCells(most=min(given.max_groups or 1, numbers.cells)))
+    if persons and numbers.cells == 1 and found:
+        return tuple(found)
     if given.l1 is not None:
         found.append(InCells(per_cell=given.l1, total=given.l1, apart=True))
     if given.l2 is not None:
@@ -200,3 +206,9 @@ def _cells_of(given: Contribution, rows: InCells, numbers: Numbers) -> int:
     """Return in how many cells a person with one row in each can be."""
     most = rows.moved(numbers)
     return most if given.max_rows is None else min(most, given.max_rows)
+
+
+def _whole_person(given: Contribution, numbers: Numbers) -> bool:
+    """Say whether a norm leaves a person whole where one number counts persons."""
+    norms = [one for one in (given.l1, given.l2) if one is not None]
+    return numbers.cells == 1 and bool(norms) and min(norms) >= 1

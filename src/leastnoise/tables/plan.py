@@ -17,9 +17,12 @@ from leastnoise.certify import kinds
 from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.noise.loss import Loss
 from leastnoise.release.rounding import LARGEST_RESULT
-from leastnoise.selection.rivals import SLOW
-from leastnoise.selection.search import compare, compare_quickly
+from leastnoise.selection.comparison import Comparison
+from leastnoise.selection.fit import Problem
+from leastnoise.selection.rivals import QUICK, SLOW
+from leastnoise.selection.search import compared
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import SUFFIXES
 from leastnoise.tables.joint import Chosen, Offers, jointly
@@ -370,38 +373,39 @@ def _offered(
     might have less than what is: they gain at most 18 % where that was measured.
     """
     tell = progress or (lambda _: None)
+    problems = [_problem(layouts, share) for layouts, share in zip(ways, shares, strict=True)]
+    found: list[Comparison] = []
+    for layouts, problem in zip(ways, problems, strict=True):
+        tell(f"Finding and proving the least noise for {layouts[0].name}")
+        found.append(compared(problem, families=QUICK, usable=has_quantiles))
+    joint = None
     if len(ways) > 1 and budget.delta:
         tell("Accounting for all queries together")
-        offers = [
-            _offers(one, share, quickly=True) for one, share in zip(ways, shares, strict=True)
-        ]
-        joint = jointly(budget, offers)
-        if joint and all(
-            new.mse < _CERTAINLY_LESS * some[0].mse
-            for new, some in zip(joint[0], offers, strict=True)
-        ):
-            return offers, joint
-    offers = []
-    for layouts, share in zip(ways, shares, strict=True):
-        tell(f"Finding and proving the least noise for {layouts[0].name}")
-        offers.append(_offers(layouts, share))
-    return offers, jointly(budget, offers)
+        joint = jointly(budget, [one.mechanisms for one in found])
+    if not joint or not _all_less(joint[0], found, _CERTAINLY_LESS):
+        for index, (layouts, problem) in enumerate(zip(ways, problems, strict=True)):
+            tell(f"Finding and proving the least noise for {layouts[0].name}")
+            some = compared(problem, families=SLOW, usable=has_quantiles, known=found[index])
+            if not some.mechanisms:
+                raise Refused(f"The query {layouts[0].name!r}: {some.why_none}")
+            found[index] = some
+    if joint and not _all_less(joint[0], found, 1):
+        joint = None
+    return [one.mechanisms for one in found], joint
 
 
-def _offers(layouts: Layouts, budget: Budget, *, quickly: bool = False) -> Offers:
-    """Return what serves a block under any of its boundings, the best first."""
-    asked: dict[str, Any] = {
-        "epsilon": budget.epsilon,
-        "delta": budget.delta,
-        "sensitivity": list(dict.fromkeys(s for one in layouts for s in one.sensitivities)),
-        "dimension": layouts[0].dimension,
-    }
-    if quickly:
-        found = compare_quickly(**asked)
-    else:  # those that are searched aren't left out for noise of no interval
-        found = compare(**asked, parameters={family.name: {} for family in SLOW})
-    if not found.mechanisms:
-        reasons = "; ".join(f"{skipped.name}: {skipped.why}" for skipped in found.skipped)
-        raise Refused(f"No noise can serve the query {layouts[0].name!r}. {reasons}.")
-    # tables state an interval for each number, which takes the law of a coordinate
-    return tuple(one for one in found.mechanisms if has_quantiles(one.noise))
+def _all_less(new: Chosen, found: Sequence[Comparison], factor: float) -> bool:
+    return all(
+        some.mechanisms and one.mse < factor * some.mechanisms[0].mse
+        for one, some in zip(new, found, strict=True)
+    )
+
+
+def _problem(layouts: Layouts, budget: Budget) -> Problem:
+    """Return the block as a problem: a unit moves it as any of its boundings lets it."""
+    return Problem(
+        budget=budget,
+        offered=tuple(dict.fromkeys(s for one in layouts for s in one.sensitivities)),
+        dimension=layouts[0].dimension,
+        loss=Loss.MSE,
+    )

@@ -1,0 +1,51 @@
+"""What a layout declares of a person's shift, checked in exact fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import leastnoise as ln
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.within import Within
+from leastnoise.tables.layout import Layout
+
+
+def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
+    """Raise unless all that is declared of a shift is true of this one."""
+    one, two = sum(map(abs, moved)), sum(value * value for value in moved)
+    nonzero = sum(value != 0 for value in moved)
+    whole = all(value.denominator == 1 for value in moved)
+    for said in layout.sensitivities:
+        if isinstance(said, Within):
+            assert gauge(moved, said.hull) <= 1
+        elif isinstance(said, ln.L1):
+            assert one <= said.bound
+        elif isinstance(said, ln.L2):
+            assert two <= said.bound**2, f"moved by √{float(two)!r}, declared {float(said.bound)!r}"
+        elif isinstance(said, ln.Integer):
+            assert one <= said.bound
+            assert whole
+        elif isinstance(said, ln.Linf):
+            assert nonzero <= said.l0
+            assert all(abs(value) <= said.bound for value in moved)
+            assert whole or not said.whole
+        else:
+            assert isinstance(said, ln.CountingQueries)
+            assert nonzero <= said.max_nonzero
+            assert all(0 <= value <= said.bound for value in moved) or all(
+                0 <= -value <= said.bound for value in moved
+            )
+
+
+def gauge(moved: Sequence[Fraction], body: Body) -> Fraction:
+    """The largest of a box's shares, added up over cells; by no formula of the package."""
+    if isinstance(body, Cells):
+        (cell,), (copies,) = body.bodies, body.copies
+        q = cell.dimension
+        parts = [moved[i * q : (i + 1) * q] for i in range(copies)]
+        return sum((gauge(part, cell) for part in parts), Fraction(0))
+    assert isinstance(body, Box)
+    return max(abs(value) / bound for value, bound in zip(moved, body.bounds, strict=True))
