@@ -98,22 +98,27 @@ def print_plan(plan: Plan) -> None:
                 error.statistic,
                 f"{error.std:.4g}",
                 f"{error.half_width_95:.4g}",
-                "impossible"
-                if error.plain_gaussian_std is None
-                else f"{error.plain_gaussian_std:.4g}",
+                *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
             )
             for error in block.errors
         ]
+        layout = block.layout
+        if not layout.by_row:
+            typer.echo(f"Each {plan.unit} {layout.bounding.in_words(layout.numbers)}.")
         print_table(
-            f"{block.name}: {block.layout.cells:,} cells, dimension {block.layout.dimension:,}, "
+            f"{block.name}: {layout.cells:,} cells, dimension {layout.dimension:,}, "
             f"ε = {float(budget.epsilon):.4g}, δ = {float(budget.delta):.4g}, "
             f"{noise.name} noise of scale {float(noise.scale):.6g}{fitted}",
-            ("in each cell", "std", "95 % ±", "with plain Gaussian noise"),
+            ("in each cell", "std", "95 % ±", "Laplace (l1)", "Gaussian (l2)"),
             rows,
         )
     for note in plan.notes:
         typer.echo(note)
     typer.echo()
+
+
+def _std(value: float | None) -> str:
+    return "impossible" if value is None else f"{value:.4g}"
 
 
 def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:

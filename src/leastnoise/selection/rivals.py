@@ -62,10 +62,15 @@ def worth_searching(
             kept.append((sensitivity, way))
         else:
             why = needless
-    alone = family.why_not(dimension=problem.dimension, delta=problem.budget.delta) is not None
-    if why is not None and (alone or not kept):  # noise for one number has no other way
+    if why is not None and not _serves_any(family, problem, kept):
         raise NotApplicable(family=family.name, why=why)
     return kept
+
+
+def _serves_any(family: type[Noise], problem: Problem, ways: Sequence[Way]) -> bool:
+    """Say whether one of `ways` may do; noise for one number needs cells."""
+    vectors = family.why_not(dimension=problem.dimension, delta=problem.budget.delta) is None
+    return any(vectors or way.geometry is not None for _, way in ways)
 
 
 def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -> str | None:

@@ -1,4 +1,4 @@
-"""What a block would need without its geometry: the noise that a plan compares with."""
+"""What a block would need in the standard ways: the noise that a plan compares with."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 from leastnoise.errors import Refused
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.laplace import Laplace
 from leastnoise.selection.search import calibrate
 
 if TYPE_CHECKING:
@@ -22,8 +23,12 @@ _SPHERICAL = ("l2", "gaussian")  # in one dimension "l2" is laplace
 @final
 @dataclass(frozen=True, kw_only=True)
 class Baselines:
-    """`gaussian` noise for the block's l2 ball, None at δ = 0, and the least `spherical` noise."""
+    """Noise for the block's norms alone.
 
+    `laplace` for its l1 norm, `gaussian` for its l2 norm, None at δ = 0, and the least `spherical`.
+    """
+
+    laplace: Noise | None
     gaussian: Noise | None
     spherical: Noise
 
@@ -45,7 +50,11 @@ class Baselines:
             except Refused:
                 continue
         spherical = min(found.values(), key=lambda noise: noise.mse)
-        return cls(gaussian=found.get("gaussian"), spherical=spherical)
+        laplace = None
+        if budget.epsilon:
+            apart = layout.bounding.l1(layout.numbers)
+            laplace = Laplace(scale=apart / budget.epsilon, dimension=layout.dimension)
+        return cls(laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical)
 
     def saved(self, certificate: Certificate) -> float | None:
         """Return the part of the spherical noise's variance that fitting to the shape saves.

@@ -54,6 +54,16 @@ class FirstCells:
         """Return it as JSON values."""
         return {"kind": "first-cells", "most": self.most}
 
+    def in_words(self, numbers: Numbers) -> str:
+        """Return what one unit can do, to end a sentence that begins with the unit."""
+        if numbers.cells == 1:
+            return "counts once"
+        return f"counts once in each of at most {min(self.most, numbers.cells):,} cells"
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """Return the largest l1 norm of what one unit adds."""
+        return Fraction(min(self.most, numbers.cells))
+
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
         """Return what is true of every shift by one person, each by itself."""
         if numbers.cells == 1:
@@ -86,6 +96,26 @@ class InCells:
             "per_cell": decimal_text(self.per_cell),
             "total": decimal_text(self.total),
         }
+
+    def in_words(self, numbers: Numbers) -> str:
+        """Return what one unit can do, to end a sentence that begins with the unit."""
+        if self.apart:
+            return f"adds at most {_short(self.total)} in l1 norm"
+        most, moved = min(self.per_cell, self.total), self.moved(numbers)
+        total = min(self.total, most * moved)
+        said = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
+        if moved > 1 and most < total:
+            said += f", {_short(most)} in a cell"
+        return said + (f", in {moved:,} of the cells" if 1 < moved < numbers.cells else "")
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """Return a bound on the l1 norm of what one unit adds, which it meets but for persons."""
+        if self.apart:
+            return self.total
+        moved = self.moved(numbers)
+        total = min(self.total, self.per_cell * moved)
+        once = min(Fraction(moved), total)
+        return (numbers.each - numbers.once) * total + numbers.once * once
 
     def moved(self, numbers: Numbers) -> int:
         """Return how many cells one person can move."""
@@ -141,6 +171,15 @@ class InBall:
         """Return it as JSON values."""
         return {"kind": "ball", "squared": decimal_text(self.squared)}
 
+    def in_words(self, numbers: Numbers) -> str:
+        """Return what one unit can do, to end a sentence that begins with the unit."""
+        del numbers
+        return f"adds at most {_short(root_above(self.squared))} in l2 norm"
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """Return the largest l1 norm of what one unit adds."""
+        return root_above(self.squared * numbers.all)
+
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
         """Return what is true of every shift by one person: it lies in the ball."""
         bound = root_above(self.squared)
@@ -152,6 +191,10 @@ class InBall:
 Bounding = FirstCells | InCells | InBall
 OF_A_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
 """What a row is within by itself."""
+
+
+def _short(number: Fraction) -> str:
+    return f"{float(number):,.6g}"
 
 
 def integer_limits(way: InBall | InCells, *, bits: int) -> tuple[int, int]:

@@ -119,6 +119,7 @@ class ExpectedError:
     statistic: str
     std: float
     half_width_95: float
+    plain_laplace_std: float | None
     plain_gaussian_std: float | None
 
 
@@ -168,18 +169,23 @@ def expected_errors(
 ) -> tuple[ExpectedError, ...]:
     """Return what `BlockPlan.errors` says."""
     noise = NoiseError.of(certificate)
-    plain = math.sqrt(baselines.gaussian.variance) if baselines.gaussian else None
+    plain = [
+        None if one is None else math.sqrt(one.variance)
+        for one in (baselines.laplace, baselines.gaussian)
+    ]
     found: list[ExpectedError] = []
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
         for part, index in zip(parts, uses, strict=True):
             unit = float(layout.components[index].radius)
+            laplace, gaussian = (None if std is None else unit * std for std in plain)
             found.append(
                 ExpectedError(
                     statistic=asked.label + part,
                     std=unit * noise.std,
                     half_width_95=unit * noise.half95,
-                    plain_gaussian_std=None if plain is None else unit * plain,
+                    plain_laplace_std=laplace,
+                    plain_gaussian_std=gaussian,
                 )
             )
     return tuple(found)
@@ -208,7 +214,8 @@ def check_range(layout: Layout, certificate: Certificate, baselines: Baselines) 
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         shown = [*itertools.chain.from_iterable(next(found) for _ in SUFFIXES)]
         for error in errors[: len(uses)]:
-            shown += [error.std, error.half_width_95, error.plain_gaussian_std or 0.0]
+            shown += [error.std, error.half_width_95]
+            shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
         errors = errors[len(uses) :]
         vanishes = float(layout.components[uses[0]].radius) * step < sys.float_info.min
         if vanishes or not all(map(math.isfinite, shown)):
