@@ -70,7 +70,10 @@ def worth_searching(
 def _serves_any(family: type[Noise], problem: Problem, ways: Sequence[Way]) -> bool:
     """Say whether one of `ways` may do; noise for one number needs cells."""
     vectors = family.why_not(dimension=problem.dimension, delta=problem.budget.delta) is None
-    return any(vectors or way.geometry is not None for _, way in ways)
+    return any(
+        vectors or (way.geometry is not None and way.geometry.noise_dimension == 1)
+        for _, way in ways
+    )
 
 
 def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -> str | None:
