@@ -24,7 +24,8 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
 from leastnoise.selection.search import calibrate, least_noise
 from leastnoise.tables import output
-from leastnoise.tables.plan import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE, NoiseError
+from leastnoise.tables.noise_error import NoiseError
+from leastnoise.tables.plan import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
 from leastnoise.tables.release import Release
 from leastnoise.tables.verify import verify_directory
 

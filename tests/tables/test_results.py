@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.tables import spec_file
 from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.plan import NoiseError
+from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import table_of
 
 NOISE = NoiseError(std=1.0, half95=1.96, half975=2.2414)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from leastnoise.errors import InvalidInput, SourceError
 from leastnoise.tables import spec_file
 from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.plan import NoiseError
+from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import Table, table_of
 from leastnoise.tables.table_files import read_table, write_table
 

@@ -14,7 +14,7 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.selection.search import calibrate
-from leastnoise.tables.plan import NoiseError
+from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.verify import verify_directory
 from tests.tables.test_release import folder, make_rows, release
 

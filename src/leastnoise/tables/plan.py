@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import math
-import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-import numpy as np
-
-from leastnoise.analysis.marginal import absolute_quantile, has_quantiles
+from leastnoise.analysis.marginal import has_quantiles
 from leastnoise.certify import kinds
 from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.loss import Loss
-from leastnoise.release.rounding import LARGEST_RESULT
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
 from leastnoise.selection.rivals import QUICK, SLOW
 from leastnoise.selection.search import compared
 from leastnoise.tables.baselines import Baselines
-from leastnoise.tables.columns import SUFFIXES
 from leastnoise.tables.joint import Chosen, Offers, jointly
 from leastnoise.tables.layout import (
     MAX_BITS,
@@ -34,7 +27,7 @@ from leastnoise.tables.layout import (
     for_noise,
     of_block,
 )
-from leastnoise.tables.results import numbers
+from leastnoise.tables.noise_error import ExpectedError, check_range, expected_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +37,6 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.release.mechanism import Mechanism
     from leastnoise.tables.spec import Query, Spec
-    from leastnoise.tables.statistic import Statistic
 
 Layouts = tuple[Layout, ...]
 """Those of one block, one for each way to bound a unit."""
@@ -72,55 +64,6 @@ _CERTAINLY_LESS = 0.8
 # A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows, and the
 # integers that a block sums, of at most 22 bits, are on it.
 FINEST_GRID = Fraction(1, 2**MAX_BITS)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class NoiseError:
-    """The law of one published coordinate's error, in the query's own units; rounding counted.
-
-    `std` is its standard deviation, `half95` and `half975` the half-widths of the intervals that
-    hold it with probability 95 % and 97.5 %.
-    """
-
-    std: float
-    half95: float
-    half975: float
-
-    @classmethod
-    def of(cls, certificate: Certificate) -> NoiseError:
-        """Return the error of each coordinate that the certificate's noise is added to."""
-        # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error); whole
-        # numbers are on every grid up to 1. A geometry treats the cells of a block alike: each
-        # error is one coordinate of the noise times `factor`, and at most √d·g/2 from rounding.
-        noise, grid = certificate.noise, certificate.grid or Fraction(0)
-        added = 0.0 if noise.norm == "integer" and grid <= 1 else float(grid)
-        factor, spread = 1.0, 1.0
-        if certificate.geometry is not None:
-            factor = float(certificate.geometry.deviations[0])
-            spread = math.sqrt(noise.dimension)
-        deviation = math.sqrt(noise.variance)
-        if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
-            std = deviation + spread * added / 2
-        else:
-            std = math.sqrt(noise.variance + added * added / 12)
-        return cls(
-            std=factor * std,
-            half95=factor * (absolute_quantile(noise, 0.95) + spread * added / 2),
-            half975=factor * (absolute_quantile(noise, 0.975) + spread * added / 2),
-        )
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ExpectedError:
-    """The error of one number in a cell, in the statistic's own units."""
-
-    statistic: str
-    std: float
-    half_width_95: float
-    plain_laplace_std: float | None
-    plain_gaussian_std: float | None
 
 
 @final
@@ -162,74 +105,6 @@ class BlockPlan:
         """Return the block as JSON values."""
         certificate = self.mechanism.certificate
         return block_record(self.layout, certificate, self.baselines, self.split)
-
-
-def expected_errors(
-    layout: Layout, certificate: Certificate, baselines: Baselines
-) -> tuple[ExpectedError, ...]:
-    """Return what `BlockPlan.errors` says."""
-    noise = NoiseError.of(certificate)
-    plain = [
-        None if one is None else math.sqrt(one.variance)
-        for one in (baselines.laplace, baselines.gaussian)
-    ]
-    found: list[ExpectedError] = []
-    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-        parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
-        for part, index in zip(parts, uses, strict=True):
-            unit = float(layout.components[index].radius)
-            laplace, gaussian = (None if std is None else unit * std for std in plain)
-            found.append(
-                ExpectedError(
-                    statistic=asked.label + part,
-                    std=unit * noise.std,
-                    half_width_95=unit * noise.half95,
-                    plain_laplace_std=laplace,
-                    plain_gaussian_std=gaussian,
-                )
-            )
-    return tuple(found)
-
-
-def check_range(layout: Layout, certificate: Certificate, baselines: Baselines) -> None:
-    """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
-
-    Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
-    makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, and
-    means stay in their bounds, so the two ends are enough.
-    """
-    try:
-        noise = NoiseError.of(certificate)
-        step = float(certificate.grid or 0)
-        if certificate.geometry is not None:
-            step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)
-        errors = expected_errors(layout, certificate, baselines)
-    except OverflowError:
-        raise Refused(
-            f"The noise of {layout.name!r} is out of the range of float64. Raise the budget."
-        ) from None
-    largest = step * LARGEST_RESULT
-    ends = np.array([[end] * len(layout.components) for end in (-largest, largest)])
-    found = iter(numbers(layout, ends, noise))
-    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-        shown = [*itertools.chain.from_iterable(next(found) for _ in SUFFIXES)]
-        for error in errors[: len(uses)]:
-            shown += [error.std, error.half_width_95]
-            shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
-        errors = errors[len(uses) :]
-        vanishes = float(layout.components[uses[0]].radius) * step < sys.float_info.min
-        if vanishes or not all(map(math.isfinite, shown)):
-            raise Refused(_why_out_of_range(layout, asked))
-
-
-def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
-    why = f"{asked.label} of {layout.name!r} could be out of the range of float64, "
-    if not asked.column:
-        return why + "since this budget needs so much noise. Raise epsilon or delta."
-    return why + (
-        f"with the noise that this budget needs at columns.{asked.column}.bounds. Give "
-        f"{asked.column} in another unit, so that its bounds are nearer to 1."
-    )
 
 
 def _of_split(certificate: Certificate, split: Noise | None) -> Certificate:

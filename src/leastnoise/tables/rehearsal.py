@@ -13,7 +13,7 @@ from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
-from leastnoise.tables.plan import NoiseError
+from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import table_of
 from leastnoise.tables.table_files import write_table
 from leastnoise.tables.verify import check_table

@@ -11,7 +11,8 @@ from leastnoise import _validate
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.release.values import ScaledIntegers
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
-from leastnoise.tables.plan import BlockPlan, NoiseError, Plan
+from leastnoise.tables.noise_error import NoiseError
+from leastnoise.tables.plan import BlockPlan, Plan
 from leastnoise.tables.plan import plan as make_plan
 from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
 from leastnoise.tables.results import Table, table_of

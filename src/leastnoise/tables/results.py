@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.tables.layout import Layout
-    from leastnoise.tables.plan import NoiseError
+    from leastnoise.tables.noise_error import NoiseError
 
 
 @final

@@ -18,7 +18,8 @@ from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, for_noise, of_block
-from leastnoise.tables.plan import NoiseError, block_budget, block_record, check_range, plan_record
+from leastnoise.tables.noise_error import NoiseError, check_range
+from leastnoise.tables.plan import block_budget, block_record, plan_record
 from leastnoise.tables.results import key_columns
 from leastnoise.tables.table_files import read_table
 

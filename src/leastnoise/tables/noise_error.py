@@ -1,0 +1,141 @@
+"""The error that the noise of a block causes, and whether every number stays in float64's range."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.analysis.marginal import absolute_quantile
+from leastnoise.errors import Refused
+from leastnoise.release.rounding import LARGEST_RESULT
+from leastnoise.tables.columns import SUFFIXES
+from leastnoise.tables.results import numbers
+
+if TYPE_CHECKING:
+    from leastnoise.certify.certificate import Certificate
+    from leastnoise.tables.baselines import Baselines
+    from leastnoise.tables.layout import Layout
+    from leastnoise.tables.statistic import Statistic
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NoiseError:
+    """The law of one published coordinate's error, in the query's own units; rounding counted.
+
+    `std` is its standard deviation, `half95` and `half975` the half-widths of the intervals that
+    hold it with probability 95 % and 97.5 %.
+    """
+
+    std: float
+    half95: float
+    half975: float
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> NoiseError:
+        """Return the error of each coordinate that the certificate's noise is added to."""
+        # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error); whole
+        # numbers are on every grid up to 1. A geometry treats the cells of a block alike: each
+        # error is one coordinate of the noise times `factor`, and at most √d·g/2 from rounding.
+        noise, grid = certificate.noise, certificate.grid or Fraction(0)
+        added = 0.0 if noise.norm == "integer" and grid <= 1 else float(grid)
+        factor, spread = 1.0, 1.0
+        if certificate.geometry is not None:
+            factor = float(certificate.geometry.deviations[0])
+            spread = math.sqrt(noise.dimension)
+        deviation = math.sqrt(noise.variance)
+        if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
+            std = deviation + spread * added / 2
+        else:
+            std = math.sqrt(noise.variance + added * added / 12)
+        return cls(
+            std=factor * std,
+            half95=factor * (absolute_quantile(noise, 0.95) + spread * added / 2),
+            half975=factor * (absolute_quantile(noise, 0.975) + spread * added / 2),
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExpectedError:
+    """The error of one number in a cell, in the statistic's own units."""
+
+    statistic: str
+    std: float
+    half_width_95: float
+    plain_laplace_std: float | None
+    plain_gaussian_std: float | None
+
+
+def expected_errors(
+    layout: Layout, certificate: Certificate, baselines: Baselines
+) -> tuple[ExpectedError, ...]:
+    """Return what `BlockPlan.errors` says."""
+    noise = NoiseError.of(certificate)
+    plain = [
+        None if one is None else math.sqrt(one.variance)
+        for one in (baselines.laplace, baselines.gaussian)
+    ]
+    found: list[ExpectedError] = []
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
+        for part, index in zip(parts, uses, strict=True):
+            unit = float(layout.components[index].radius)
+            laplace, gaussian = (None if std is None else unit * std for std in plain)
+            found.append(
+                ExpectedError(
+                    statistic=asked.label + part,
+                    std=unit * noise.std,
+                    half_width_95=unit * noise.half95,
+                    plain_laplace_std=laplace,
+                    plain_gaussian_std=gaussian,
+                )
+            )
+    return tuple(found)
+
+
+def check_range(layout: Layout, certificate: Certificate, baselines: Baselines) -> None:
+    """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
+
+    Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
+    makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, and
+    means stay in their bounds, so the two ends are enough.
+    """
+    try:
+        noise = NoiseError.of(certificate)
+        step = float(certificate.grid or 0)
+        if certificate.geometry is not None:
+            step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)
+        errors = expected_errors(layout, certificate, baselines)
+    except OverflowError:
+        raise Refused(
+            f"The noise of {layout.name!r} is out of the range of float64. Raise the budget."
+        ) from None
+    largest = step * LARGEST_RESULT
+    ends = np.array([[end] * len(layout.components) for end in (-largest, largest)])
+    found = iter(numbers(layout, ends, noise))
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        shown = [*itertools.chain.from_iterable(next(found) for _ in SUFFIXES)]
+        for error in errors[: len(uses)]:
+            shown += [error.std, error.half_width_95]
+            shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
+        errors = errors[len(uses) :]
+        vanishes = float(layout.components[uses[0]].radius) * step < sys.float_info.min
+        if vanishes or not all(map(math.isfinite, shown)):
+            raise Refused(_why_out_of_range(layout, asked))
+
+
+def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
+    why = f"{asked.label} of {layout.name!r} could be out of the range of float64, "
+    if not asked.column:
+        return why + "since this budget needs so much noise. Raise epsilon or delta."
+    return why + (
+        f"with the noise that this budget needs at columns.{asked.column}.bounds. Give "
+        f"{asked.column} in another unit, so that its bounds are nearer to 1."
+    )
