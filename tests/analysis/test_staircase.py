@@ -24,7 +24,7 @@ TOLERANCE = 2e-14
 FINE = st.fractions("1/20", 1, max_denominator=20)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=50, deadline=None)
 @given(
     FINE,
     st.fractions("1/20", 3, max_denominator=20),

@@ -67,6 +67,7 @@ def test_no_shape_of_a_grid_is_better() -> None:
     )
 
 
+@pytest.mark.slow
 def test_parameters_that_are_set_are_kept() -> None:
     law = composed_gamma(replace(ON_A_LINE, fixed={"alpha": Fraction(-1, 50)}), 8)
     assert isinstance(law, GeneralizedGamma)
@@ -94,6 +95,7 @@ def test_for_two_releases_and_a_tiny_delta_it_is_the_l2_mechanism() -> None:
     assert law.mse == pytest.approx(same.mse, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_in_three_dimensions_it_beats_both_of_its_classic_members() -> None:
     """Proved as a certificate, for a sensitivity other than 1."""
     budget = Budget(epsilon=5, delta="0.001")
@@ -115,6 +117,7 @@ def test_in_ten_dimensions_for_six_releases() -> None:
     assert excess(law.scaled(1 - Fraction(2, 1000)), 6, BUDGET)[0] > 1
 
 
+@pytest.mark.slow
 def test_the_mean_absolute_error_has_its_own_shape() -> None:
     least = composed_gamma(replace(ON_A_LINE, loss=Loss.MAE), 8)
     assert least.mean_abs <= composed_gamma(ON_A_LINE, 8).mean_abs * 1.0005

@@ -55,6 +55,7 @@ def test_where_few_releases_share_much_it_beats_the_gaussian(
     assert found.mse <= ratio * gauss.mse
 
 
+@pytest.mark.slow
 def test_more_releases_take_more_noise_and_less_than_basic_composition() -> None:
     one, two, three = (
         ln.calibrate(

@@ -34,6 +34,7 @@ def test_flipped_huber_noise_meets_the_budget_just_so(loss: str) -> None:
     assert Loss.named(loss).of(found) <= least * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_flipped_huber_noise_is_nearly_laplace_noise_where_that_is_best() -> None:
     budget = {"epsilon": "1", "delta": "1e-9", "sensitivity": ln.L2(1), "compositions": 3}
     laplace = ln.calibrate("laplace", **budget)
@@ -67,6 +68,7 @@ def test_alpha_and_gamma_may_be_set_together_alone() -> None:
         ln.calibrate("flipped-huber", parameters={"alpha": "1"}, **budget)
 
 
+@pytest.mark.slow
 def test_cactus_for_samples_needs_about_the_gaussians_noise() -> None:
     request = Request(budget=Budget(epsilon="1", delta="1e-4"))
     rate = Fraction(1, 10)

@@ -114,6 +114,7 @@ def test_beyond_the_shapes_it_is_the_better_classic_member() -> None:
     assert law.is_classic
 
 
+@pytest.mark.slow
 def test_a_shape_that_gains_nothing_is_not_taken() -> None:
     """p = 1.00001 saves 3e-7 of the l2 member's loss, and takes a minute to fail its proof."""
     law = search(Request(budget=Budget(epsilon=5, delta="1e-12"), dimension=5))

@@ -68,6 +68,7 @@ def test_a_fixed_atom_is_paid_for() -> None:
     assert prove_delta(law, L2(1), Fraction(100)).interval.lower >= 0.05  # it stays, whatever ε is
 
 
+@pytest.mark.slow
 def test_it_is_never_taken_unasked() -> None:
     """Even where it would be better: at (5, 0.3) it lowers E X²."""
     arguments = {"epsilon": 5, "delta": "0.3", "sensitivity": L2(1)}

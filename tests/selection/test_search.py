@@ -170,6 +170,7 @@ def test_counting_queries_have_the_variances_of_the_theory(
     assert losses == sorted(losses)
 
 
+@pytest.mark.slow
 def test_cells_take_noise_for_one_number_each() -> None:
     found = compare(epsilon="1", delta="1e-5", sensitivity=Linf(1, whole=True), dimension=50)
     assert found.candidates[0].label == "discrete-staircase (cells)"

@@ -25,6 +25,7 @@ def test_gaussians_get_the_scale_of_one_gaussian() -> None:
     assert found.factor >= math.sqrt(7) * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_the_whole_meets_the_budget_and_half_a_per_cent_less_does_not() -> None:
     plan = [(WEEKLY, 20), (YEARLY, 2), (MONTHLY, 5)]
     found = ln.calibrate_together(plan, epsilon=2, delta="1e-6")
