@@ -11,6 +11,7 @@ from benchmarks import (
     bench_generalized_gamma,
     bench_geometry,
     bench_ledger,
+    bench_plans,
     bench_sampling,
     bench_search,
     bench_startup,
@@ -31,6 +32,7 @@ def main() -> None:
         bench_geometry,
         bench_composition,
         bench_ledger,
+        bench_plans,
         bench_tables,
     ):
         bench.main()

@@ -151,10 +151,12 @@ def compared(
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
     known: Comparison | None = None,
+    to_win: bool = False,
 ) -> Comparison:
     """Return what is `known` and those of `families` that serve, if their noise is `usable`.
 
-    What can't be ahead of the others isn't searched, unless `fixed` names it.
+    What is far behind the others isn't searched, unless `fixed` names it; with `to_win` nothing
+    is that can't be the best.
     """
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []
@@ -165,7 +167,7 @@ def compared(
         try:
             ways = every
             if shape is None:
-                ways = worth_searching(family, problem, every, candidates)
+                ways = worth_searching(family, problem, every, candidates, to_win=to_win)
             found = fitted(family, problem, ways=ways, fixed=shape, effort=effort)
         except NotApplicable as error:
             skipped.append(Skipped(name=family.name, why=error.why))

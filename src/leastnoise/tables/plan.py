@@ -17,6 +17,7 @@ from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
 from leastnoise.selection.rivals import QUICK, SLOW
 from leastnoise.selection.search import compared
+from leastnoise.tables import together
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.joint import Chosen, Offers, jointly
 from leastnoise.tables.layout import (
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.release.mechanism import Mechanism
-    from leastnoise.tables.spec import Query, Spec
+    from leastnoise.tables.spec import Spec
 
+JOIN = "+"  # between the names of blocks that share a draw; no name has it
 Layouts = tuple[Layout, ...]
 """Those of one block, one for each way to bound a unit."""
 
@@ -72,10 +74,11 @@ class BlockPlan:
     """One query block: its layout, its part of the budget, its noise and what to expect of it.
 
     `split` is there if all blocks meet the budget together: the same noise as large as it would be
-    if this one met its part alone.
+    if this one met its part alone. `group` names the blocks that share one draw of the noise.
     """
 
     layout: Layout
+    group: tuple[str, ...]
     budget: Budget
     mechanism: Mechanism
     baselines: Baselines
@@ -104,7 +107,13 @@ class BlockPlan:
     def to_record(self) -> dict[str, Any]:
         """Return the block as JSON values."""
         certificate = self.mechanism.certificate
-        return block_record(self.layout, certificate, self.baselines, self.split)
+        return block_record(
+            self.layout,
+            group=self.group,
+            certificate=certificate,
+            baselines=self.baselines,
+            split=self.split,
+        )
 
 
 def _of_split(certificate: Certificate, split: Noise | None) -> Certificate:
@@ -116,7 +125,12 @@ def _relative(certificate: Certificate, split: Noise | None) -> float | None:
 
 
 def block_record(
-    layout: Layout, certificate: Certificate, baselines: Baselines, split: Noise | None
+    layout: Layout,
+    *,
+    group: tuple[str, ...],
+    certificate: Certificate,
+    baselines: Baselines,
+    split: Noise | None,
 ) -> dict[str, Any]:
     """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
     grid = certificate.grid
@@ -129,6 +143,7 @@ def block_record(
         "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
         "bounding": None if layout.by_row else layout.bounding.to_record(),
         "bits": layout.bits,
+        "drawn_with": [name for name in group if name != layout.name],
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
         "spherical_noise": baselines.spherical.name,
@@ -181,8 +196,16 @@ class Plan:
     @property
     def certificate(self) -> PlanCertificate:
         """The proof of the whole release: each block's, and of all together."""
-        blocks = tuple((block.name, block.mechanism.certificate) for block in self.blocks)
-        return PlanCertificate.prove(budget=self.budget, blocks=blocks)
+        draws = {name_of(block.group): block.mechanism.certificate for block in self.blocks}
+        return PlanCertificate.prove(budget=self.budget, blocks=tuple(draws.items()))
+
+    @property
+    def draws(self) -> tuple[tuple[BlockPlan, ...], ...]:
+        """The blocks, those of one draw of noise together."""
+        groups = dict.fromkeys(block.group for block in self.blocks)
+        return tuple(
+            tuple(block for block in self.blocks if block.group == group) for group in groups
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -202,11 +225,6 @@ class Plan:
         return json.dumps(self.to_record(), indent=2, allow_nan=False)
 
 
-def block_budget(spec: Spec, query: Query) -> Budget:
-    """Return the part of the budget that `query` spends: ε·w/Σw and δ·w/Σw."""
-    return spec.budget.share(spec.share(query))
-
-
 def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan:
     """Return the plan of `spec`: for each block the proved noise with the least mean square error.
 
@@ -217,25 +235,72 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
     be out of the range of float64.
     """
     ways = [of_block(spec, query) for query in spec.query]
-    shares = [block_budget(spec, query) for query in spec.query]
-    offers, joint = _offered(spec.budget, ways, shares, progress)
+    draws = _draws(spec, ways)
+    offers, joint = _offered(spec.budget, draws, progress)
     chosen = joint[0] if joint else tuple(some[0] for some in offers)
     splits = [one.noise for one in joint[1]] if joint else [None] * len(offers)
-    blocks = tuple(
-        _block(layouts, share, mechanism, split)
-        for layouts, share, mechanism, split in zip(ways, shares, chosen, splits, strict=True)
-    )
+    found: dict[int, BlockPlan] = {}
+    for draw, mechanism, split in zip(draws, chosen, splits, strict=True):
+        for index in draw.members:
+            layout = for_noise(ways[index], mechanism.certificate.sensitivity)
+            found[index] = _block(spec, index, draw, layout or ways[index][0], mechanism, split)
+    blocks = tuple(block for _, block in sorted(found.items()))
     for block in blocks:
         check_range(block.layout, block.mechanism.certificate, block.baselines)
     return Plan(budget=spec.budget, unit=spec.privacy.unit_label, blocks=blocks)
 
 
-def _block(layouts: Layouts, share: Budget, mechanism: Mechanism, split: Noise | None) -> BlockPlan:
-    layout = for_noise(layouts, mechanism.certificate.sensitivity)
-    if layout is None:
-        raise RuntimeError("noise is made for the sensitivity of a layout")
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Draw:
+    """One draw of noise to be found: the blocks that it serves, by index and name."""
+
+    members: tuple[int, ...]
+    names: tuple[str, ...]
+    problem: Problem
+
+
+def name_of(group: Sequence[str]) -> str:
+    """Return what a certificate calls the draw of noise for these blocks."""
+    return JOIN.join(group)
+
+
+def share_of(spec: Spec, group: Sequence[int]) -> Budget:
+    """Return the part of the budget that one draw for several blocks spends: that of all."""
+    return spec.budget.share(sum((spec.share(spec.query[index]) for index in group), Fraction(0)))
+
+
+def _draws(spec: Spec, ways: Sequence[Layouts]) -> list[_Draw]:
+    """Return which blocks are drawn together, each as a problem of its own."""
+    able = [
+        together.Counted(index=i, queries=some[0].cells, share=spec.share(spec.query[i]))
+        for i, some in enumerate(ways)
+        if together.in_all(some[0])
+    ]
+    groups = together.partition(able, spec.budget.epsilon)
+    groups += [(i,) for i in range(len(ways)) if not any(i in group for group in groups)]
+    return [
+        _Draw(
+            members=group,
+            names=tuple(spec.query[i].name for i in group),
+            problem=_problem([ways[i] for i in group], share_of(spec, group)),
+        )
+        for group in sorted(groups)
+    ]
+
+
+def _block(  # noqa: PLR0917 (one call of its own)
+    spec: Spec,
+    index: int,
+    draw: _Draw,
+    layout: Layout,
+    mechanism: Mechanism,
+    split: Noise | None,
+) -> BlockPlan:
+    share = share_of(spec, (index,))
     return BlockPlan(
         layout=layout,
+        group=draw.names,
         budget=share,
         mechanism=mechanism.on_grid(max(mechanism.grid, FINEST_GRID)),
         baselines=Baselines.of(layout, share),
@@ -244,36 +309,39 @@ def _block(layouts: Layouts, share: Budget, mechanism: Mechanism, split: Noise |
 
 
 def _offered(
-    budget: Budget,
-    ways: Sequence[Layouts],
-    shares: Sequence[Budget],
-    progress: Callable[[str], object] | None,
+    budget: Budget, draws: Sequence[_Draw], progress: Callable[[str], object] | None
 ) -> tuple[list[Offers], tuple[Chosen, Chosen] | None]:
-    """Return what serves each block, and all of them together if that is less for every one.
+    """Return what serves each draw, and all of them together if that is less for every one.
 
     Families whose search takes seconds are not scaled together, and are searched only where they
     might have less than what is: they gain at most 18 % where that was measured.
     """
     tell = progress or (lambda _: None)
-    problems = [_problem(layouts, share) for layouts, share in zip(ways, shares, strict=True)]
     found: list[Comparison] = []
-    for layouts, problem in zip(ways, problems, strict=True):
-        tell(f"Finding and proving the least noise for {layouts[0].name}")
-        found.append(compared(problem, families=QUICK, usable=has_quantiles))
+    for draw in draws:
+        tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
+        found.append(_compared(draw, QUICK))
     joint = None
-    if len(ways) > 1 and budget.delta:
+    if len(draws) > 1 and budget.delta:
         tell("Accounting for all queries together")
         joint = jointly(budget, [one.mechanisms for one in found])
     if not joint or not _all_less(joint[0], found, _CERTAINLY_LESS):
-        for index, (layouts, problem) in enumerate(zip(ways, problems, strict=True)):
-            tell(f"Finding and proving the least noise for {layouts[0].name}")
-            some = compared(problem, families=SLOW, usable=has_quantiles, known=found[index])
+        for index, draw in enumerate(draws):
+            tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
+            some = _compared(draw, SLOW, found[index])
             if not some.mechanisms:
-                raise Refused(f"The query {layouts[0].name!r}: {some.why_none}")
+                raise Refused(f"The query {', '.join(draw.names)!r}: {some.why_none}")
             found[index] = some
     if joint and not _all_less(joint[0], found, 1):
         joint = None
     return [one.mechanisms for one in found], joint
+
+
+def _compared(
+    draw: _Draw, families: Sequence[type[Noise]], known: Comparison | None = None
+) -> Comparison:
+    """Return what may be the least noise; a table states an interval, which takes quantiles."""
+    return compared(draw.problem, families=families, usable=has_quantiles, known=known, to_win=True)
 
 
 def _all_less(new: Chosen, found: Sequence[Comparison], factor: float) -> bool:
@@ -283,11 +351,15 @@ def _all_less(new: Chosen, found: Sequence[Comparison], factor: float) -> bool:
     )
 
 
-def _problem(layouts: Layouts, budget: Budget) -> Problem:
-    """Return the block as a problem: a unit moves it as any of its boundings lets it."""
-    return Problem(
-        budget=budget,
-        offered=tuple(dict.fromkeys(s for one in layouts for s in one.sensitivities)),
-        dimension=layouts[0].dimension,
-        loss=Loss.MSE,
-    )
+def _problem(members: Sequence[Layouts], budget: Budget) -> Problem:
+    """Return what one draw has to hide: a unit moves a block as any of its boundings lets it."""
+    if len(members) == 1:
+        (layouts,) = members
+        offered = tuple(dict.fromkeys(s for one in layouts for s in one.sensitivities))
+        return Problem(
+            budget=budget, offered=offered, dimension=layouts[0].dimension, loss=Loss.MSE
+        )
+    counting = together.counting([layouts[0] for layouts in members])
+    if counting is None:
+        raise RuntimeError("blocks that count persons are drawn together, and no others")
+    return Problem(budget=budget, offered=(counting,), dimension=counting.dimension, loss=Loss.MSE)

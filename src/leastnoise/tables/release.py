@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
+import numpy as np
+
 from leastnoise import _validate
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.release.values import ScaledIntegers
@@ -19,6 +21,8 @@ from leastnoise.tables.results import Table, table_of
 from leastnoise.tables.table_files import write_table
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from leastnoise.certify.plan import PlanCertificate
     from leastnoise.tables.spec import LedgerAccount, Spec
 
@@ -159,7 +163,10 @@ class Release:
             tell("Trying the queries without rows")
             try_queries(found, spec=self._spec, plan=plan)
         self._charge(certificate, tell)
-        tables = {block.name: self._table(block, found, tell) for block in plan.blocks}
+        drawn = {
+            table.name: table for draw in plan.draws for table in self._tables(draw, found, tell)
+        }
+        tables = {block.name: drawn[block.name] for block in plan.blocks}
         return ReleasedTables(tables=tables, certificate=certificate, plan=plan, path=path)
 
     def _check_account(self) -> None:
@@ -193,14 +200,27 @@ class Release:
             "dataset": account.dataset,
         }
 
-    def _table(self, block: BlockPlan, found: source.Source, tell: Progress) -> Table:
+    def _tables(
+        self, draw: tuple[BlockPlan, ...], found: source.Source, tell: Progress
+    ) -> list[Table]:
+        """Return the tables of blocks that share one draw of noise."""
+        exact = [self._vector(block, found, tell) for block in draw]
+        first = draw[0]
+        tell(f"Drawing the noise of {', '.join(first.group)}")
+        integers = ScaledIntegers(numerators=np.concatenate(exact), bits=first.layout.bits)
+        noisy = first.mechanism.release(integers).values
+        ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
+        noise = NoiseError.of(first.mechanism.certificate)
+        return [
+            table_of(block.layout, part, noise)
+            for block, part in zip(draw, np.split(noisy, ends), strict=True)
+        ]
+
+    def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
+        """Return a block's exact integers, before noise."""
         tell(f"Reading and bounding for {block.name}")
         with engine_duckdb.opened(found.path, columns=found.columns) as engine:
-            exact = bounding.query_vector(engine, self._spec, block.layout)
-        tell(f"Drawing the noise of {block.name}")
-        integers = ScaledIntegers(numerators=exact, bits=block.layout.bits)
-        noisy = block.mechanism.release(integers).values
-        return table_of(block.layout, noisy, NoiseError.of(block.mechanism.certificate))
+            return bounding.query_vector(engine, self._spec, block.layout)
 
 
 def _silent(stage: str) -> None:

@@ -13,13 +13,13 @@ from leastnoise import _validate
 from leastnoise.certify.plan import COMPOSED, PlanCertificate
 from leastnoise.certify.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
-from leastnoise.tables import output, spec_file
+from leastnoise.tables import output, spec_file, together
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, for_noise, of_block
 from leastnoise.tables.noise_error import NoiseError, check_range
-from leastnoise.tables.plan import block_budget, block_record, plan_record
+from leastnoise.tables.plan import JOIN, block_record, plan_record, share_of
 from leastnoise.tables.results import key_columns
 from leastnoise.tables.table_files import read_table
 
@@ -60,20 +60,19 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     certificate = _stored_certificate(folder)
     if certificate.budget != spec.budget:
         raise CertificateRejected("The certificate's budget is not the spec's.")
-    if [name for name, _ in certificate.blocks] != [query.name for query in spec.query]:
-        raise CertificateRejected("The certificate's blocks are not the spec's queries.")
-    layouts: list[Layout] = []
-    for (_, block), query in zip(certificate.blocks, spec.query, strict=True):
-        layouts.append(_layout(block, of_block(spec, query)))
-        share = block_budget(spec, query)
+    draws = _draws(spec, certificate)
+    for draw in draws:
+        share = share_of(spec, draw.members)
         if certificate.rule == COMPOSED:  # its ε is what the noise is worth alone, its δ the share
-            share = replace(share, epsilon=block.budget.epsilon)
-        _check_block(block, layouts[-1], share)
-    _check_plan(folder, spec, certificate, layouts)
+            share = replace(share, epsilon=draw.certificate.budget.epsilon)
+        _check_draw(draw, share)
+    _check_plan(folder, spec, certificate, draws)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
-    for layout, (_, block) in zip(layouts, certificate.blocks, strict=True):
-        check_table(folder / f"{layout.name}.{kind}", layout, NoiseError.of(block))
+    for draw in draws:
+        noise = NoiseError.of(draw.certificate)
+        for layout in draw.layouts:
+            check_table(folder / f"{layout.name}.{kind}", layout, noise)
     return VerifiedRelease(spec=spec, certificate=certificate, delta=delta)
 
 
@@ -99,22 +98,63 @@ def _stored_certificate(folder: Path) -> PlanCertificate:
         ) from None
 
 
-def _layout(block: Certificate, layouts: tuple[Layout, ...]) -> Layout:
-    """Return the layout under which a unit moves the block as its certificate says."""
-    found = for_noise(layouts, block.sensitivity)
-    if found is None:
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Draw:
+    """One draw of noise: its certificate, and the blocks that it serves by index and layout."""
+
+    certificate: Certificate
+    members: tuple[int, ...]
+    layouts: tuple[Layout, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the blocks."""
+        return tuple(layout.name for layout in self.layouts)
+
+
+def _draws(spec: Spec, certificate: PlanCertificate) -> list[_Draw]:
+    """Return the certified draws; raises CertificateRejected unless each query is in one of them.
+
+    Each in the order of the spec, as are the draws by their first.
+    """
+    names = [query.name for query in spec.query]
+    groups = [name.split(JOIN) for name, _ in certificate.blocks]
+    if sorted(name for group in groups for name in group) != sorted(names):
+        raise CertificateRejected("The certificate's blocks are not the spec's queries.")
+    members = [tuple(names.index(name) for name in group) for group in groups]
+    if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
+        raise CertificateRejected("The certificate's blocks are not in the spec's order.")
+    return [
+        _Draw(certificate=block, members=group, layouts=_layouts(spec, group, block))
+        for group, (_, block) in zip(members, certificate.blocks, strict=True)
+    ]
+
+
+def _layouts(spec: Spec, group: tuple[int, ...], block: Certificate) -> tuple[Layout, ...]:
+    """Return the layouts under which a unit moves the blocks as their certificate says."""
+    ways = [of_block(spec, spec.query[index]) for index in group]
+    if len(group) == 1:
+        found = for_noise(ways[0], block.sensitivity)
+        layouts = () if found is None else (found,)
+    else:
+        layouts = tuple(some[0] for some in ways)
+        if together.counting(layouts) != block.sensitivity:
+            layouts = ()
+    if not layouts:
+        where = JOIN.join(spec.query[index].name for index in group)
         raise CertificateRejected(
-            f"Block {layouts[0].name!r}: its sensitivity is not one that the spec implies."
+            f"Block {where!r}: its sensitivity is not one that the spec implies."
         )
-    return found
+    return layouts
 
 
-def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
-    where = f"Block {layout.name!r}"
-    if block.dimension != layout.dimension:
+def _check_draw(draw: _Draw, share: Budget) -> None:
+    block, where = draw.certificate, f"Block {JOIN.join(draw.names)!r}"
+    coordinates = sum(layout.dimension for layout in draw.layouts)
+    if block.dimension != coordinates:
         raise CertificateRejected(
-            f"{where}: the spec has {layout.dimension} coordinates, "
-            f"the certificate {block.dimension}."
+            f"{where}: the spec has {coordinates} coordinates, the certificate {block.dimension}."
         )
     if block.budget != share:
         raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
@@ -126,25 +166,34 @@ def _check_block(block: Certificate, layout: Layout, share: Budget) -> None:
         raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
 
 
-def _check_plan(
-    folder: Path, spec: Spec, certificate: PlanCertificate, layouts: list[Layout]
-) -> None:
+def _check_plan(folder: Path, spec: Spec, certificate: PlanCertificate, draws: list[_Draw]) -> None:
     """Compare plan.json, which people read, with what spec and certificate make of it."""
     try:
         told = parse_object(output.read_text(folder, output.PLAN))
     except InvalidInput as error:
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable. {error}") from None
-    blocks: list[dict[str, Any]] = []
-    for layout, (_, block), query in zip(layouts, certificate.blocks, spec.query, strict=True):
-        share = block_budget(spec, query)
-        split = _split(block, share) if certificate.rule == COMPOSED else None
-        baselines = Baselines.of(layout, share)
-        try:
-            check_range(layout, block, baselines)
-        except Refused as error:
-            raise CertificateRejected(str(error)) from None
-        blocks.append(block_record(layout, block, baselines, split))
-    if not _alike(told, plan_record(certificate, spec.privacy.unit_label, layouts, blocks)):
+    records: dict[int, dict[str, Any]] = {}
+    layouts: dict[int, Layout] = {}
+    for draw in draws:
+        composed = certificate.rule == COMPOSED
+        split = _split(draw.certificate, share_of(spec, draw.members)) if composed else None
+        for index, layout in zip(draw.members, draw.layouts, strict=True):
+            baselines = Baselines.of(layout, share_of(spec, (index,)))
+            try:
+                check_range(layout, draw.certificate, baselines)
+            except Refused as error:
+                raise CertificateRejected(str(error)) from None
+            layouts[index] = layout
+            records[index] = block_record(
+                layout,
+                group=draw.names,
+                certificate=draw.certificate,
+                baselines=baselines,
+                split=split,
+            )
+    shown = [layouts[index] for index in sorted(layouts)]
+    blocks = [records[index] for index in sorted(records)]
+    if not _alike(told, plan_record(certificate, spec.privacy.unit_label, shown, blocks)):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
 
 
