@@ -48,9 +48,11 @@ def _in_cells(
 
 
 def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way) -> Vector:
+    vector = [value for cell in total.values() for value in cell]
     if way["kind"] == "ball":
-        vector = [value for cell in total.values() for value in cell]
-        return _clipped(vector, Fraction(way["squared"]))
+        return _in_ball(vector, Fraction(way["squared"]))
+    if way["kind"] == "numbers":
+        return _times(vector, Fraction(way["total"]), sum(map(abs, vector), Fraction(0)))
     first = way["most"] if way["kind"] == "first-cells" else way["first"]
     kept = [cell for cell in total if cell in seen][:first]
     if way["kind"] == "first-cells":
@@ -58,15 +60,16 @@ def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way) -> Vector:
     per, limit = Fraction(way["per_cell"]), Fraction(way["total"])
     most = min(per, limit)
     moved = [
-        [max(-most, min(most, value)) if cell in kept else Fraction(0) for value in values]
+        _times(values, most, max(map(abs, values))) if cell in kept else [Fraction(0)] * len(values)
         for cell, values in total.items()
     ]
-    if way["kind"] == "numbers":
-        size = sum((abs(value) for cell in moved for value in cell), Fraction(0))
-    else:
-        size = sum((max(map(abs, cell)) for cell in moved), Fraction(0))
-    shrink = limit / size if size > limit else Fraction(1)
-    return [value * shrink for cell in moved for value in cell]
+    size = sum((max(map(abs, values)) for values in moved), Fraction(0))
+    return _times([value for values in moved for value in values], limit, size)
+
+
+def _times(values: Vector, limit: Fraction, size: Fraction) -> Vector:
+    """Return the values, shrunk by one factor where their size is over the limit."""
+    return [value * limit / size for value in values] if size > limit else values
 
 
 def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
@@ -106,9 +109,7 @@ def ways(spec: dict[str, Any], query: dict[str, Any]) -> list[Way]:
     return found
 
 
-def _clipped(vector: Vector, squared: Fraction) -> Vector:
-    clip = Fraction(math.isqrt(int(squared * 2**120)), 2**60)
-    vector = [max(-clip, min(clip, value)) for value in vector]
+def _in_ball(vector: Vector, squared: Fraction) -> Vector:
     norm = sum((value * value for value in vector), Fraction(0))
     if norm <= squared:
         return vector

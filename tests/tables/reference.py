@@ -124,7 +124,7 @@ def bounded(
     else:
         limit = math.floor(Fraction(way["total"]) * 2**bits)
         most = min(limit, math.floor(Fraction(way["per_cell"]) * 2**bits))
-    mine = {key: max(-most, min(most, value)) for key, value in mine.items()}
+    mine = each_at_most(mine, most, by_cell=way["kind"] == "cells")
     if way["kind"] == "ball":
         size = sum(value * value for value in mine.values())
     elif way["kind"] == "numbers":
@@ -139,6 +139,21 @@ def bounded(
     factor = limit * (1 - 2.0**-40) / size
     factor = math.sqrt(factor) if way["kind"] == "ball" else factor
     return {key: math.trunc(value * factor) for key, value in mine.items()}
+
+
+def each_at_most(mine: dict[Any, int], most: int, *, by_cell: bool) -> dict[Any, int]:
+    """The integers, none over `most`: those of a cell, or all, are shrunk by one factor."""
+    found = {}
+    for key, value in mine.items():
+        alike = [v for (cell, _), v in mine.items() if cell == key[0] or not by_cell]
+        largest = max(map(abs, alike))
+        if largest <= most:
+            found[key] = value
+        elif by_cell and len(alike) == 1:
+            found[key] = max(-most, min(most, value))
+        else:
+            found[key] = math.trunc(value * (most * (1 - 2.0**-40) / largest))
+    return found
 
 
 def contributions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from fractions import Fraction
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ import pytest
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.selection.search import least_noise
+from leastnoise.tables.layout import of_block
 from leastnoise.tables.plan import Plan
 from leastnoise.tables.release import Release
-from leastnoise.tables.together import Counted, partition
+from leastnoise.tables.together import Block, partition
 from leastnoise.tables.verify import verify_directory
 
 CONDITIONS = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)]
@@ -64,8 +65,18 @@ def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -
     assert verify_directory(tmp_path / "out").certificate == made.certificate
 
 
+def members(release: Release) -> list[tuple[int, ...]]:
+    """Which blocks are drawn together, looked for in floats alone."""
+    spec = release.spec
+    blocks = [
+        Block(index=i, ways=of_block(spec, query), share=spec.share(query))
+        for i, query in enumerate(spec.query)
+    ]
+    return [group.members for group in partition(blocks, spec.budget)]
+
+
 @pytest.mark.parametrize(
-    ("queries", "shares", "together"),
+    ("queries", "weights", "together"),
     [
         ([1, 1, 1], [1, 1, 1], [(0, 1, 2)]),
         ([20, 4], [1, 1], [(0,), (1,)]),  # theory/bodies.md §7
@@ -74,14 +85,119 @@ def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -
         ([3], [1], [(0,)]),
     ],
 )
-def test_the_best_partition(
-    queries: list[int], shares: list[int], together: list[tuple[int, ...]]
+def test_the_best_partition_of_persons(
+    tmp_path: Path, queries: list[int], weights: list[int], together: list[tuple[int, ...]]
 ) -> None:
-    blocks = [
-        Counted(index=i, queries=count, share=Fraction(share, sum(shares)))
-        for i, (count, share) in enumerate(zip(queries, shares, strict=True))
+    query = [
+        {"name": f"b{i}", "weight": weight}
+        | {"where": {f"c{j}": {"x": {"min": j}} for j in range(count)}}
+        for i, (count, weight) in enumerate(zip(queries, weights, strict=True))
     ]
-    assert partition(blocks, Fraction(1)) == together
+    assert members(release(tmp_path, query)) == together
+
+
+def rows_of(name: str, cells: int, *, sums: int = 0, weight: int = 1) -> dict[str, Any]:
+    """A block of counts of rows, and of as many sums."""
+    statistics = ["count", *(f"sum(x{i})" for i in range(sums))]
+    keys = list(range(cells))
+    return {"name": name, "weight": weight, "statistics": statistics, "group_by": {"who": keys}}
+
+
+def of_rows(folder: Path, query: list[dict[str, Any]], **privacy: Any) -> Release:
+    frame = pd.DataFrame({"who": np.arange(3000) // 3, "x0": 1.0, "x1": -1.0, "x": 0.0})
+    frame.to_parquet(folder / "rows.parquet")
+    return Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": "who", "epsilon": 1, "delta": "1e-6"} | privacy,
+        contribution={"max_rows": 3},
+        columns={name: {"bounds": [-1, 1]} for name in ("x0", "x1")},
+        query=query,
+        output={"path": "out", "format": "csv"},
+        folder=folder,
+    )
+
+
+ALIKE = [rows_of("a", 3, sums=1), rows_of("b", 3, sums=1), rows_of("c", 30)]
+UNLIKE = [
+    rows_of("a", 4, sums=1, weight=3),
+    rows_of("b", 4, sums=1, weight=2),
+    rows_of("c", 2, weight=3),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "together"), [(ALIKE, [(0, 1), (2,)]), (UNLIKE, [(0, 1), (2,)]), (ALIKE[::2], None)]
+)
+def test_the_best_partition_of_rows(
+    tmp_path: Path, query: list[dict[str, Any]], together: list[tuple[int, ...]] | None
+) -> None:
+    """Blocks that are alike gain; a large one beside a small one doesn't."""
+    assert members(of_rows(tmp_path, query)) == (together or [(0,), (1,)])
+
+
+@pytest.mark.parametrize("query", [ALIKE[:2], UNLIKE[:2]], ids=["alike", "unlike"])
+def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
+    tmp_path: Path, query: list[dict[str, Any]]
+) -> None:
+    """Sampled: each block's own standard deviation and interval, which differ."""
+    plan = of_rows(tmp_path, query).plan()
+    ((name, certificate),) = plan.certificate.blocks
+    assert name == "a+b"
+    drawn = plan.blocks[0].mechanism
+    assert drawn.noise == certificate.noise
+    noisy = np.array([drawn.release(np.zeros(drawn.noise.dimension)).values for _ in range(1500)])
+    for block in plan.blocks:
+        alone = least_noise(
+            epsilon=block.budget.epsilon,
+            sensitivity=block.layout.sensitivities,
+            dimension=block.layout.dimension,
+        )
+        error = block.noise_error
+        assert error.std**2 < alone.noise.variance * (1 + 1e-9)
+        of_block = noisy[:, block.first : block.first + block.layout.dimension]
+        assert of_block.std() == pytest.approx(error.std, rel=0.05)
+        assert (np.abs(of_block) <= error.half95).mean() == pytest.approx(0.95, abs=0.01)
+
+
+def test_rows_drawn_together_are_released_and_verify(tmp_path: Path) -> None:
+    made = of_rows(tmp_path, UNLIKE).run()
+    assert [name for name, _ in made.certificate.blocks] == ["a+b", "c"]
+    stds = [made.tables[name].columns["count_std"][0] for name in "ab"]
+    assert stds[0] < stds[1]
+    assert verify_directory(tmp_path / "out").certificate == made.certificate
+
+
+def _radii(hull: dict[str, Any]) -> None:
+    hull["radii"][0] = "1.1"
+
+
+def _exponent(hull: dict[str, Any]) -> None:
+    hull["exponent"] = "8"
+
+
+def _bounds(hull: dict[str, Any]) -> None:
+    hull["bodies"][1]["bodies"][0]["bounds"] = ["2", "2"]
+
+
+def _one_body_less(hull: dict[str, Any]) -> None:
+    del hull["bodies"][1], hull["radii"][1]
+
+
+@pytest.mark.parametrize("edit", [_radii, _exponent, _bounds, _one_body_less])
+def test_a_smaller_body_than_the_spec_implies_is_rejected(
+    tmp_path: Path, edit: Callable[[dict[str, Any]], None]
+) -> None:
+    of_rows(tmp_path, UNLIKE[:2]).run()
+    file = tmp_path / "out" / "certificate.json"
+    record = json.loads(file.read_text())
+    certificate = record["blocks"][0]
+    certificate = certificate.get("certificate", certificate)
+    edit(certificate["sensitivity"]["hull"])
+    if "noise" in certificate and "body" in certificate["noise"].get("parameters", {}):
+        edit(certificate["noise"]["parameters"]["body"])
+    file.write_text(json.dumps(record))
+    with pytest.raises(CertificateRejected):
+        verify_directory(tmp_path / "out")
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (2, 1), (5, 1)])

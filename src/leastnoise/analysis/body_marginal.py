@@ -1,4 +1,4 @@
-"""The law of one coordinate of noise in the shape of cells that are all alike.
+"""The law of one coordinate of noise in the shape of cells that are all alike, or of such blocks.
 
 notation: m cells of q numbers, K the hull of their boxes [−b, b]^q, D = mq; m = 1 is a box. The
 gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1), and of noise e^(−N) it is
@@ -7,11 +7,16 @@ probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) =
 
 P(|U_i| > bc) = P(Beta(q, D − q + 1) > c) − (Dc/q)·P(Beta(q − 1, D − q + 1) > c),
 P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
+
+Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates): the
+gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is independent
+of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
@@ -20,6 +25,7 @@ import numpy as np
 
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
+_NODES = 60  # of each of two integrals: their error is below 1e-10 of a probability
 
 
 @final
@@ -65,8 +72,10 @@ def alike_cells(body: Body) -> AlikeCells | None:
     return AlikeCells(cells=sum(body.copies), each=one.each, bound=one.bound)
 
 
-def tail_of(noise: BodyNoise) -> Callable[[float], float] | None:
-    """Return t ↦ P(|X_i| > t·scale), the same for every i; None where that law isn't known."""
+def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | None:
+    """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
+    if isinstance(noise.body, Together):
+        return _tail_of_block(noise, noise.body, coordinate)
     shape = alike_cells(noise.body)
     if shape is None:
         return None
@@ -74,6 +83,27 @@ def tail_of(noise: BodyNoise) -> Callable[[float], float] | None:
         return _exponential(shape)
     found = _mixture(noise, shape.dimension)
     return None if found is None else _steps(shape, *found)
+
+
+def first_of_blocks(body: Body) -> list[int]:
+    """Return the first coordinate of each block: those of a block are alike."""
+    if not isinstance(body, Together):
+        return [0]
+    sizes = [one.dimension for one in body.bodies]
+    return [sum(sizes[:index]) for index in range(len(sizes))]
+
+
+def _tail_of_block(
+    noise: BodyNoise, body: Together, coordinate: int
+) -> Callable[[float], float] | None:
+    index = bisect_right(first_of_blocks(body), coordinate) - 1
+    shape = alike_cells(body.bodies[index].times(body.radii[index]))
+    if shape is None:
+        return None
+    if isinstance(noise, KNorm):
+        return _exponential_in_block(shape, body)
+    found = _mixture(noise, body.dimension)
+    return None if found is None or body.exponent is not None else _steps(shape, *found)
 
 
 def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
@@ -101,6 +131,42 @@ def _exponential(shape: AlikeCells) -> Callable[[float], float]:
         return beyond if q == 1 else beyond - c / q * float(gammaincc(q - 1, c))
 
     return tail
+
+
+def _exponential_in_block(shape: AlikeCells, body: Together) -> Callable[[float], float]:
+    from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q, d, rest = shape.each, shape.dimension, body.dimension - shape.dimension
+    if body.exponent is None:  # U uniform in K times Gamma(D + 1)
+        order = body.dimension + 1
+        shares, weights = np.ones(1), np.ones(1)
+        cells, masses = _beta(q, d - q + 1)
+    else:
+        p, order = float(body.exponent), body.dimension
+        # of S^(1/p), whose density is ∝ v^(d − 1)·(1 − v^p)^(rest/p − 1), smooth at 0
+        shares, weights = _beta(d, rest / p)
+        weights = weights * (-np.expm1(p * np.log(shares)) / (1 - shares)) ** (rest / p - 1)
+        weights /= weights.sum()
+        cells, masses = _beta(q, d - q) if d > q else (np.ones(1), np.ones(1))
+    factors = shape.bound * np.outer(shares, cells)
+    weights = np.outer(weights, masses)
+
+    def tail(t: float) -> float:
+        c = t / factors
+        beyond = gammaincc(order, c)
+        if q > 1:
+            beyond = beyond - (q - 1) / q * c / (order - 1) * gammaincc(order - 1, c)
+        return float((weights * beyond).sum())
+
+    return tail
+
+
+def _beta(a: float, b: float) -> tuple[Floats, Floats]:
+    """Return the nodes and weights of Gauss and Jacobi for the mean of a function of Beta(a, b)."""
+    from scipy.special import roots_jacobi  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    nodes, weights = roots_jacobi(_NODES, b - 1, a - 1)
+    return (1 + nodes) / 2, weights / weights.sum()
 
 
 def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> Callable[[float], float]:

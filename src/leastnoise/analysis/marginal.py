@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.analysis.body_marginal import tail_of
+from leastnoise.analysis.body_marginal import first_of_blocks, tail_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
@@ -36,17 +36,25 @@ _ROOT = IncreasingRoot(tolerance=1e-12)
 
 
 def has_quantiles(noise: Noise) -> bool:
-    """Say whether `absolute_quantile` knows the law of a coordinate, the same for all of them."""
+    """Say whether `absolute_quantile` knows the law of each coordinate."""
     if isinstance(noise, BodyNoise):
-        return tail_of(noise) is not None
+        return all(tail_of(noise, first) is not None for first in first_of_blocks(noise.body))
     if isinstance(noise, VectorNoise):
         return isinstance(noise, TwoSidedStaircase | TwoSidedLaplace) and all_conditions(noise.of)
     return noise.shape in _QUANTILES
 
 
-def absolute_quantile(noise: Noise, probability: float) -> float:
-    """Return t with P(|X_i| <= t) = probability, for any coordinate i; accurate to about 1e-10.
+def variance_of(noise: Noise, coordinate: int) -> float:
+    """Return Var X_i, i = coordinate."""
+    if isinstance(noise, VectorNoise):
+        return float(noise.variances[coordinate])
+    return noise.variance
 
+
+def absolute_quantile(noise: Noise, probability: float, coordinate: int = 0) -> float:
+    """Return t with P(|X_i| <= t) = probability, i = coordinate; accurate to about 1e-10.
+
+    All coordinates are alike, but for noise that serves several blocks of a release together.
     Raises InvalidArgument unless 0 < probability < 1.
 
     >>> from leastnoise.noise.gaussian import Gaussian
@@ -55,6 +63,8 @@ def absolute_quantile(noise: Noise, probability: float) -> float:
     """
     if not 0 < probability < 1:
         raise InvalidArgument(name="probability", value=probability, expected="0 < probability < 1")
+    if isinstance(noise, BodyNoise):
+        return float(noise.scale) * _body(noise, 1 - probability, coordinate)
     quantile = _QUANTILES.get(noise.shape)
     if quantile is None:
         raise NotRegistered(family=noise.name, table=__name__)
@@ -125,11 +135,12 @@ def _smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
     return tail
 
 
-def _body(noise: Noise, outside: float) -> float:
-    tail = tail_of(noise) if isinstance(noise, BodyNoise) else None
+def _body(noise: BodyNoise, outside: float, coordinate: int) -> float:
+    tail = tail_of(noise, coordinate)
     if tail is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
-    return _solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
+    guess = math.sqrt(variance_of(noise, coordinate)) / float(noise.scale)
+    return _solve(tail, outside, guess=guess)
 
 
 def _gaussian(noise: Noise, outside: float) -> float:
@@ -275,8 +286,6 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.GAUSSIAN: _gaussian,
     Shape.GAUSSIAN_KERNELS: _gaussian_kernels,
     Shape.GENERALIZED_GAMMA: _generalized_gamma,
-    Shape.K_NORM: _body,
-    Shape.K_STAIRCASE: _body,
     Shape.LAPLACE_PRODUCT: _laplace,
     Shape.LATTICE: _lattice,
     Shape.LATTICE_STEP: _step,
@@ -284,7 +293,6 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.RADIAL_STEP: _radial_step,
     Shape.FLIPPED_HUBER: _flipped_huber,
     Shape.STAIRCASE: _staircase,
-    Shape.TRUNCATED_K_STAIRCASE: _body,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,
     Shape.TWO_SIDED: _two_sided,
     Shape.SPHERICAL_LAPLACE: _spherical_laplace,

@@ -27,6 +27,8 @@ from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
+_OVER = 1e-15
+_ROUNDING = 1e-12  # of a factor times a ratio, both of them floats
 _BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
 _STEPS = frozenset(
     {
@@ -74,30 +76,37 @@ def joint_factor(
     certificates: Sequence[Certificate],
     budget: Budget,
     *,
+    ratios: Sequence[float] | None = None,
     fineness: int = _COARSE,
     relative: float = _RELATIVE,
 ) -> float:
     """Return about the least factor for all scales with which the draws together meet `budget`.
 
-    The bounds of a coarse lattice meet it, δ > 0. No proof of the whole: see
-    `PlanCertificate.prove`. Raises NotApplicable unless every composition is proved, and where
-    none is however large the noise, as for a tiny δ.
+    Each scale is first multiplied by its ratio, if there are `ratios`. The bounds of a coarse
+    lattice meet the budget, δ > 0. No proof of the whole: see `PlanCertificate.prove`. Raises
+    NotApplicable unless every composition is proved, and where none is however large the noise, as
+    for a tiny δ.
     """
-    parts = [one.releases for one in certificates]
+    parts = [
+        _scaled(one.releases, ratio)
+        for one, ratio in zip(certificates, ratios or [1.0] * len(certificates), strict=True)
+    ]
     target = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
 
     @cache
     def excess(factor: float) -> float:
         moved = [_scaled(part, factor) for part in parts]
         delta = float_above(composed_at_most(moved, budget.epsilon, fineness=fineness))
-        return math.log(delta) - target if delta > 0 else -math.inf
+        if Fraction(delta) <= budget.delta:
+            return min(math.log(delta) - target, 0.0) if delta > 0 else -math.inf
+        return max(math.log(delta) - target, _OVER)  # however little it is
 
     near = _as_of_gaussians(parts, budget)
     if excess(_BEYOND * near) > 0:
         raise NotApplicable(
             family=parts[0].noise.name, why="no proof is known for so small a delta of all together"
         )
-    return root_of(excess, near, 1.1 * near, relative=relative)
+    return root_of(excess, near, 1.1 * near, relative=relative) * (1 + _ROUNDING)
 
 
 def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
-from leastnoise.errors import Refused
+from leastnoise.analysis.marginal import variance_of
+from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace import Laplace
@@ -25,7 +27,8 @@ _SPHERICAL = ("l2", "gaussian")  # in one dimension "l2" is laplace
 class Baselines:
     """Noise for the block's norms alone.
 
-    `laplace` for its l1 norm, `gaussian` for its l2 norm, None at δ = 0, and the least `spherical`.
+    `laplace` for its l1 norm, `gaussian` for its l2 norm, and the least `spherical`. One that can't
+    serve is None, as `gaussian` at δ = 0.
     """
 
     laplace: Noise | None
@@ -35,35 +38,42 @@ class Baselines:
     @classmethod
     def of(cls, layout: Layout, budget: Budget) -> Baselines:
         """Return what the block needs if no more than the smallest of its l2 balls is known."""
-        balls = (one.radius("l2", dimension=layout.dimension) for one in layout.sensitivities)
-        ball = L2(min(radius for radius in balls if radius is not None))
-        found: dict[str, Noise] = {}
-        for name in _SPHERICAL:
-            try:
-                found[name] = calibrate(
-                    name,
-                    epsilon=budget.epsilon,
-                    delta=budget.delta,
-                    sensitivity=ball,
-                    dimension=layout.dimension,
-                ).noise
-            except Refused:
-                continue
+        found = _spherical(L2(layout.l2), budget, layout.dimension)
         spherical = min(found.values(), key=lambda noise: noise.mse)
         laplace = None
         if budget.epsilon:
-            apart = layout.bounding.l1(layout.numbers)
-            laplace = Laplace(scale=apart / budget.epsilon, dimension=layout.dimension)
+            try:
+                laplace = Laplace(scale=layout.l1 / budget.epsilon, dimension=layout.dimension)
+            except InvalidArgument:  # out of the range of scales
+                laplace = None
         return cls(laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical)
 
-    def saved(self, certificate: Certificate) -> float | None:
+    def saved(self, certificate: Certificate, first: int) -> float | None:
         """Return the part of the spherical noise's variance that fitting to the shape saves.
 
-        None for noise that is as large in every direction.
+        `first` is the block's first coordinate of the noise. None for noise that is as large in
+        every direction.
         """
-        geometry, variance = certificate.geometry, certificate.noise.variance
+        geometry, variance = certificate.geometry, variance_of(certificate.noise, first)
         if geometry is not None:
             variance *= float(geometry.deviations[0]) ** 2
         elif not isinstance(certificate.noise, VectorNoise):
             return None
         return 1 - variance / self.spherical.variance
+
+
+@lru_cache(maxsize=256)
+def _spherical(ball: L2, budget: Budget, dimension: int) -> dict[str, Noise]:
+    found: dict[str, Noise] = {}
+    for name in _SPHERICAL:
+        try:
+            found[name] = calibrate(
+                name,
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                sensitivity=ball,
+                dimension=dimension,
+            ).noise
+        except Refused:
+            continue
+    return found

@@ -1,11 +1,12 @@
 """Bound what each unit adds, in exact integers, and sum it over units (theory/release.md §5).
 
 Per row: values are made finite, clamped to the public bounds and turned into fixed-point integers
-of at most 2^bits. Per unit and cell: integer sums, clamped to what one cell may hold. Per unit: the
-exact size of its vector, in the gauge or the norm that the noise hides, and, where it is over the
-limit, every integer shrunk toward 0 by one factor, so that it no longer is. Then integer totals by
-cell. Where a unit is in more cells than are looked at, the first ones count. No step depends on the
-order of rows or on threads.
+of at most 2^bits. Per unit and cell: integer sums, and, where one is over what a cell may hold, all
+of them shrunk toward 0 by one factor, so that none is. Per unit: the exact size of its vector, in
+the gauge or the norm that the noise hides, and, where it is over the limit, every integer shrunk
+likewise. Then integer totals by cell. So a mean of one who is over a limit stays what it is, as far
+as one factor goes. Where a unit is in more cells than are looked at, the first ones count. No step
+depends on the order of rows or on threads.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.layout import Component, Condition, Layout
     from leastnoise.tables.spec import Predicate, Spec
 
-_UNIT, _CELL, _SHRINK = "unit", "cell", "shrink"
+_UNIT, _CELL, _SHRINK, _LARGEST = "unit", "cell", "shrink", "largest"
+_BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
 
 def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
@@ -212,28 +214,53 @@ def _bounded_totals(
     """Return the totals by cell of every unit's integers, each unit within its limit.
 
     Its size q, ΣI² in a ball and else the sum over cells of the largest |I| (or of all |I|, where
-    each number is a cell), is exact: coordinates are clamped so that q < 2^53 by the choice of
+    each number is a cell), is exact: coordinates are made so small that q < 2^53 by the choice of
     bits, and float64 adds whole numbers so far without rounding, in any order. Where q is over the
     limit N, the factor is ŝ = fl((1 − 2^−40)·N/q), or its root for squares; it and its product with
     I are off by less than 8 roundings of 2^−53 each, far less than the margin 2^−41, and truncation
     shrinks: |t| <= |I|·N/q, or |I|·√(N/q), so that the size of t is at most N.
     """
     names = _names(layout)
-    most, limit = integer_limits(way, bits=layout.bits)
-    clamped = [nw.col(name).clip(-most, most).cast(nw.Int64).alias(name) for name in names]
+    _, limit = integer_limits(way, bits=layout.bits)
     if isinstance(way, InCells) and way.first is not None and way.first < layout.cells:
         per_unit = _in_first(per_unit, way.first)
-    entries = per_unit.select(_UNIT, _CELL, *clamped)
+    entries = _each_at_most(engine, layout, way, per_unit.select(_UNIT, _CELL, *names))
     if isinstance(way, InBall) or way.shrinks(layout.numbers):
         entries = engine.materialise(entries)
         sizes = entries.select(_UNIT, q=_size(way, names))
         sizes = sizes.group_by(_UNIT).agg(nw.col("q").sum())
-        share = nw.lit(limit * (1 - 2.0**-40)) / nw.col("q")
+        share = nw.lit(limit * _BELOW_ONE) / nw.col("q")
         factor = share.sqrt() if isinstance(way, InBall) else share
         shrink = sizes.filter(nw.col("q") > limit).select(_UNIT, factor.alias(_SHRINK))
         joined = entries.join(shrink, on=_UNIT, how="left")
         entries = joined.select(_CELL, *(_shrunk(name) for name in names))
     return entries.group_by(_CELL).agg(*(nw.col(name).sum() for name in names))
+
+
+def _each_at_most(
+    engine: Engine, layout: Layout, way: InBall | InCells, entries: nw.LazyFrame[Any]
+) -> nw.LazyFrame[Any]:
+    """Return integers within what one may be: those of a cell are shrunk by one factor.
+
+    Those of a unit, where a norm limits it. A single number is cut off, which leaves it whole.
+    """
+    names = _names(layout)
+    most, _ = integer_limits(way, bits=layout.bits)
+    largest = nw.max_horizontal(*(nw.col(name).abs() for name in names))
+    factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
+    if isinstance(way, InCells) and not way.apart:
+        if len(names) == 1:
+            return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
+        marked = entries.with_columns(largest.alias(_LARGEST))
+        marked = marked.with_columns(
+            nw.when(nw.col(_LARGEST) > most).then(factor).otherwise(None).alias(_SHRINK)
+        )
+    else:
+        entries = engine.materialise(entries)
+        tops = entries.select(_UNIT, largest.alias(_LARGEST)).group_by(_UNIT)
+        over = tops.agg(nw.col(_LARGEST).max()).filter(nw.col(_LARGEST) > most)
+        marked = entries.join(over.select(_UNIT, factor.alias(_SHRINK)), on=_UNIT, how="left")
+    return marked.select(_UNIT, _CELL, *(_shrunk(name) for name in names))
 
 
 def _size(way: InBall | InCells, names: list[str]) -> nw.Expr:
@@ -246,7 +273,7 @@ def _size(way: InBall | InCells, names: list[str]) -> nw.Expr:
 
 
 def _shrunk(name: str) -> nw.Expr:
-    """Return trunc(I·ŝ) for a unit over the clip, I for the others."""
+    """Return trunc(I·ŝ) where there is a factor ŝ, I elsewhere."""
     value = nw.col(name)
     scaled = value.cast(nw.Float64) * nw.col(_SHRINK)
     # Casts from float to int round in one engine and truncate in another: truncate first.

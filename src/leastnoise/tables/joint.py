@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from leastnoise.calibration import classic
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.joint import joint_factor, rescaled, scalable
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.numerics.shares import raised_shares
 from leastnoise.release.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
+
+_MARGIN = 1e-3  # of the least share of a block, for what a proof needs above the float
 
 Chosen = tuple[Mechanism, ...]
 Offers = tuple[Mechanism, ...]
@@ -28,29 +35,53 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
     """Return (mechanisms that meet `budget` together, the same before they were scaled down).
 
     Every block has less mean square error than the best of its offers, or None is returned. Tried
-    are the best families that can be scaled together, and Gaussian noise in all blocks. Public
-    numbers decide alone.
+    are the best families that can be scaled together, by one factor, and Gaussian noise in all
+    blocks, as large in each as is best for Σ share·ln(variance). Public numbers decide alone.
     """
-    if len(offers) < 2 or not budget.delta:
+    if len(offers) < 2 or not budget.delta or not all(offers):
         return None
     able = [[one for one in some if scalable(one.certificate)] for some in offers]
     gaussian = [[one for one in some if isinstance(one.noise, Gaussian)] for some in able]
-    found = [
-        (scaled, alone)
-        for kind in (able, gaussian)
-        if all(kind)
-        and (alone := tuple(some[0] for some in kind))
-        and (scaled := _scaled(budget, alone))
-        and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True))
-    ]
-    return min(found, key=lambda pair: math.prod(one.mse for one in pair[0]), default=None)
+    shares = np.array([float(some[0].certificate.budget.delta) for some in offers])
+    found: list[tuple[Chosen, Chosen]] = []
+    for kind in (able, gaussian):
+        if not all(kind):
+            continue
+        alone = tuple(some[0] for some in kind)
+        ratios = _ratios(budget, alone, offers, shares) if kind is gaussian else None
+        scaled = _scaled(budget, alone, ratios or [1.0] * len(alone))
+        if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):
+            found.append((scaled, alone))
+    return min(
+        found,
+        key=lambda pair: float(shares @ np.log([one.mse for one in pair[0]])),
+        default=None,
+    )
 
 
-def _scaled(budget: Budget, alone: Chosen) -> Chosen | None:
+def _ratios(
+    budget: Budget, alone: Chosen, offers: Sequence[Offers], shares: NDArray[np.float64]
+) -> list[float] | None:
+    """Return what to multiply the scales of Gaussian noise by; None if some block would lose.
+
+    notation: u_i = (l2 norm)²/σ_i², over what it is of one draw that spends the whole budget. They
+    add up to 1, and each is at least that at which the block has the error of its best offer.
+    """
+    whole = float(classic.gaussian(1, budget))
+    parts = np.array([float(classic.gaussian(1, one.certificate.budget)) for one in alone])
+    now = (whole / parts) ** 2
+    worst = np.array([one.mse / some[0].mse for one, some in zip(alone, offers, strict=True)])
+    best = raised_shares(shares, now * worst * (1 + _MARGIN))
+    return None if best is None else np.sqrt(now / best).tolist()
+
+
+def _scaled(budget: Budget, alone: Chosen, ratios: Sequence[float]) -> Chosen | None:
     certificates = [one.certificate for one in alone]
     try:
-        factor = joint_factor(certificates, budget)
-        moved = [rescaled(one, factor) for one in certificates]
+        factor = joint_factor(certificates, budget, ratios=ratios)
+        moved = [
+            rescaled(one, factor * ratio) for one, ratio in zip(certificates, ratios, strict=True)
+        ]
         PlanCertificate.prove(
             budget=budget, blocks=tuple((str(i), one) for i, one in enumerate(moved))
         )

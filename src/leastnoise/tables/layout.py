@@ -25,6 +25,7 @@ from leastnoise.tables.limits import (
 from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
+    from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.sensitivity import Sensitivity
     from leastnoise.tables.spec import Key, Predicate, Query, Spec
 
@@ -136,6 +137,22 @@ class Layout:
     def sensitivities(self) -> tuple[Sensitivity, ...]:
         """What is true of the query: every shift by one unit lies in each of these sets."""
         return self.bounding.sensitivities(self.numbers)
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies that hold every shift by one unit, beside what signs say."""
+        return self.bounding.bodies(self.numbers)
+
+    @property
+    def l1(self) -> Fraction:
+        """A bound on the l1 norm of every shift by one unit."""
+        return self.bounding.l1(self.numbers)
+
+    @property
+    def l2(self) -> Fraction:
+        """The radius of the smallest ball that is known to hold every shift by one unit."""
+        balls = (one.radius("l2", dimension=self.dimension) for one in self.sensitivities)
+        return min(radius for radius in balls if radius is not None)
 
 
 def for_noise(layouts: Sequence[Layout], sensitivity: Sensitivity) -> Layout | None:

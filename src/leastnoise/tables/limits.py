@@ -20,6 +20,7 @@ from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.guarantees.within import Within
 
 if TYPE_CHECKING:
+    from leastnoise.guarantees.bodies.base import Body
     from leastnoise.tables.spec import Contribution
 
 
@@ -73,6 +74,12 @@ class FirstCells:
         counting = CountingQueries(dimension=numbers.cells, max_nonzero=self.most)
         return (counting, Linf(1, l0=self.most, whole=True))
 
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Return the bodies that hold every shift, beside what signs say of several cells."""
+        if self.most > 1 or numbers.cells == 1:
+            return ()
+        return (Cells(bodies=[Box(bounds=[1])], copies=[numbers.cells]),)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +116,7 @@ class InCells:
         return said + (f", in {moved:,} of the cells" if 1 < moved < numbers.cells else "")
 
     def l1(self, numbers: Numbers) -> Fraction:
-        """Return a bound on the l1 norm of what one unit adds, which it meets but for persons."""
+        """Return a bound on the l1 norm of what one unit adds."""
         if self.apart:
             return self.total
         moved = self.moved(numbers)
@@ -137,7 +144,7 @@ class InCells:
         once = 0 if self.apart else numbers.once
         ball = L2(root_above((q - once) * most * total + once * min(moved, total)))
         if q > 1:
-            return (*self._boxes(numbers, most, moved), ball)
+            return (*(Within(body) for body in self.bodies(numbers)), ball)
         found: list[Sensitivity] = []
         if not self.shrinks(numbers):
             found.append(Linf(most, l0=moved, whole=whole))
@@ -148,16 +155,23 @@ class InCells:
                 found.insert(0, counting)
         return (*found, L1(total), ball)
 
-    def _boxes(self, numbers: Numbers, most: Fraction, moved: int) -> list[Sensitivity]:
-        """Return total·(the hull of the cells' boxes), and the box that they are in together."""
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Return total·(the hull of the cells' boxes), and the box that they are in together.
+
+        None where signs say more: of counts that one person moves by as much each.
+        """
+        most, moved = min(self.per_cell, self.total), self.moved(numbers)
+        each, cells = (1, numbers.all) if self.apart else (numbers.each, numbers.cells)
+        if each == 1 and numbers.counts and moved > 1 and not self.shrinks(numbers):
+            return ()
         total = min(self.total, most * moved)
-        cell = Box(bounds=[total] * numbers.each)
-        if numbers.cells == 1:
-            return [Within(cell)]
-        found: list[Sensitivity] = [Within(Cells(bodies=[cell], copies=[numbers.cells]))]
-        if total == most * numbers.cells and numbers.all <= MOST_BOUNDS:
-            found.append(Within(Box(bounds=[most] * numbers.all)))
-        return found
+        cell = Box(bounds=[total] * each)
+        if cells == 1:
+            return (cell,)
+        hull = Cells(bodies=[cell], copies=[cells])
+        if total == most * cells and numbers.all <= MOST_BOUNDS:
+            return (hull, Box(bounds=[most] * numbers.all))
+        return (hull,)
 
 
 @final
@@ -186,6 +200,11 @@ class InBall:
         if numbers.all == 1 and numbers.counts and bound.denominator == 1:
             return (Integer(bound),)
         return (L2(bound),)
+
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Return none: noise for a ball is spherical."""
+        del numbers
+        return ()
 
 
 Bounding = FirstCells | InCells | InBall
@@ -220,8 +239,10 @@ def boundings(given: Contribution, numbers: Numbers) -> tuple[Bounding, ...]:
             found.append(FirstCells(most=_cells_of(given, rows, numbers)))
         else:
             found.append(rows)
-    elif persons and (given.max_groups is not None or _whole_person(given, numbers)):
-        found.append(FirstCells(most=min(given.max_groups or 1, numbers.cells)))
+    elif persons and given.max_groups is not None:
+        found.append(FirstCells(most=min(given.max_groups, numbers.cells)))
+    elif persons and _whole_person(given, numbers):
+        found.append(FirstCells(most=1))
     if persons and numbers.cells == 1 and found:
         return tuple(found)
     if given.l1 is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.analysis.marginal import absolute_quantile
+from leastnoise.analysis.marginal import absolute_quantile, variance_of
 from leastnoise.errors import Refused
 from leastnoise.release.rounding import LARGEST_RESULT
 from leastnoise.tables.columns import SUFFIXES
@@ -38,8 +38,8 @@ class NoiseError:
     half975: float
 
     @classmethod
-    def of(cls, certificate: Certificate) -> NoiseError:
-        """Return the error of each coordinate that the certificate's noise is added to."""
+    def of(cls, certificate: Certificate, first: int = 0) -> NoiseError:
+        """Return the error of each number of a block, whose first coordinate is `first`."""
         # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error); whole
         # numbers are on every grid up to 1. A geometry treats the cells of a block alike: each
         # error is one coordinate of the noise times `factor`, and at most √d·g/2 from rounding.
@@ -49,15 +49,16 @@ class NoiseError:
         if certificate.geometry is not None:
             factor = float(certificate.geometry.deviations[0])
             spread = math.sqrt(noise.dimension)
-        deviation = math.sqrt(noise.variance)
+        variance = variance_of(noise, first)
+        deviation = math.sqrt(variance)
         if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
             std = deviation + spread * added / 2
         else:
-            std = math.sqrt(noise.variance + added * added / 12)
+            std = math.sqrt(variance + added * added / 12)
         return cls(
             std=factor * std,
-            half95=factor * (absolute_quantile(noise, 0.95) + spread * added / 2),
-            half975=factor * (absolute_quantile(noise, 0.975) + spread * added / 2),
+            half95=factor * (absolute_quantile(noise, 0.95, first) + spread * added / 2),
+            half975=factor * (absolute_quantile(noise, 0.975, first) + spread * added / 2),
         )
 
 
@@ -74,10 +75,9 @@ class ExpectedError:
 
 
 def expected_errors(
-    layout: Layout, certificate: Certificate, baselines: Baselines
+    layout: Layout, noise: NoiseError, baselines: Baselines
 ) -> tuple[ExpectedError, ...]:
     """Return what `BlockPlan.errors` says."""
-    noise = NoiseError.of(certificate)
     plain = [
         None if one is None else math.sqrt(one.variance)
         for one in (baselines.laplace, baselines.gaussian)
@@ -100,7 +100,9 @@ def expected_errors(
     return tuple(found)
 
 
-def check_range(layout: Layout, certificate: Certificate, baselines: Baselines) -> None:
+def check_range(
+    layout: Layout, certificate: Certificate, baselines: Baselines, first: int = 0
+) -> None:
     """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
 
     Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
@@ -108,11 +110,11 @@ def check_range(layout: Layout, certificate: Certificate, baselines: Baselines) 
     means stay in their bounds, so the two ends are enough.
     """
     try:
-        noise = NoiseError.of(certificate)
+        noise = NoiseError.of(certificate, first)
         step = float(certificate.grid or 0)
         if certificate.geometry is not None:
             step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)
-        errors = expected_errors(layout, certificate, baselines)
+        errors = expected_errors(layout, noise, baselines)
     except OverflowError:
         raise Refused(
             f"The noise of {layout.name!r} is out of the range of float64. Raise the budget."

@@ -25,13 +25,17 @@ from leastnoise.tables.layout import (
     MAX_ROWS,
     MAX_UNITS,
     Layout,
-    for_noise,
     of_block,
 )
-from leastnoise.tables.noise_error import ExpectedError, check_range, expected_errors
+from leastnoise.tables.noise_error import (
+    ExpectedError,
+    NoiseError,
+    check_range,
+    expected_errors,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
@@ -74,11 +78,13 @@ class BlockPlan:
     """One query block: its layout, its part of the budget, its noise and what to expect of it.
 
     `split` is there if all blocks meet the budget together: the same noise as large as it would be
-    if this one met its part alone. `group` names the blocks that share one draw of the noise.
+    if this one met its part alone. `group` names the blocks that share one draw of the noise, of
+    whose coordinates this one's begin at `first`.
     """
 
     layout: Layout
     group: tuple[str, ...]
+    first: int
     budget: Budget
     mechanism: Mechanism
     baselines: Baselines
@@ -90,14 +96,19 @@ class BlockPlan:
         return self.layout.name
 
     @property
+    def noise_error(self) -> NoiseError:
+        """The error of each of its numbers, in units of what they are scaled by."""
+        return NoiseError.of(self.mechanism.certificate, self.first)
+
+    @property
     def errors(self) -> tuple[ExpectedError, ...]:
         """The expected errors, the same in every cell: two for a mean, one for the others."""
-        return expected_errors(self.layout, self.mechanism.certificate, self.baselines)
+        return expected_errors(self.layout, self.noise_error, self.baselines)
 
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        return self.baselines.saved(_of_split(self.mechanism.certificate, self.split))
+        return self.baselines.saved(_of_split(self.mechanism.certificate, self.split), self.first)
 
     @property
     def relative_to_split(self) -> float | None:
@@ -110,6 +121,7 @@ class BlockPlan:
         return block_record(
             self.layout,
             group=self.group,
+            first=self.first,
             certificate=certificate,
             baselines=self.baselines,
             split=self.split,
@@ -128,12 +140,13 @@ def block_record(
     layout: Layout,
     *,
     group: tuple[str, ...],
+    first: int,
     certificate: Certificate,
     baselines: Baselines,
     split: Noise | None,
 ) -> dict[str, Any]:
     """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
-    grid = certificate.grid
+    grid, noise = certificate.grid, NoiseError.of(certificate, first)
     return {
         "name": layout.name,
         "cells": layout.cells,
@@ -147,11 +160,11 @@ def block_record(
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
         "spherical_noise": baselines.spherical.name,
-        "saved_by_geometry": baselines.saved(_of_split(certificate, split)),
+        "saved_by_geometry": baselines.saved(_of_split(certificate, split), first),
         "error_relative_to_split": _relative(certificate, split),
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
-        "errors": [vars(error) for error in expected_errors(layout, certificate, baselines)],
+        "errors": [vars(error) for error in expected_errors(layout, noise, baselines)],
     }
 
 
@@ -241,22 +254,21 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
     splits = [one.noise for one in joint[1]] if joint else [None] * len(offers)
     found: dict[int, BlockPlan] = {}
     for draw, mechanism, split in zip(draws, chosen, splits, strict=True):
-        for index in draw.members:
-            layout = for_noise(ways[index], mechanism.certificate.sensitivity)
-            found[index] = _block(spec, index, draw, layout or ways[index][0], mechanism, split)
+        found |= _blocks(spec, draw, mechanism, split)
     blocks = tuple(block for _, block in sorted(found.items()))
     for block in blocks:
-        check_range(block.layout, block.mechanism.certificate, block.baselines)
+        check_range(block.layout, block.mechanism.certificate, block.baselines, block.first)
     return Plan(budget=spec.budget, unit=spec.privacy.unit_label, blocks=blocks)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Draw:
-    """One draw of noise to be found: the blocks that it serves, by index and name."""
+    """One draw of noise to be found: the blocks that it serves, with their layouts."""
 
     members: tuple[int, ...]
     names: tuple[str, ...]
+    ways: tuple[Layouts, ...]
     problem: Problem
 
 
@@ -272,40 +284,45 @@ def share_of(spec: Spec, group: Sequence[int]) -> Budget:
 
 def _draws(spec: Spec, ways: Sequence[Layouts]) -> list[_Draw]:
     """Return which blocks are drawn together, each as a problem of its own."""
-    able = [
-        together.Counted(index=i, queries=some[0].cells, share=spec.share(spec.query[i]))
+    blocks = [
+        together.Block(index=i, ways=some, share=spec.share(spec.query[i]))
         for i, some in enumerate(ways)
-        if together.in_all(some[0])
     ]
-    groups = together.partition(able, spec.budget.epsilon)
-    groups += [(i,) for i in range(len(ways)) if not any(i in group for group in groups)]
     return [
         _Draw(
-            members=group,
-            names=tuple(spec.query[i].name for i in group),
-            problem=_problem([ways[i] for i in group], share_of(spec, group)),
+            members=group.members,
+            names=tuple(spec.query[i].name for i in group.members),
+            ways=tuple(ways[i] for i in group.members),
+            problem=_problem(
+                group, [ways[i] for i in group.members], share_of(spec, group.members)
+            ),
         )
-        for group in sorted(groups)
+        for group in together.partition(blocks, spec.budget)
     ]
 
 
-def _block(  # noqa: PLR0917 (one call of its own)
-    spec: Spec,
-    index: int,
-    draw: _Draw,
-    layout: Layout,
-    mechanism: Mechanism,
-    split: Noise | None,
-) -> BlockPlan:
-    share = share_of(spec, (index,))
-    return BlockPlan(
-        layout=layout,
-        group=draw.names,
-        budget=share,
-        mechanism=mechanism.on_grid(max(mechanism.grid, FINEST_GRID)),
-        baselines=Baselines.of(layout, share),
-        split=split,
-    )
+def _blocks(
+    spec: Spec, draw: _Draw, mechanism: Mechanism, split: Noise | None
+) -> dict[int, BlockPlan]:
+    """Return the blocks that one draw serves, by index."""
+    layouts = together.layouts_for(draw.ways, mechanism.certificate.sensitivity)
+    if layouts is None:
+        raise RuntimeError("noise is found for what the layouts of its blocks imply")
+    found: dict[int, BlockPlan] = {}
+    first = 0
+    for index, layout in zip(draw.members, layouts, strict=True):
+        share = share_of(spec, (index,))
+        found[index] = BlockPlan(
+            layout=layout,
+            group=draw.names,
+            first=first,
+            budget=share,
+            mechanism=mechanism.on_grid(max(mechanism.grid, FINEST_GRID)),
+            baselines=Baselines.of(layout, share),
+            split=split,
+        )
+        first += layout.dimension
+    return found
 
 
 def _offered(
@@ -317,31 +334,46 @@ def _offered(
     might have less than what is: they gain at most 18 % where that was measured.
     """
     tell = progress or (lambda _: None)
-    found: list[Comparison] = []
-    for draw in draws:
-        tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
-        found.append(_compared(draw, QUICK))
+    quick = _each_compared(draws, QUICK, {}, tell)
+    found = [quick[draw.problem] for draw in draws]
     joint = None
     if len(draws) > 1 and budget.delta:
         tell("Accounting for all queries together")
         joint = jointly(budget, [one.mechanisms for one in found])
     if not joint or not _all_less(joint[0], found, _CERTAINLY_LESS):
-        for index, draw in enumerate(draws):
-            tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
-            some = _compared(draw, SLOW, found[index])
+        every = _each_compared(draws, SLOW, quick, tell)
+        found = [every[draw.problem] for draw in draws]
+        for draw, some in zip(draws, found, strict=True):
             if not some.mechanisms:
                 raise Refused(f"The query {', '.join(draw.names)!r}: {some.why_none}")
-            found[index] = some
     if joint and not _all_less(joint[0], found, 1):
         joint = None
     return [one.mechanisms for one in found], joint
 
 
-def _compared(
-    draw: _Draw, families: Sequence[type[Noise]], known: Comparison | None = None
-) -> Comparison:
-    """Return what may be the least noise; a table states an interval, which takes quantiles."""
-    return compared(draw.problem, families=families, usable=has_quantiles, known=known, to_win=True)
+def _each_compared(
+    draws: Sequence[_Draw],
+    families: Sequence[type[Noise]],
+    known: Mapping[Problem, Comparison],
+    tell: Callable[[str], object],
+) -> dict[Problem, Comparison]:
+    """Return what may be the least noise for each problem, once where blocks are alike.
+
+    A table states an interval, which takes quantiles.
+    """
+    found: dict[Problem, Comparison] = {}
+    for draw in draws:
+        problem = draw.problem
+        if problem not in found:
+            tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
+            found[problem] = compared(
+                problem,
+                families=families,
+                usable=has_quantiles,
+                known=known.get(problem),
+                to_win=True,
+            )
+    return found
 
 
 def _all_less(new: Chosen, found: Sequence[Comparison], factor: float) -> bool:
@@ -351,15 +383,11 @@ def _all_less(new: Chosen, found: Sequence[Comparison], factor: float) -> bool:
     )
 
 
-def _problem(members: Sequence[Layouts], budget: Budget) -> Problem:
+def _problem(group: together.Group, members: Sequence[Layouts], budget: Budget) -> Problem:
     """Return what one draw has to hide: a unit moves a block as any of its boundings lets it."""
-    if len(members) == 1:
-        (layouts,) = members
-        offered = tuple(dict.fromkeys(s for one in layouts for s in one.sensitivities))
-        return Problem(
-            budget=budget, offered=offered, dimension=layouts[0].dimension, loss=Loss.MSE
-        )
-    counting = together.counting([layouts[0] for layouts in members])
-    if counting is None:
-        raise RuntimeError("blocks that count persons are drawn together, and no others")
-    return Problem(budget=budget, offered=(counting,), dimension=counting.dimension, loss=Loss.MSE)
+    if group.sensitivity is not None:
+        offered = (group.sensitivity,)
+    else:
+        offered = tuple(dict.fromkeys(s for one in members[0] for s in one.sensitivities))
+    dimension = sum(layouts[0].dimension for layouts in members)
+    return Problem(budget=budget, offered=offered, dimension=dimension, loss=Loss.MSE)

@@ -13,7 +13,6 @@ from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
-from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import table_of
 from leastnoise.tables.table_files import write_table
 from leastnoise.tables.verify import check_table
@@ -82,7 +81,7 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan) -> None:
     empty.mkdir()
     try:
         for block in plan.blocks:
-            noise = NoiseError.of(block.mechanism.certificate)
+            noise = block.noise_error
             zeros = table_of(block.layout, np.zeros(block.layout.dimension), noise)
             check_table(write_table(zeros, empty, kind), block.layout, noise)
     except CertificateRejected as error:

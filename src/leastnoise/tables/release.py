@@ -13,7 +13,6 @@ from leastnoise import _validate
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.release.values import ScaledIntegers
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
-from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.plan import BlockPlan, Plan
 from leastnoise.tables.plan import plan as make_plan
 from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
@@ -206,13 +205,14 @@ class Release:
         """Return the tables of blocks that share one draw of noise."""
         exact = [self._vector(block, found, tell) for block in draw]
         first = draw[0]
+        if any(block.layout.bits != first.layout.bits for block in draw):
+            raise RuntimeError("the integers of one draw are all on one scale")
         tell(f"Drawing the noise of {', '.join(first.group)}")
         integers = ScaledIntegers(numerators=np.concatenate(exact), bits=first.layout.bits)
         noisy = first.mechanism.release(integers).values
         ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
-        noise = NoiseError.of(first.mechanism.certificate)
         return [
-            table_of(block.layout, part, noise)
+            table_of(block.layout, part, block.noise_error)
             for block, part in zip(draw, np.split(noisy, ends), strict=True)
         ]
 

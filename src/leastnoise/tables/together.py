@@ -1,43 +1,231 @@
-"""Blocks that one draw of noise serves together, because one unit moves them all the same way.
+"""Blocks that one draw of noise serves together, because one unit moves them all at once.
 
-Conditions and counts of persons, in all of which a unit may be, are together as many counting
-queries: an added unit moves all of them up, a removed one all of them down. Noise for all at once
-has a variance of about (D + 2)(D + 3)/6ε² each, noise apart (D_i + 2)(D_i + 3)/6ε_i²
-(theory/bodies.md §3, §7): small blocks gain by it, large ones lose.
+Two kinds of blocks are put together (theory/bodies.md §2, §3, §7). *Persons*: conditions and counts
+of persons, in all of which a unit may be. An added unit moves all of them up, a removed one all of
+them down: together they are as many counting queries. *Rows*: blocks that a unit moves within a
+body K_i each; together within (Σ (N_i/r_i)^p)^(1/p) <= 1 for any p >= 1 and Σ r_i^(−p) <= 1. p = 1
+is what shares of the budget are; beyond it small blocks gain and large ones lose.
+
+What is best is looked for in floats, and proved later like all else.
+
+notation: D_i the numbers of block i, D of all; w_i its share of ε and δ; c_i = E U² of a number of
+U uniform in K_i, the mean over its numbers; F(D, ε) = E R², R·U the noise in the gauge of a body.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from itertools import combinations
-from typing import final
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from leastnoise.calibration import classic
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.structured import CountingQueries
-from leastnoise.tables.layout import Layout
+from leastnoise.guarantees.within import Within
+from leastnoise.numerics.shares import raised_shares
+from leastnoise.tables.layout import for_noise
 from leastnoise.tables.limits import FirstCells
 
-MOST_BLOCKS = 8  # whose partitions are all tried: 4,140
-MOST_QUERIES = 30  # together; beyond it spherical noise comes near
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.tables.layout import Layout
+
+    Floats = NDArray[np.float64]
+
+MOST_BLOCKS = 8  # of a kind: 255 groups of them are looked at
+MOST_PERSONS = 30  # numbers together; beyond it spherical noise comes near
+_EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
+_GAINED = 200.0  # times δ/ε: of ln(variance), δ took off 30 to 100 times that where it is small
+_DIGITS = 10**6  # of radii, rounded up
+_ROOM = 1e-5  # of ln(variance), below which a block must stay that would have as much alone
 _CORES = np.geomspace(0.05, 40.0, 60)
+_GAMMAS = np.linspace(0.05, 1.0, 39)
+_SMOOTH = 0.3  # an ε below which steps take less than 0.4 % off the variance
+_STEPS_MATTER = 0.04  # times the numbers: an ε² below which steps take nothing off either
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Counted:
-    """A block of `queries` counts, in all of which a unit may be, with its `share` of ε and δ."""
+class Block:
+    """A block by its index in the spec, the ways to bound a unit in it, and its `share`."""
 
     index: int
-    queries: int
+    ways: tuple[Layout, ...]
     share: Fraction
 
+    @property
+    def persons(self) -> bool:
+        """Say whether a unit adds 0 or 1 to each cell, to all of them at most."""
+        bounding = self.ways[0].bounding
+        return isinstance(bounding, FirstCells) and bounding.most >= self.ways[0].cells
 
-def counting(layouts: Sequence[Layout]) -> CountingQueries | None:
+    @property
+    def numbers(self) -> int:
+        """D_i."""
+        return self.ways[0].dimension
+
+    @cached_property
+    def body(self) -> Body | None:
+        """The best of the bodies that a unit is bounded into, of rows; None if there is none."""
+        found = [body for way in self.ways for body in way.bodies]
+        return min(found, key=lambda body: body.second_moment, default=None)
+
+    @cached_property
+    def moment(self) -> float:
+        """c_i."""
+        return math.inf if self.body is None else self.body.second_moment / self.numbers
+
+    def log_variance(self, budget: Budget) -> float:
+        """Return about ln of the least variance of a number at the block's share of `budget`.
+
+        δ takes off less than is left off here: what is gained together is certain, then.
+        """
+        found, part = [], budget.share(self.share)
+        epsilon = float(part.epsilon)
+        if epsilon:
+            apart = math.log(2) - 2 * math.log(epsilon)
+            found += [2 * math.log(float(way.l1)) + apart for way in self.ways]
+            if self.persons:
+                found.append(_log_of_persons(self.numbers, epsilon))
+            if isinstance(self.ways[0].bounding, FirstCells) and self.ways[0].bounding.most == 1:
+                found.append(_log_of_persons(1, epsilon))
+            if self.body is not None:
+                found.append(math.log(self.moment) + _log_radial(self.numbers, epsilon))
+        if part.delta:
+            sigma = math.log(classic.gaussian(1, part))
+            found += [2 * (sigma + math.log(way.l2)) for way in self.ways]
+        return min(found) - _GAINED * min(1.0, float(part.delta) / max(epsilon, 1e-300))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Blocks of one draw, by index; `sensitivity` is that of all together, if they are several."""
+
+    members: tuple[int, ...]
+    sensitivity: Sensitivity | None = None
+
+
+def partition(blocks: Sequence[Block], budget: Budget) -> list[Group]:
+    """Return which of `blocks` are best drawn together, in order of their first.
+
+    Of all partitions in which no block has more noise than alone, at its share of `budget`, the one
+    with the least Σ share·ln(variance); each alone where Gaussian noise in all of them has less.
+    """
+    alone = [Group(members=(block.index,)) for block in blocks]
+    if len(blocks) < 2 or not budget.epsilon:
+        return alone
+    logs = {block.index: block.log_variance(budget) for block in blocks}
+    persons = [block for block in blocks if block.persons]
+    rows = [block for block in blocks if not block.persons and block.body is not None]
+    found, gained = list[Group](), 0.0
+    for kind, cost in ((persons, _cost_of_persons), (rows, _cost_of_rows)):
+        if 2 <= len(kind) <= MOST_BLOCKS:
+            groups, gain = _best(kind, logs, budget, cost)
+            found += groups
+            gained += gain
+    gaussian = _gained_by_gaussians(blocks, logs, budget)
+    if gaussian is not None and gaussian > gained:
+        return alone
+    apart = {block.index for block in blocks}.difference(*(group.members for group in found))
+    found += [group for group in alone if group.members[0] in apart]
+    return sorted(found, key=lambda group: group.members)
+
+
+def layouts_for(
+    ways: Sequence[Sequence[Layout]], sensitivity: Sensitivity
+) -> tuple[Layout, ...] | None:
+    """Return layouts, one for each block, under which `sensitivity` is true of all together.
+
+    `ways` are those of each block; None if there are none.
+    """
+    if len(ways) == 1:
+        one = for_noise(ways[0], sensitivity)
+        return None if one is None else (one,)
+    if isinstance(sensitivity, CountingQueries):
+        first = tuple(some[0] for some in ways)
+        return first if _counting(first) == sensitivity else None
+    hull = sensitivity.hull if isinstance(sensitivity, Within) else None
+    if not isinstance(hull, Together) or len(hull.bodies) != len(ways):
+        return None
+    found = [
+        next((way for way in some if body in way.bodies), None)
+        for some, body in zip(ways, hull.bodies, strict=True)
+    ]
+    known = tuple(one for one in found if one is not None)
+    same_integers = len({one.bits for one in known}) == 1
+    return known if len(known) == len(ways) and same_integers else None
+
+
+_Found = tuple[float, "Sensitivity"]
+
+
+def _best(
+    blocks: Sequence[Block],
+    logs: dict[int, float],
+    budget: Budget,
+    cost: Callable[[Sequence[Block], Sequence[float], Budget], _Found | None],
+) -> tuple[list[Group], float]:
+    """Return the best groups of two or more blocks, and Σ share·ln(variance) that they gain.
+
+    By dynamic programming over subsets, since each group's gain is its own.
+    """
+    size = len(blocks)
+    gains = dict[int, tuple[float, Group]]()
+    for chosen in range(1, 2**size):
+        members = [blocks[i] for i in range(size) if chosen >> i & 1]
+        apart = [logs[block.index] for block in members]
+        found = cost(members, apart, budget) if len(members) > 1 else None
+        if found is not None:
+            own = math.fsum(float(b.share) * log for b, log in zip(members, apart, strict=True))
+            group = Group(members=tuple(b.index for b in members), sensitivity=found[1])
+            gains[chosen] = (own - found[0], group)
+    best: list[tuple[float, list[Group]]] = [(0.0, [])]
+    for chosen in range(1, 2**size):
+        first = chosen & -chosen
+        some = best[chosen ^ first]  # the first block alone
+        for part, (gain, group) in gains.items():
+            if part & first and part & chosen == part:
+                gain_of_rest, rest = best[chosen ^ part]
+                if gain + gain_of_rest > some[0]:
+                    some = (gain + gain_of_rest, [*rest, group])
+        best.append(some)
+    gained, groups = best[-1]
+    return groups, gained
+
+
+def _cost_of_persons(
+    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+) -> _Found | None:
+    """Return Σ share·ln(variance) and what the blocks have together; None if one loses."""
+    numbers, part = sum(block.numbers for block in blocks), _share_of(blocks, budget)
+    counting = _counting([block.ways[0] for block in blocks])
+    if numbers > MOST_PERSONS or counting is None or part is None:
+        return None
+    log = _log_of_persons(numbers, float(part.epsilon))
+    share = math.fsum(float(block.share) for block in blocks)
+    return None if log > min(alone) else (share * log, counting)
+
+
+def _share_of(blocks: Sequence[Block], budget: Budget) -> Budget | None:
+    """Return the part of `budget` that blocks have together; None if it has too many digits."""
+    try:
+        return budget.share(sum((block.share for block in blocks), Fraction(0)))
+    except InvalidArgument:
+        return None
+
+
+def _counting(layouts: Sequence[Layout]) -> CountingQueries | None:
     """Return what blocks are together, if a unit adds 0 or 1 to each cell of each."""
     most = 0
     for layout in layouts:
@@ -47,66 +235,94 @@ def counting(layouts: Sequence[Layout]) -> CountingQueries | None:
     return CountingQueries(dimension=sum(one.cells for one in layouts), max_nonzero=most)
 
 
-def in_all(layout: Layout) -> bool:
-    """Say whether a unit adds 0 or 1 to each cell of a block, to all of them at most."""
-    return isinstance(layout.bounding, FirstCells) and layout.bounding.most >= layout.cells
+def _cost_of_rows(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -> _Found | None:
+    """Return Σ share·ln(variance) and what the blocks have together; None if one loses at any p.
 
-
-def partition(blocks: Sequence[Counted], epsilon: Fraction) -> list[tuple[int, ...]]:
-    """Return which of `blocks` are best drawn together, by their indexes.
-
-    Of all partitions in which no block has more noise than apart the one with the least
-    Σ share·ln(variance), in floats: what it leads to is proved later, like all else.
+    p = ∞: the variance of a number is c_i·F(D, ε). Less p: it is r_i² c_i (D_i + 2)/D_i times
+    D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p), and r_i^(−p) is w_i/Σw, or more where the
+    block would have more noise than alone.
     """
-    alone = [(block.index,) for block in blocks]
-    if not 2 <= len(blocks) <= MOST_BLOCKS or not epsilon:
-        return alone
-    best, least = alone, math.inf
-    for groups in _partitions(tuple(blocks)):
-        total = 0.0
-        for group in groups:
-            queries = sum(block.queries for block in group)
-            share = sum((block.share for block in group), Fraction(0))
-            log = _log_variance(queries, float(epsilon * share))
-            if len(group) > 1 and (
-                queries > MOST_QUERIES
-                or any(
-                    log > _log_variance(block.queries, float(epsilon * block.share))
-                    for block in group
-                )
-            ):
-                break
-            total += float(share) * log
-        else:
-            if total < least:
-                best, least = [tuple(block.index for block in group) for group in groups], total
-    return sorted(tuple(sorted(group)) for group in best)
+    part = _share_of(blocks, budget)
+    if part is None or len({way.bits for block in blocks for way in block.ways if way.bodies}) > 1:
+        return None
+    shares = np.array([float(block.share) for block in blocks])
+    sizes = np.array([block.numbers for block in blocks], dtype=float)
+    logs, limits = np.log([block.moment for block in blocks]), np.array(alone) - _ROOM
+    epsilon, d = float(part.epsilon), sizes.sum()
+    bodies = [block.body for block in blocks if block.body is not None]
+    best: tuple[float, Fraction | None, list[Fraction]] | None = None
+    product = logs + _log_radial(int(d), epsilon)
+    if (product <= limits).all():
+        best = (float(shares @ product), None, [Fraction(1)] * len(blocks))
+    for exponent in _EXPONENTS:
+        p = float(exponent)
+        moved = logs + np.log((sizes + 2) / sizes * d * (d + 1)) - 2 * math.log(epsilon)
+        moved += _log_share_moment(sizes, d, p)
+        parts = raised_shares(shares / shares.sum(), np.exp(p / 2 * (moved - limits)))
+        if parts is None:
+            continue
+        cost = float(shares @ (moved - 2 / p * np.log(parts)))
+        if best is None or cost < best[0]:
+            radii = [_rounded_up(part ** (-1 / p)) for part in parts.tolist()]
+            best = (cost, exponent, radii)
+    if best is None:
+        return None
+    return best[0], Within(Together(bodies=bodies, radii=best[2], exponent=best[1]))
 
 
-def _partitions(blocks: tuple[Counted, ...]) -> Iterator[list[tuple[Counted, ...]]]:
-    if not blocks:
-        yield []
-        return
-    first, rest = blocks[0], blocks[1:]
-    for size in range(len(rest) + 1):
-        for chosen in combinations(rest, size):
-            others = tuple(block for block in rest if block not in chosen)
-            for groups in _partitions(others):
-                yield [(first, *chosen), *groups]
+def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
+    """Return ln E S^(2/p) of each block."""
+    whole = math.lgamma(d / p) - math.lgamma((d + 2) / p)
+    own = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
+    return np.array(own) + whole
+
+
+def _rounded_up(radius: float) -> Fraction:
+    return Fraction(math.floor(radius * _DIGITS) + 1, _DIGITS)
+
+
+def _gained_by_gaussians(
+    blocks: Sequence[Block], logs: dict[int, float], budget: Budget
+) -> float | None:
+    """Return Σ share·ln(variance) that Gaussian noise in all blocks gains; None if one loses."""
+    if not budget.delta:
+        return None
+    whole = math.log(classic.gaussian(1, budget))  # σ of one draw for an l2 norm of 1
+    radii = np.log([float(min(way.l2 for way in block.ways)) for block in blocks])
+    alone = np.array([logs[block.index] for block in blocks])
+    shares = np.array([float(block.share) for block in blocks])
+    parts = raised_shares(shares, np.exp(2 * (radii + whole) - alone))
+    if parts is None:
+        return None
+    return float(shares @ (alone - 2 * (radii + whole) + np.log(parts)))
 
 
 @cache
-def _log_variance(queries: int, epsilon: float) -> float:
+def _log_radial(d: int, epsilon: float) -> float:
+    """Return ln F(d, ε): of the staircase at its best γ, or of e^(−N) where that is as good."""
+    if epsilon**2 < _STEPS_MATTER * d:
+        return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
+    k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
+    least = math.inf
+    for gamma in _GAMMAS:
+        logs = d * np.log(gamma + k) - epsilon * k
+        weights = np.exp(logs - logs.max())
+        least = min(least, float(weights @ (gamma + k) ** 2) / float(weights.sum()))
+    return math.log(least)
+
+
+@cache
+def _log_of_persons(queries: int, epsilon: float) -> float:
     """Return ln of the variance of a query of the count staircase, at its best core (§3).
 
-    Of one query it is that of noise on the whole numbers, which is less.
+    Of one query it is that of noise on the whole numbers, which is less. Where ε is small the law
+    is that of another ε but for its scale.
     """
     if queries == 1:
         return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
-    count = math.ceil((queries + 60 + 12 * math.sqrt(queries)) / epsilon) + 2
-    if count > 10**5:  # then it is the smooth law, to 1e-4
-        return math.log((queries + 2) * (queries + 3) / (6 * epsilon**2))
-    n = np.arange(count, dtype=float)
+    if epsilon < _SMOOTH:
+        return _log_of_persons(queries, _SMOOTH) + 2 * (math.log(_SMOOTH) - math.log(epsilon))
+    n = np.arange(math.ceil((queries + 60 + 12 * math.sqrt(queries)) / epsilon) + 2, dtype=float)
     least = math.inf
     for core in _CORES:
         logs = (queries - 1) * np.log(2 * core + n) - epsilon * n

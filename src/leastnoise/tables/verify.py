@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from leastnoise.tables import output, spec_file, together
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.joint import split_noise
-from leastnoise.tables.layout import Layout, for_noise, of_block
+from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.noise_error import NoiseError, check_range
 from leastnoise.tables.plan import JOIN, block_record, plan_record, share_of
 from leastnoise.tables.results import key_columns
@@ -49,11 +50,13 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
 
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
     block's certificate with them, proves all blocks and all together, makes the plan again
-    and compares it, and checks the columns, keys and stated deviations of the tables. Raises
+    and compares it, and checks the columns and keys of the tables, and the stated deviations of
+    counts and sums. Raises
     SourceError if the directory can't be read, CertificateRejected, with the reason, if anything in
     it is false.
 
-    Not promised: that the tables came out of the mechanism, or that the source was what it says.
+    Not promised: that the tables came out of the mechanism (values and intervals are not looked
+    at), or that the source was what it says.
     """
     folder = _validate.path(path, name="path")
     spec = _stored_spec(folder)
@@ -70,8 +73,8 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
     for draw in draws:
-        noise = NoiseError.of(draw.certificate)
-        for layout in draw.layouts:
+        for layout, first in zip(draw.layouts, draw.firsts, strict=True):
+            noise = NoiseError.of(draw.certificate, first)
             check_table(folder / f"{layout.name}.{kind}", layout, noise)
     return VerifiedRelease(spec=spec, certificate=certificate, delta=delta)
 
@@ -112,6 +115,12 @@ class _Draw:
         """The names of the blocks."""
         return tuple(layout.name for layout in self.layouts)
 
+    @property
+    def firsts(self) -> tuple[int, ...]:
+        """The first coordinate of each block in the draw."""
+        ends = itertools.accumulate(layout.dimension for layout in self.layouts)
+        return (0, *ends)[: len(self.layouts)]
+
 
 def _draws(spec: Spec, certificate: PlanCertificate) -> list[_Draw]:
     """Return the certified draws; raises CertificateRejected unless each query is in one of them.
@@ -134,14 +143,8 @@ def _draws(spec: Spec, certificate: PlanCertificate) -> list[_Draw]:
 def _layouts(spec: Spec, group: tuple[int, ...], block: Certificate) -> tuple[Layout, ...]:
     """Return the layouts under which a unit moves the blocks as their certificate says."""
     ways = [of_block(spec, spec.query[index]) for index in group]
-    if len(group) == 1:
-        found = for_noise(ways[0], block.sensitivity)
-        layouts = () if found is None else (found,)
-    else:
-        layouts = tuple(some[0] for some in ways)
-        if together.counting(layouts) != block.sensitivity:
-            layouts = ()
-    if not layouts:
+    layouts = together.layouts_for(ways, block.sensitivity)
+    if layouts is None:
         where = JOIN.join(spec.query[index].name for index in group)
         raise CertificateRejected(
             f"Block {where!r}: its sensitivity is not one that the spec implies."
@@ -177,16 +180,17 @@ def _check_plan(folder: Path, spec: Spec, certificate: PlanCertificate, draws: l
     for draw in draws:
         composed = certificate.rule == COMPOSED
         split = _split(draw.certificate, share_of(spec, draw.members)) if composed else None
-        for index, layout in zip(draw.members, draw.layouts, strict=True):
-            baselines = Baselines.of(layout, share_of(spec, (index,)))
+        for index, layout, first in zip(draw.members, draw.layouts, draw.firsts, strict=True):
             try:
-                check_range(layout, draw.certificate, baselines)
-            except Refused as error:
+                baselines = Baselines.of(layout, share_of(spec, (index,)))
+                check_range(layout, draw.certificate, baselines, first)
+            except (Refused, InvalidInput) as error:
                 raise CertificateRejected(str(error)) from None
             layouts[index] = layout
             records[index] = block_record(
                 layout,
                 group=draw.names,
+                first=first,
                 certificate=draw.certificate,
                 baselines=baselines,
                 split=split,
