@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
@@ -16,6 +16,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.k_norm import KNorm
+from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal_radial import OptimalRadial
@@ -26,7 +27,6 @@ from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 from leastnoise.selection.comparison import Candidate
-from leastnoise.selection.constructions import Construction
 from leastnoise.selection.fit import Problem, Way
 
 SLOW: tuple[type[Noise], ...] = (GeneralizedGamma, OptimalRadial, SphericalStaircase)
@@ -45,15 +45,28 @@ QUICK: tuple[type[Noise], ...] = tuple(
 )
 """All others, in an order in which each is searched after what may show it to be needless."""
 
+LATER: tuple[type[Noise], ...] = (TruncatedKStaircase, *SLOW)
+FIRST: tuple[type[Noise], ...] = tuple(one for one in QUICK if one not in LATER)
+"""What a plan of several queries tries before, and after, it has accounted for them together."""
+
 _FAR_AHEAD = Fraction(3, 4)
 _MOST_GAINED = Fraction(
     17, 20
 )  # by a slow family on the better of gaussian and l2: 18 % in 36 settings
 _NEAR_THE_GAUSSIAN: tuple[type[Noise], ...] = (Cactus, FlippedHuber, GaussianMixture, QuasiGaussian)
 _SEVERAL_FAR_AHEAD = Fraction(3, 5)
+_MOST_GAINED_IN_CELLS = Fraction(3, 4)
+_BEHIND = "other noise has less than it could have"
 _NEAR = 4  # times Laplace's loss: where the Gaussian has more, what lies between them has more too
 _DELTA_THAT_COUNTS = Fraction(1, 10**5)  # times ε: with it 7e-4 of the mse was gained, at most
+_GAINED_BY_DELTA = 200  # times δ/ε: of the mse, cutting a staircase off took 30 to 100 times that
 _STEPS_MATTER = 1  # beyond this ε a staircase may have far less than smooth noise
+
+
+def draws_of(way: Way) -> int:
+    """Return how many draws a unit moves: 1, or in cells as many as it can be in."""
+    sensitivity, construction = way
+    return 1 if construction.geometry is None else construction.geometry.draws(sensitivity)
 
 
 def worth_searching(
@@ -62,23 +75,28 @@ def worth_searching(
     ways: Sequence[Way],
     found: Sequence[Candidate],
     *,
-    to_win: bool = False,
+    to_beat: float | None = None,
 ) -> list[Way]:
     """Return those of `ways` in which `family` is worth its search, after what was `found`.
 
-    `to_win` leaves out all that can't be the best; else what is far behind. Raises NotApplicable,
-    with the reason, if nothing is worth it.
+    What is far behind is left out; with a loss `to_beat` all that can't have less than that and
+    than what was found. Raises NotApplicable, with the reason, if nothing is worth it.
     """
     why = _why_needless(family, found, problem.loss)
-    if why is None and to_win:
-        why = _why_behind(family, problem, found)
+    least = math.inf
+    if to_beat is not None:
+        best = _least(found, (Noise,), problem.loss)
+        least = min(to_beat, best[0]) if best else to_beat
+        why = why or _why_behind(family, problem, found, least)
     if why is not None:
         raise NotApplicable(family=family.name, why=why)
     kept: list[Way] = []
-    for sensitivity, way in ways:
-        needless = _why_needless_in_cells(problem, sensitivity, way, found)
+    for way in ways:
+        needless = _why_needless_in_cells(problem, way, found)
+        if needless is None and to_beat is not None:
+            needless = _why_behind_in_cells(problem, way, found, least)
         if needless is None:
-            kept.append((sensitivity, way))
+            kept.append(way)
         else:
             why = needless
     if why is not None and not _serves_any(family, problem, kept):
@@ -116,50 +134,76 @@ def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -
     )
 
 
-def _why_behind(family: type[Noise], problem: Problem, found: Sequence[Candidate]) -> str | None:
-    """Return why `family` can't have the least noise of all; None if it might."""
-    budget, loss = problem.budget, problem.loss
-    if family is TruncatedKStaircase and budget.delta < budget.epsilon * _DELTA_THAT_COUNTS:
-        return "so small a delta takes less than a thousandth off the loss of k-staircase"
-    best = _least(found, (Noise,), loss)
+def _why_behind(
+    family: type[Noise], problem: Problem, found: Sequence[Candidate], least: float
+) -> str | None:
+    """Return why `family` can't have a loss below `least`; None if it might."""
+    loss = problem.loss
+    if family is TruncatedKStaircase:
+        return _why_not_cut_off(problem, found, least)
     gaussian = _least(found, (Gaussian,), loss)
     sphere = _least(found, (Gaussian, SphericalLaplace), loss)
     laplace = _least(found, (Laplace,), loss)
-    ahead = False
-    if family in SLOW and best and sphere:
-        ahead = best[0] < _MOST_GAINED * sphere[0]
+    behind = False
+    if family in SLOW and sphere:
+        behind = least < _MOST_GAINED * sphere[0]
     elif family in _NEAR_THE_GAUSSIAN and gaussian and laplace:
-        ahead = _NEAR * laplace[0] < gaussian[0]
-    return "another family is ahead of all that it could gain" if ahead else None
+        behind = _NEAR * laplace[0] < gaussian[0]
+    return _BEHIND if behind else None
 
 
-def _why_needless_in_cells(
-    problem: Problem, sensitivity: Sensitivity, way: Construction, found: Sequence[Candidate]
+def _why_not_cut_off(problem: Problem, found: Sequence[Candidate], least: float) -> str | None:
+    """Return why a staircase that is cut off can't have a loss below `least`; None if it might."""
+    epsilon, delta = problem.budget.epsilon, problem.budget.delta
+    if delta < epsilon * _DELTA_THAT_COUNTS:
+        return "so small a delta takes less than a thousandth off the loss of k-staircase"
+    body = _least(found, (KNorm, KStaircase), problem.loss)
+    behind = body is not None and least < body[0] * (1 - _GAINED_BY_DELTA * delta / epsilon)
+    return _BEHIND if behind else None
+
+
+def _why_behind_in_cells(
+    problem: Problem, way: Way, found: Sequence[Candidate], least: float
 ) -> str | None:
+    """Return why no noise for one number in cells can have a loss below `least`; None if it may."""
+    standard = _standard_in_cells(problem, way, found)
+    behind = standard is not None and least < _MOST_GAINED_IN_CELLS * standard
+    return _BEHIND if behind else None
+
+
+def _why_needless_in_cells(problem: Problem, way: Way, found: Sequence[Candidate]) -> str | None:
     """Return why no noise for one number is searched for cells in this `way`; None if it is.
 
-    Several cells that a unit moves are several draws, each search of which takes seconds. Laplace
-    noise at ε/k, k the number of draws, and Gaussian noise say how far it leads: composed tightly,
-    no noise was found more than a quarter below the better one, but for steps at a large ε/k.
+    Several cells that a unit moves are several draws, each search of which takes seconds.
     """
-    draws = 1 if way.geometry is None else way.geometry.draws(sensitivity)
+    standard = _standard_in_cells(problem, way, found)
+    body = _least(found, (VectorNoise,), problem.loss)
+    if standard is None or body is None or body[0] >= _SEVERAL_FAR_AHEAD * standard:
+        return None
+    return (
+        f"it isn't searched for {draws_of(way)} cells that move at once: {body[1]} noise has "
+        f"{100 * body[0] / standard:.0f} % of the {problem.loss.value} of Laplace or Gaussian "
+        "noise in each; calibrate it alone to see it"
+    )
+
+
+def _standard_in_cells(problem: Problem, way: Way, found: Sequence[Candidate]) -> float | None:
+    """Return the loss of Laplace or Gaussian noise in cells of which a unit moves several.
+
+    The better of Laplace noise at ε/k, k the number of draws, and Gaussian noise says how far
+    noise for one number leads there: composed tightly, none was found more than a quarter below,
+    but for steps at a large ε/k. None for these, and where a unit moves one cell.
+    """
+    (sensitivity, _), draws = way, draws_of(way)
     if draws == 1 or not isinstance(sensitivity, Linf):
         return None
-    body = _least(found, (VectorNoise,), problem.loss)
-    gaussian = _least(found, (Gaussian,), problem.loss)
     share = problem.budget.epsilon / draws
-    if body is None or not 0 < share <= _STEPS_MATTER:
+    if not 0 < share <= _STEPS_MATTER:
         return None
     apart = float(sensitivity.bound / share)  # the scale of Laplace noise
     laplace = problem.dimension * (2 * apart**2 if problem.loss is Loss.MSE else apart)
-    least = min(laplace, gaussian[0]) if gaussian else laplace
-    if body[0] >= _SEVERAL_FAR_AHEAD * least:
-        return None
-    return (
-        f"it isn't searched for {draws} cells that move at once: {body[1]} noise has "
-        f"{100 * body[0] / least:.0f} % of the {problem.loss.value} of Laplace or Gaussian noise "
-        "in each; calibrate it alone to see it"
-    )
+    gaussian = _least(found, (Gaussian,), problem.loss)
+    return min(laplace, gaussian[0]) if gaussian else laplace
 
 
 def _least(

@@ -30,7 +30,7 @@ from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
-from leastnoise.selection.fit import Problem, fitted
+from leastnoise.selection.fit import Problem, Way, fitted
 from leastnoise.selection.parameters import fixed_parameters
 from leastnoise.selection.rivals import QUICK, SLOW, worth_searching
 
@@ -151,24 +151,25 @@ def compared(
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
     known: Comparison | None = None,
-    to_win: bool = False,
+    ways: list[Way] | None = None,
+    to_beat: float | None = None,
 ) -> Comparison:
     """Return what is `known` and those of `families` that serve, if their noise is `usable`.
 
-    What is far behind the others isn't searched, unless `fixed` names it; with `to_win` nothing
-    is that can't be the best.
+    In each of `ways`, or in all. What is far behind the others isn't searched, unless `fixed` names
+    it; with a loss `to_beat` nothing is that can't have less than that and all others.
     """
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []
-    every, asked = problem.ways(), fixed or {}
+    every, asked = problem.ways() if ways is None else ways, fixed or {}
     effort = effort or _effort(None, None, _PATIENCE, None)
     for family in families:
         shape = asked.get(family.name)
         try:
-            ways = every
+            tried = every
             if shape is None:
-                ways = worth_searching(family, problem, every, candidates, to_win=to_win)
-            found = fitted(family, problem, ways=ways, fixed=shape, effort=effort)
+                tried = worth_searching(family, problem, every, candidates, to_beat=to_beat)
+            found = fitted(family, problem, ways=tried, fixed=shape, effort=effort)
         except NotApplicable as error:
             skipped.append(Skipped(name=family.name, why=error.why))
         except Refused as error:

@@ -12,6 +12,7 @@ from leastnoise.calibration.joint import joint_factor, rescaled, scalable
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.numerics.shares import raised_shares
 from leastnoise.release.mechanism import Mechanism
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
 
+_SPHERICAL = (Gaussian, SphericalLaplace)
+_MANY = 8  # draws of pure noise, fewer of which cost what their shares add up to
 _MARGIN = 1e-3  # of the least share of a block, for what a proof needs above the float
 
 Chosen = tuple[Mechanism, ...]
@@ -35,8 +38,9 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
     """Return (mechanisms that meet `budget` together, the same before they were scaled down).
 
     Every block has less mean square error than the best of its offers, or None is returned. Tried
-    are the best families that can be scaled together, by one factor, and Gaussian noise in all
-    blocks, as large in each as is best for Σ share·ln(variance). Public numbers decide alone.
+    are the best families that can be scaled together, by one factor (a few draws of pure noise are
+    not), and Gaussian noise in all blocks, as large in each as is best for Σ share·ln(variance).
+    Public numbers decide alone.
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
@@ -48,6 +52,8 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
         if not all(kind):
             continue
         alone = tuple(some[0] for some in kind)
+        if len(alone) < _MANY and not any(isinstance(one.noise, _SPHERICAL) for one in alone):
+            continue
         ratios = _ratios(budget, alone, offers, shares) if kind is gaussian else None
         scaled = _scaled(budget, alone, ratios or [1.0] * len(alone))
         if scaled and all(new.mse < some[0].mse for new, some in zip(scaled, offers, strict=True)):

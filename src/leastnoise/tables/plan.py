@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -15,7 +16,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.loss import Loss
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
-from leastnoise.selection.rivals import QUICK, SLOW
+from leastnoise.selection.rivals import FIRST, LATER, QUICK, draws_of
 from leastnoise.selection.search import compared
 from leastnoise.tables import together
 from leastnoise.tables.baselines import Baselines
@@ -35,7 +36,7 @@ from leastnoise.tables.noise_error import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
@@ -64,8 +65,6 @@ MEAN_NOTE = (
     "A mean's error depends on the unknown count: its numerator and its denominator are shown."
 )
 
-
-_CERTAINLY_LESS = 0.8
 
 # A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows, and the
 # integers that a block sums, of at most 22 bits, are on it.
@@ -330,57 +329,52 @@ def _offered(
 ) -> tuple[list[Offers], tuple[Chosen, Chosen] | None]:
     """Return what serves each draw, and all of them together if that is less for every one.
 
-    Families whose search takes seconds are not scaled together, and are searched only where they
-    might have less than what is: they gain at most 18 % where that was measured.
+    What takes seconds to search is not scaled together, and is searched only where it might have
+    less than all that is known by then: spherical noise of more than one parameter, and noise for
+    one number in each of several cells that a unit moves.
     """
     tell = progress or (lambda _: None)
-    quick = _each_compared(draws, QUICK, {}, tell)
+    quick: dict[Problem, Comparison] = {}
+    for draw in draws:
+        if draw.problem not in quick:  # blocks that are alike are one problem
+            tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
+            quick[draw.problem] = _quickly(draw.problem)
     found = [quick[draw.problem] for draw in draws]
     joint = None
     if len(draws) > 1 and budget.delta:
         tell("Accounting for all queries together")
         joint = jointly(budget, [one.mechanisms for one in found])
-    if not joint or not _all_less(joint[0], found, _CERTAINLY_LESS):
-        every = _each_compared(draws, SLOW, quick, tell)
-        found = [every[draw.problem] for draw in draws]
-        for draw, some in zip(draws, found, strict=True):
-            if not some.mechanisms:
-                raise Refused(f"The query {', '.join(draw.names)!r}: {some.why_none}")
-    if joint and not _all_less(joint[0], found, 1):
+    to_beat = [one.mse for one in joint[0]] if joint else [math.inf] * len(draws)
+    every: dict[tuple[Problem, float], Comparison] = {}
+    for draw, least in zip(draws, to_beat, strict=True):
+        if (draw.problem, least) not in every:
+            tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
+            every[draw.problem, least] = _slowly(draw.problem, quick[draw.problem], least)
+    found = [every[draw.problem, least] for draw, least in zip(draws, to_beat, strict=True)]
+    for draw, some in zip(draws, found, strict=True):
+        if not some.mechanisms:
+            raise Refused(f"The query {', '.join(draw.names)!r}: {some.why_none}")
+    if joint and not _all_less(joint[0], found):
         joint = None
     return [one.mechanisms for one in found], joint
 
 
-def _each_compared(
-    draws: Sequence[_Draw],
-    families: Sequence[type[Noise]],
-    known: Mapping[Problem, Comparison],
-    tell: Callable[[str], object],
-) -> dict[Problem, Comparison]:
-    """Return what may be the least noise for each problem, once where blocks are alike.
-
-    A table states an interval, which takes quantiles.
-    """
-    found: dict[Problem, Comparison] = {}
-    for draw in draws:
-        problem = draw.problem
-        if problem not in found:
-            tell(f"Finding and proving the least noise for {', '.join(draw.names)}")
-            found[problem] = compared(
-                problem,
-                families=families,
-                usable=has_quantiles,
-                known=known.get(problem),
-                to_win=True,
-            )
-    return found
+def _quickly(problem: Problem) -> Comparison:
+    ways = [way for way in problem.ways() if draws_of(way) == 1]
+    return compared(problem, families=FIRST, usable=has_quantiles, ways=ways, to_beat=math.inf)
 
 
-def _all_less(new: Chosen, found: Sequence[Comparison], factor: float) -> bool:
-    return all(
-        some.mechanisms and one.mse < factor * some.mechanisms[0].mse
-        for one, some in zip(new, found, strict=True)
-    )
+def _slowly(problem: Problem, known: Comparison, to_beat: float) -> Comparison:
+    ways = [way for way in problem.ways() if draws_of(way) > 1]
+    if ways:
+        known = compared(
+            problem, families=QUICK, usable=has_quantiles, known=known, ways=ways, to_beat=to_beat
+        )
+    return compared(problem, families=LATER, usable=has_quantiles, known=known, to_beat=to_beat)
+
+
+def _all_less(new: Chosen, found: Sequence[Comparison]) -> bool:
+    return all(one.mse < some.mechanisms[0].mse for one, some in zip(new, found, strict=True))
 
 
 def _problem(group: together.Group, members: Sequence[Layouts], budget: Budget) -> Problem:
