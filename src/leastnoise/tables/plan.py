@@ -354,9 +354,10 @@ def _offered(
     for draw, some in zip(draws, found, strict=True):
         if not some.mechanisms:
             raise Refused(f"The query {', '.join(draw.names)!r}: {some.why_none}")
-    if joint and not _all_less(joint[0], found):
-        joint = None
-    return [one.mechanisms for one in found], joint
+    offers = [one.mechanisms for one in found]
+    if joint and not _all_less(joint[0], offers):  # what was found since is to be beaten as well
+        joint = jointly(budget, offers)
+    return offers, joint
 
 
 def _quickly(problem: Problem) -> Comparison:
@@ -373,8 +374,8 @@ def _slowly(problem: Problem, known: Comparison, to_beat: float) -> Comparison:
     return compared(problem, families=LATER, usable=has_quantiles, known=known, to_beat=to_beat)
 
 
-def _all_less(new: Chosen, found: Sequence[Comparison]) -> bool:
-    return all(one.mse < some.mechanisms[0].mse for one, some in zip(new, found, strict=True))
+def _all_less(new: Chosen, offers: Sequence[Offers]) -> bool:
+    return all(one.mse < some[0].mse for one, some in zip(new, offers, strict=True))
 
 
 def _problem(group: together.Group, members: Sequence[Layouts], budget: Budget) -> Problem:
