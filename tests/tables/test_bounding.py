@@ -39,6 +39,20 @@ QUERIES: list[dict[str, Any]] = [
     },
     {"name": "people", "statistics": ["count_units"]},
     {
+        "name": "banded",
+        "statistics": ["mean(x)", "count_units"],
+        "group_by": {
+            "y": {"edges": [0, 1, 5.5, 30]},
+            "town": ["a", "b'; DROP TABLE x"],
+            "k": {"edges": [-1, 0, 7, 10]},
+        },
+    },
+    {
+        "name": "banded_bins",
+        "group_by": {"k": {"edges": [1, 8]}, "plan": [2, 1]},
+        "histogram": {"column": "x", "edges": [-2, 1, 3]},
+    },
+    {
         "name": "overlapping",
         "where": {
             "low": {"x": {"max": 1}},
@@ -302,8 +316,14 @@ def test_bins_are_half_open_and_the_last_is_closed(tmp_path: Path, count: int) -
     values = [*EDGES, *near, -0.0, 0.3, 2.0**53 + 2, math.nan, math.inf, -math.inf, None]
     frame = pd.DataFrame({"x": pd.array(values, dtype="object")}).astype("float64")
     frame.to_parquet(tmp_path / "rows.parquet")
-    query = {"name": "q", "histogram": {"column": "x", "edges": edges}}
-    layout, found = exact(tmp_path, by_row() | {"query": [query], "columns": {}}, 0)
+    query = [
+        {"name": "q", "histogram": {"column": "x", "edges": edges}},
+        {"name": "b", "statistics": ["count"], "group_by": {"x": {"edges": edges}}},
+    ]
+    layout, found = exact(tmp_path, by_row() | {"query": query, "columns": {}}, 0)
+    assert (
+        exact(tmp_path, by_row() | {"query": query, "columns": {}}, 1)[1].tolist() == found.tolist()
+    )
     inside = [x for x in values if x is not None and edges[0] <= x <= edges[-1]]
     bins = [min(bisect.bisect_right(edges, x), count - 1) - 1 for x in inside]
     assert (found >> layout.bits).tolist() == [bins.count(place) for place in range(count - 1)]

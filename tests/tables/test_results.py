@@ -53,6 +53,21 @@ def test_histograms_show_their_edges() -> None:
     assert found.columns["count"] == [0, 1, 2, 3]
 
 
+def test_bands_show_their_edges_where_they_stand() -> None:
+    keys = {"y": {"edges": [0, 18, 65]}, "k": ["a", "b"], "z": {"edges": [1, "1.5"]}}
+    block = layout(histogram={"column": "x", "edges": [0, 1, 2]}, group_by=keys)
+    found = table_of(block, np.arange(8.0), NOISE)
+    names = ["y_from", "y_to", "k", "z_from", "z_to", "x_from", "x_to"]
+    assert list(found.columns)[:7] == names
+    rows = [row[:8] for row in found.rows]
+    assert rows[:3] == [
+        (0, 18, "a", 1, 1.5, 0, 1, 0),
+        (0, 18, "a", 1, 1.5, 1, 2, 1),
+        (0, 18, "b", 1, 1.5, 0, 1, 2),
+    ]
+    assert rows[7] == (18, 65, "b", 1, 1.5, 1, 2, 7)
+
+
 def test_a_mean_stays_in_bounds_and_has_an_answer_without_a_count() -> None:
     block = layout(statistics=["mean(x)"], group_by={"k": [1, 2, 3, 4]})
     vector = np.array([50.0, 100, 9, 3, 1, 0, -5, -1e9])  # (numerator, count) by cell

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables import spec_file
 from leastnoise.tables.release import Release
+from leastnoise.tables.spec import Bands
 
 GOOD = """
 version = 1
@@ -71,6 +73,19 @@ def test_what_is_written_reads_back_equal() -> None:
     spec = spec_file.loads(GOOD)
     assert spec_file.loads(spec_file.dumps(spec)) == spec
     assert spec_file.dumps(spec_file.loads(spec_file.dumps(spec))) == spec_file.dumps(spec)
+
+
+def test_bands_read_back_equal_in_the_order_that_they_are_given() -> None:
+    bands = 'plan = { edges = [0, "0.1", 5.5] }, note = ["b", "a"], mdvis = { edges = [-1, 30] }'
+    spec = spec_file.loads(GOOD.replace("plan = [1, 2, 3]", bands))
+    assert list(spec.query[0].group_by) == ["plan", "note", "mdvis"]
+    assert spec.query[0].group_by["plan"] == Bands(
+        edges=(Fraction(0), Fraction(1, 10), Fraction(11, 2))
+    )
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    raw = spec_file.to_dict(spec)
+    raw["query"][0]["group_by"]["plan"] = {"edges": np.array([0, 0.1, 5.5])}
+    assert spec_file.parse(raw) == spec
 
 
 def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
@@ -145,7 +160,20 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ("plan = [1, 2, 3]", 'plan = ["a"]', "query[0].group_by.plan[0]", "Expected int"),
         ("plan = [1, 2, 3]", "plan = [1.5]", "query[0].group_by.plan[0]", "Floats"),
         ("plan = [1, 2, 3]", "plan = [true]", "query[0].group_by.plan[0]", "Expected int"),
-        ("plan = [1, 2, 3]", "mdvis = [1]", "query[0].group_by.mdvis", "histogram"),
+        ("plan = [1, 2, 3]", "mdvis = [1]", "query[0].group_by.mdvis", "Give edges"),
+        ("plan = [1, 2, 3]", "plan = { edges = [3, 1] }", "query[0].group_by.plan.edges", "incr"),
+        ("plan = [1, 2, 3]", "plan = { edges = [1] }", "query[0].group_by.plan.edges", "two or"),
+        ("plan = [1, 2, 3]", "plan = { edges = [1, 1] }", "query[0].group_by.plan.edges", "twice"),
+        ("plan = [1, 2, 3]", "plan = { edgs = [1] }", "query[0].group_by.plan.edges", "required"),
+        (
+            "plan = [1, 2, 3]",
+            'plan = { edges = [1, "x"] }',
+            "query[0].group_by.plan.edges[1]",
+            "decimal",
+        ),
+        ("plan = [1, 2, 3]", "note = { edges = [1, 2] }", "query[0].group_by.note", "text column"),
+        ("plan = [1, 2, 3]", "plna = { edges = [1, 2] }", "query[0].group_by.plna", "mean plan?"),
+        ("plan = [1, 2, 3]", "plan = 3", "query[0].group_by.plan", "tuple"),
         ("[0, 1, 5.5, 30]", "[0, 5, 1, 30]", "query[1].histogram.edges", "increasing"),
         ("[0, 1, 5.5, 30]", "[0, 1, 1, 30]", "query[1].histogram.edges", "twice"),
         ("[0, 1, 5.5, 30]", "[0]", "query[1].histogram.edges", "two or more"),
@@ -161,7 +189,12 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ('min = "0.1", ', "min = 0, max = 2, ", "query[2].where.often.mdvis", "not both"),
         ('min = "0.1", below = 3', "", "query[2].where.often.mdvis", "min, max or below"),
         ('min = "0.1", below', "least = 1, below", "query[2].where.often.mdvis.least", "permitted"),
-        ('min = "0.1", below = 3', "among = [1]", "query[2].where.often.mdvis.among", "histogram"),
+        (
+            'min = "0.1", below = 3',
+            "among = [1]",
+            "query[2].where.often.mdvis.among",
+            "min and max",
+        ),
         (
             "plan = { among = [1, 2]",
             'plan = { among = ["a"]',
@@ -213,6 +246,13 @@ def test_a_single_cause_is_told_once() -> None:
 def test_result_columns_that_clash() -> None:
     found = problems(GOOD.replace("plan", "count_std"))
     assert "count_std" in found["query[0]"]
+    bands = "plan = { edges = [0, 1] }, plan_to = [1]"
+    types = GOOD.replace('zper = "int"', 'zper = "int", plan_to = "int"')
+    assert "plan_to" in problems(types.replace("plan = [1, 2, 3]", bands))["query[0]"]
+    bands = 'group_by = { mdvis = { edges = [0, 1] } }\nhistogram = { column = "mdvis"'
+    assert (
+        "mdvis_from" in problems(GOOD.replace('histogram = { column = "mdvis"', bands))["query[1]"]
+    )
 
 
 def test_all_problems_are_listed_at_once() -> None:

@@ -14,6 +14,7 @@ from leastnoise.guarantees.exact import exact
 from leastnoise.tables import statistic
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.layout import LayoutError, of_block
+from leastnoise.tables.spec import Bands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -192,8 +193,10 @@ def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if histogram is None or not histogram.column:
         return
     yield from _numeric(spec, histogram.column, f"{path}.histogram.column", "histogram")
-    edges = histogram.edges or ()
-    key = f"{path}.histogram.edges"
+    yield from _edges(histogram.edges or (), f"{path}.histogram.edges")
+
+
+def _edges(edges: Sequence[Fraction], key: str) -> Iterator[Problem]:
     if len(edges) < 2:
         yield key, "Expected two or more edges."
     for left, right in pairwise(edges):
@@ -246,27 +249,35 @@ def predicate_type(declared: str | None, predicate: Predicate, key: str) -> Iter
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
-    for column, keys in query.group_by.items():
+    for column, grouping in query.group_by.items():
         key = f"{path}.group_by.{column}"
         if not column:
             yield key, "Expected a column with a name. Give it one in the source."
-        yield from _declared(spec, column, key)
-        yield from key_types(spec.data.types.get(column), keys or (), key)
-        if not keys:
-            yield key, "Expected at least one key."
-        # True == 1 in Python, so the type goes beside the value.
-        counts = Counter((type(value), value) for value in keys or ())
-        for (_, value), times in counts.items():
-            if times > 1:
-                yield key, f"The key {value!r} is given {times} times."
-        if len({type(value) for value in keys or ()}) > 1:
-            yield key, "Expected keys of one type."
+        if isinstance(grouping, Bands):
+            yield from _numeric(spec, column, key, "bands")
+            yield from _edges(grouping.edges or (), f"{key}.edges")
+        else:
+            yield from _declared(spec, column, key)
+            yield from key_types(spec.data.types.get(column), grouping or (), key)
+            yield from _keys(grouping or (), key)
+
+
+def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
+    if not keys:
+        yield path, "Expected at least one key."
+    # True == 1 in Python, so the type goes beside the value.
+    for (_, value), times in Counter((type(value), value) for value in keys).items():
+        if times > 1:
+            yield path, f"The key {value!r} is given {times} times."
+    if len({type(value) for value in keys}) > 1:
+        yield path, "Expected keys of one type."
 
 
 def key_types(declared: str | None, keys: Sequence[Key], path: str) -> Iterator[Problem]:
     """Yield a problem for each key that isn't of the column's type."""
     if declared == "float":
-        hint = 'Use a histogram, or, if it holds whole numbers, declare it "int" in data.types.'
+        hint = "Give edges (in where, min and max), or, if it holds whole numbers, declare it "
+        hint += '"int" in data.types.'
         yield path, f"Expected an int, text or bool column, got a float one. {hint}"
     elif declared is not None:
         for index, value in enumerate(keys):
@@ -310,7 +321,7 @@ def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
 
 def numeric_type(declared: str | None, column: str, key: str, use: str) -> Iterator[Problem]:
     """Yield a problem if a column of this type can't be used for `use`."""
-    if declared == "text" or (declared == "bool" and use == "histogram"):
+    if declared == "text" or (declared == "bool" and use in {"histogram", "bands"}):
         yield key, f"Expected a number column for {use}, got the {declared} column {column!r}."
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from leastnoise.tables import statistic
 from leastnoise.tables.limits import (
@@ -22,6 +22,7 @@ from leastnoise.tables.limits import (
     boundings,
     integer_limits,
 )
+from leastnoise.tables.spec import Bands
 from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -61,14 +62,39 @@ class KeyColumn:
     column: str
     values: tuple[Key, ...]
 
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return len(self.values)
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the result that tell the groups apart, each with a value a group."""
+        return {self.column: self.values}
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Bins:
-    """A histogram's column and its increasing edges."""
+    """A column and the increasing edges of its bins [a, b), the last one closed."""
 
     column: str
     edges: tuple[Fraction, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return len(self.edges) - 1
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the result that tell the groups apart, each with a value a group."""
+        edges = tuple(map(float, self.edges))
+        return {f"{self.column}_from": edges[:-1], f"{self.column}_to": edges[1:]}
+
+
+Axis = KeyColumn | Bins
+"""A column by which rows are grouped."""
 
 
 @final
@@ -90,7 +116,7 @@ class Layout:
     """The public shape of a block.
 
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
-    the keys, the last key fastest, then the bins. The integer I stands for I·2^(−bits).
+    the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then the
     count's. With `by_row` nothing is bounded: a row is within `bounding` anyway.
 
@@ -100,8 +126,7 @@ class Layout:
     name: str
     by_row: bool
     statistics: tuple[Statistic, ...]
-    keys: tuple[KeyColumn, ...]
-    bins: Bins | None
+    axes: tuple[Axis, ...]
     conditions: tuple[Condition, ...]
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
@@ -113,8 +138,7 @@ class Layout:
         """Number of rows of the result."""
         if self.conditions:
             return len(self.conditions)
-        bins = len(self.bins.edges) - 1 if self.bins else 1
-        return bins * math.prod(len(key.values) for key in self.keys)
+        return math.prod(axis.cells for axis in self.axes)
 
     @property
     def dimension(self) -> int:
@@ -150,12 +174,6 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
     """
     by_row = spec.privacy.by_row
     statistics = _statistics(query, by_row=by_row)
-    keys = tuple(KeyColumn(column=name, values=values) for name, values in query.group_by.items())
-    bins = (
-        Bins(column=query.histogram.column, edges=query.histogram.edges)
-        if query.histogram
-        else None
-    )
     needs = [_needs(spec, asked, by_row=by_row) for asked in statistics]
     # Distinct ones only, in order of first use: statistics share the count.
     components = tuple(dict.fromkeys(component for need in needs for component in need))
@@ -163,8 +181,7 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
         name=query.name,
         by_row=by_row,
         statistics=statistics,
-        keys=keys,
-        bins=bins,
+        axes=_axes(query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.where.items()
@@ -180,6 +197,19 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
             "Split the query, or use fewer keys."
         )
     return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _axes(query: Query) -> tuple[Axis, ...]:
+    """Return what rows are grouped by; a histogram is one more column of bands."""
+    axes: list[Axis] = [
+        Bins(column=name, edges=grouping.edges)
+        if isinstance(grouping, Bands)
+        else KeyColumn(column=name, values=grouping)
+        for name, grouping in query.group_by.items()
+    ]
+    if query.histogram:
+        axes.append(Bins(column=query.histogram.column, edges=query.histogram.edges))
+    return tuple(axes)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:

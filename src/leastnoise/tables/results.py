@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -70,17 +69,17 @@ def numbers(
 
 
 def key_columns(layout: Layout) -> list[list[Any]]:
-    """Return the key columns, and the two of the bins, cell by cell."""
+    """Return the columns that tell the groups apart, cell by cell."""
     if layout.conditions:
         return [[condition.name for condition in layout.conditions]]
-    axes: list[tuple[Any, ...]] = [key.values for key in layout.keys]
-    if layout.bins:
-        edges = [float(edge) for edge in layout.bins.edges]
-        axes.append(tuple(itertools.pairwise(edges)))
-    columns = [list(column) for column in zip(*itertools.product(*axes), strict=True)]
-    if layout.bins:
-        bins = columns.pop()
-        columns += [[left for left, _ in bins], [right for _, right in bins]]
+    columns: list[list[Any]] = []
+    inner = layout.cells
+    for axis in layout.axes:
+        outer, inner = layout.cells // inner, inner // axis.cells
+        columns += [
+            [value for value in values for _ in range(inner)] * outer
+            for values in axis.columns.values()
+        ]
     return columns
 
 

@@ -9,7 +9,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Literal, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+)
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
@@ -51,7 +59,7 @@ def _key(value: object) -> Key:
     if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
         return value
     hint = (
-        " Floats that print alike differ: group by a whole number or a text, or use a histogram."
+        " Floats that print alike differ: group by a whole number or a text, or give edges."
         if isinstance(value, float)
         else ""
     )
@@ -63,10 +71,8 @@ def _listed(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _keys_listed(value: object) -> object:
-    if not isinstance(value, dict):
-        return value
-    return {column: _listed(keys) for column, keys in value.items()}
+def _grouping(value: object) -> str:
+    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"  # tags that no key has
 
 
 Number = Annotated[Fraction, PlainValidator(_number)]
@@ -77,7 +83,7 @@ Edges = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 PublicKey = Annotated[Key, PlainValidator(_key)]
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
-Keys = Annotated[dict[str, tuple[PublicKey, ...]], BeforeValidator(_keys_listed)]
+Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)]
 
 
 class _Section(BaseModel):
@@ -166,13 +172,25 @@ class Histogram(_Section):
 
 
 @final
+class Bands(_Section):
+    """Groups by a number: the bands [a, b) between edges, the last one closed."""
+
+    edges: Edges
+
+
+Grouping = Annotated[
+    Annotated[Keys, Tag("keys[]")] | Annotated[Bands, Tag("bands[]")], Discriminator(_grouping)
+]
+
+
+@final
 class Predicate(_Section):
     """What a column's value must be: within these public numbers, or among these public keys."""
 
     min: Number | None = None
     max: Number | None = None
     below: Number | None = None
-    among: Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)] = ()
+    among: Keys = ()
 
 
 @final
@@ -186,7 +204,7 @@ class Query(_Section):
     name: Text
     weight: Positive = Fraction(1)
     statistics: Texts = ()
-    group_by: Keys = Field(default_factory=dict)
+    group_by: dict[str, Grouping] = Field(default_factory=dict)
     histogram: Histogram | None = None
     where: dict[Text, dict[Text, Predicate]] = Field(default_factory=dict)
     max_conditions: Annotated[int, Field(ge=1)] | None = None

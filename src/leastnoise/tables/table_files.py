@@ -53,7 +53,11 @@ def read_table(path: Path, layout: Layout) -> dict[str, list[Any]]:
 def _largest(layout: Layout) -> int:
     """Return more bytes than any table of this layout has."""
     letters = sum(len(name) for name in result_columns(layout))
-    letters += sum(max(len(str(value)) for value in key.values) for key in layout.keys)
+    letters += sum(
+        max(len(str(value)) for value in values)
+        for axis in layout.axes
+        for values in axis.columns.values()
+    )
     letters += max((len(condition.name) for condition in layout.conditions), default=0)
     row = _LETTER * letters + _NUMBER * len(result_columns(layout))
     return _ROOM + (layout.cells + 1) * row
