@@ -200,7 +200,7 @@ def _cell(row: Row, spec: dict[str, Any], query: dict[str, Any]) -> tuple[Any, .
     cell: list[Any] = []
     for column, keys in _grouped(query):
         if isinstance(keys, dict):
-            edges = [Fraction(str(edge)) for edge in keys["edges"]]
+            edges = [e if math.isinf(e) else Fraction(str(e)) for e in keys["edges"]]
             x = _number(row, column, spec)
             if x is None or not edges[0] <= x <= edges[-1]:
                 return None

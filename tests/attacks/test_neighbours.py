@@ -6,6 +6,7 @@ Each case is a chain of tables, each of which has one unit less or more than the
 from __future__ import annotations
 
 import csv
+import math
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -105,7 +106,9 @@ def _query(random: Random, *, by_row: bool) -> dict[str, Any]:
 
 
 def _edges(random: Random) -> list[float]:
-    return sorted(random.sample((-3, -0.5, 0, 0.25, 1, 2, 5.5, 9), random.randint(2, 6)))
+    inner = random.sample((-3, -0.5, 0, 0.25, 1, 2, 5.5, 9), random.randint(2, 6))
+    ends = random.sample((-math.inf, math.inf), random.choice((0, 0, 1, 2)))
+    return sorted([*inner, *ends])
 
 
 def _condition(random: Random) -> dict[str, Any]:

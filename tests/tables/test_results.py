@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from leastnoise.tables import spec_file
-from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.layout import Bins, Layout, of_block
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import table_of
 
 NOISE = NoiseError(std=1.0, half95=1.96, half975=2.2414)
 
 
-def layout(**query: Any) -> Layout:
+def layout(*, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
     raw = {
         "version": 1,
         "data": {"source": "x.parquet"},
         "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
-        "columns": {"x": {"bounds": [10, 30]}},
+        "columns": {"x": {"bounds": [10, 30]}, **(columns or {})},
         "query": [{"name": "q", **query}],
     }
     spec = spec_file.parse(raw)
@@ -66,6 +66,23 @@ def test_bands_show_their_edges_where_they_stand() -> None:
         (0, 18, "b", 1, 1.5, 0, 1, 2),
     ]
     assert rows[7] == (18, 65, "b", 1, 1.5, 1, 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("edges", "missing", "dropped"),
+    [
+        ([0, 1.5], None, "below 0 or above 1.5 or missing"),
+        (["-inf", 0], None, "above 0 or missing"),
+        ([0, "inf"], 5, "below 0"),
+        (["-inf", "inf"], None, "missing"),
+        (["-inf", "inf"], 5, ""),
+    ],
+)
+def test_which_rows_are_in_no_bin(edges: list[Any], missing: int | None, dropped: str) -> None:
+    known = {"y": {} if missing is None else {"missing": missing}}
+    (axis,) = layout(histogram={"column": "y", "edges": edges}, columns=known).axes
+    assert isinstance(axis, Bins)
+    assert axis.dropped == dropped
 
 
 def test_a_mean_stays_in_bounds_and_has_an_answer_without_a_count() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,19 @@ def test_bands_read_back_equal_in_the_order_that_they_are_given() -> None:
     assert spec_file.loads(spec_file.dumps(spec)) == spec
     raw = spec_file.to_dict(spec)
     raw["query"][0]["group_by"]["plan"] = {"edges": np.array([0, 0.1, 5.5])}
+    assert spec_file.parse(raw) == spec
+
+
+@pytest.mark.parametrize(
+    "ends", [(-math.inf, math.inf), ("-inf", "inf"), np.array(["-inf", "inf"], np.float32)]
+)
+def test_open_ends_read_back_equal(ends: Any) -> None:
+    spec = spec_file.loads(GOOD.replace("[0, 1, 5.5, 30]", "[-inf, 0, 1.5, inf]"))
+    assert spec.query[1].histogram is not None
+    assert spec.query[1].histogram.edges == (-math.inf, 0, Fraction(3, 2), math.inf)
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    raw = spec_file.to_dict(spec)
+    raw["query"][1]["histogram"]["edges"] = [ends[0], 0, "1.5", ends[1]]
     assert spec_file.parse(raw) == spec
 
 
@@ -174,6 +188,11 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ("plan = [1, 2, 3]", "note = { edges = [1, 2] }", "query[0].group_by.note", "text column"),
         ("plan = [1, 2, 3]", "plna = { edges = [1, 2] }", "query[0].group_by.plna", "mean plan?"),
         ("plan = [1, 2, 3]", "plan = 3", "query[0].group_by.plan", "tuple"),
+        ("[0, 1, 5.5, 30]", "[inf, 30]", "query[1].histogram.edges", "increasing"),
+        ("[0, 1, 5.5, 30]", "[0, inf, 30]", "query[1].histogram.edges", "got inf before 30"),
+        ("[0, 1, 5.5, 30]", "[0, -inf]", "query[1].histogram.edges", "got 0 before -inf"),
+        ("[0, 1, 5.5, 30]", "[0, inf, inf]", "query[1].histogram.edges", "inf is given twice"),
+        ("[0, 1, 5.5, 30]", "[0, nan]", "query[1].histogram.edges[1]", "finite"),
         ("[0, 1, 5.5, 30]", "[0, 5, 1, 30]", "query[1].histogram.edges", "increasing"),
         ("[0, 1, 5.5, 30]", "[0, 1, 1, 30]", "query[1].histogram.edges", "twice"),
         ("[0, 1, 5.5, 30]", "[0]", "query[1].histogram.edges", "two or more"),

@@ -163,6 +163,32 @@ def test_keys_of_every_type_verify(folder: Path, kind: str) -> None:
     assert verify_directory(folder / "out").certificate == made.certificate
 
 
+OPEN_ENDS = {
+    "csv": [("-inf,2.0", "-9.0,2.0"), ("7.5,inf", "7.5,8.0"), ("2.0,7.5", "2.0,7.500000001")],
+    "json": [
+        ('"x_from": null', '"x_from": 0.0'),
+        ('"x_from": null', '"x_from": -Infinity'),
+        ('"x_to": 7.5', '"x_to": null'),
+        ('"x_to": 7.5', '"x_to": 7.500000001'),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", OPEN_ENDS)
+def test_bands_and_open_ends_verify_and_false_edges_do_not(folder: Path, kind: str) -> None:
+    groups = {"x": {"edges": ["-inf", 2, 7.5, "inf"]}, "plan": {"edges": [0, 3]}}
+    query = [{"name": "q", "statistics": ["count_units", "mean(x)"], "group_by": groups}]
+    release(folder, query=query, output={"path": "out", "format": kind}).run()
+    verify_directory(folder / "out")
+    file = folder / "out" / f"q.{kind}"
+    text = file.read_text()
+    for old, new in OPEN_ENDS[kind]:
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        with pytest.raises(CertificateRejected, match="other keys"):
+            verify_directory(folder / "out")
+
+
 def test_a_path_with_a_pattern_in_it_is_that_path(made: Path) -> None:
     for name in ("out1", "out[12]", "out*"):
         shutil.copytree(made / "parquet", made / name)

@@ -19,7 +19,7 @@ from leastnoise.tables.spec import Bands
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from leastnoise.tables.spec import Key, Predicate, Query, Spec
+    from leastnoise.tables.spec import Edge, Key, Predicate, Query, Spec
 
 Problem = tuple[str, str]
 
@@ -196,7 +196,7 @@ def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     yield from _edges(histogram.edges or (), f"{path}.histogram.edges")
 
 
-def _edges(edges: Sequence[Fraction], key: str) -> Iterator[Problem]:
+def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
     if len(edges) < 2:
         yield key, "Expected two or more edges."
     for left, right in pairwise(edges):

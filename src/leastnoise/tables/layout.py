@@ -27,7 +27,7 @@ from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.spec import Key, Predicate, Query, Spec
+    from leastnoise.tables.spec import Edge, Key, Predicate, Query, Spec
 
 MAX_BITS = 22
 MIN_BITS = 8
@@ -76,10 +76,14 @@ class KeyColumn:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Bins:
-    """A column and the increasing edges of its bins [a, b), the last one closed."""
+    """A column and the increasing edges of its bins [a, b), the last one closed.
+
+    `missing` stands for what is no number; without it such rows are dropped.
+    """
 
     column: str
-    edges: tuple[Fraction, ...]
+    edges: tuple[Edge, ...]
+    missing: Fraction | None
 
     @property
     def cells(self) -> int:
@@ -91,6 +95,15 @@ class Bins:
         """The columns of the result that tell the groups apart, each with a value a group."""
         edges = tuple(map(float, self.edges))
         return {f"{self.column}_from": edges[:-1], f"{self.column}_to": edges[1:]}
+
+    @property
+    def dropped(self) -> str:
+        """Which rows are in no bin, to end a sentence; empty if every row is in one."""
+        low, high = float(self.edges[0]), float(self.edges[-1])
+        parts = [f"below {low:.6g}"] if math.isfinite(low) else []
+        parts += [f"above {high:.6g}"] if math.isfinite(high) else []
+        parts += ["missing"] if self.missing is None else []
+        return " or ".join(parts)
 
 
 Axis = KeyColumn | Bins
@@ -181,7 +194,7 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
         name=query.name,
         by_row=by_row,
         statistics=statistics,
-        axes=_axes(query),
+        axes=_axes(spec, query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.where.items()
@@ -199,17 +212,22 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
     return _each_feasible(shape, _boundings(spec, query, shape))
 
 
-def _axes(query: Query) -> tuple[Axis, ...]:
+def _axes(spec: Spec, query: Query) -> tuple[Axis, ...]:
     """Return what rows are grouped by; a histogram is one more column of bands."""
     axes: list[Axis] = [
-        Bins(column=name, edges=grouping.edges)
+        _bins(spec, name, grouping.edges)
         if isinstance(grouping, Bands)
         else KeyColumn(column=name, values=grouping)
         for name, grouping in query.group_by.items()
     ]
     if query.histogram:
-        axes.append(Bins(column=query.histogram.column, edges=query.histogram.edges))
+        axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)
+
+
+def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:
+    known = spec.columns.get(column)
+    return Bins(column=column, edges=edges, missing=None if known is None else known.missing)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:

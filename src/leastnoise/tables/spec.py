@@ -6,7 +6,9 @@ The models check one value at a time. What needs two values is in `checks`; how 
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from numbers import Rational, Real
 from typing import Annotated, Literal, final
 
 from pydantic import (
@@ -24,6 +26,9 @@ from leastnoise.guarantees.exact import decimal_text, exact
 
 ColumnType = Literal["int", "float", "text", "bool"]
 Key = int | str | bool
+Edge = Fraction | float
+"""An edge of bins; a float only for −∞ and ∞, which leave an end open."""
+_OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
 
@@ -53,6 +58,13 @@ def _positive(value: object) -> Fraction:
     return number
 
 
+def _edge(value: object) -> Edge:
+    # Also of numpy's float32; a text of an int would be long.
+    if isinstance(value, str | Real) and not isinstance(value, Rational) and str(value) in _OPEN:
+        return _OPEN[str(value)]
+    return _number(value)
+
+
 def _key(value: object) -> Key:
     if isinstance(value, int) and abs(value) < 2**63:
         return value
@@ -79,7 +91,7 @@ Number = Annotated[Fraction, PlainValidator(_number)]
 Positive = Annotated[Fraction, PlainValidator(_positive)]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
-Edges = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
+Edges = Annotated[tuple[Annotated[Edge, PlainValidator(_edge)], ...], BeforeValidator(_listed)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 PublicKey = Annotated[Key, PlainValidator(_key)]
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
@@ -165,7 +177,10 @@ class Column(_Section):
 
 @final
 class Histogram(_Section):
-    """Counts of rows per bin [a, b), the last one closed; values outside are dropped."""
+    """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
+
+    The first edge may be −∞ and the last one ∞, which no value is.
+    """
 
     column: Text
     edges: Edges
@@ -173,7 +188,7 @@ class Histogram(_Section):
 
 @final
 class Bands(_Section):
-    """Groups by a number: the bands [a, b) between edges, the last one closed."""
+    """Groups by a number: the bands [a, b) between edges, as the bins of a histogram."""
 
     edges: Edges
 

@@ -239,7 +239,10 @@ def _unknown_keys(
 
 
 def to_dict(spec: Spec) -> dict[str, Any]:
-    """Return the normalised spec as plain values; fractions become exact ints or texts."""
+    """Return the normalised spec as plain values; fractions become exact ints or texts.
+
+    Floats are left only where an edge is −∞ or ∞, which TOML has words for.
+    """
     return _plain(spec)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tempfile
 from itertools import chain
@@ -48,6 +49,18 @@ def read_table(path: Path, layout: Layout) -> dict[str, list[Any]]:
         return _READERS[path.suffix.removeprefix(".")](content, layout)
     except RecursionError:  # lists in lists in lists
         raise ValueError("not what write_table writes") from None
+
+
+def as_read(values: list[Any], kind: str) -> list[Any]:
+    """Return what `read_table` returns for a column that `write_table` wrote in this format.
+
+    In a CSV all are texts, an open end -inf or inf; JSON has no such number, and gets null.
+    """
+    if kind == "csv":
+        return list(map(str, values))
+    if kind == "json":
+        return [None if value in {-math.inf, math.inf} else value for value in values]
+    return values
 
 
 def _largest(layout: Layout) -> int:
@@ -115,7 +128,8 @@ def _quoted_row(text: str, start: int) -> tuple[list[str], int]:
 
 def _write_json(table: Table, path: Path) -> None:
     names = list(table.columns)
-    records = [dict(zip(names, row, strict=True)) for row in table.rows]
+    columns = [as_read(values, "json") for values in table.columns.values()]
+    records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     path.write_text(json.dumps(records, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 

@@ -21,7 +21,7 @@ from leastnoise.tables.layout import Layout, for_noise, of_block
 from leastnoise.tables.noise_error import NoiseError, check_range
 from leastnoise.tables.plan import JOIN, block_record, plan_record, share_of
 from leastnoise.tables.results import key_columns
-from leastnoise.tables.table_files import read_table
+from leastnoise.tables.table_files import as_read, read_table
 
 if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
@@ -241,14 +241,18 @@ def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
         raise CertificateRejected(
             f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
         )
-    keys = key_columns(layout)
-    if path.suffix == ".csv":
-        keys = [[str(value) for value in column] for column in keys]
-    if not all(map(_alike, list(columns.values())[: len(keys)], keys)):
+    kind = path.suffix.removeprefix(".")
+    keys = [as_read(column, kind) for column in key_columns(layout)]
+    if not all(map(_same, list(columns.values())[: len(keys)], keys)):
         raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
     for label, std in _deviations(layout, noise).items():
         if not all(_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
+
+
+def _same(told: list[Any], wanted: list[Any]) -> bool:
+    """Say whether two columns of public values are equal; True isn't 1 here, nor 1 1.0."""
+    return told == wanted and list(map(type, told)) == list(map(type, wanted))
 
 
 def _deviations(layout: Layout, noise: NoiseError) -> dict[str, float]:
