@@ -155,6 +155,19 @@ def bounded(
     return {key: math.trunc(value * factor) for key, value in mine.items()}
 
 
+def published(
+    kind: str, numbers: list[float], *, whole: bool, clamp: bool
+) -> tuple[float, float, float]:
+    """What docs/tables.md makes of a statistic's value, low and high, one number at a time."""
+    value, low, high = numbers
+    if clamp and kind != "mean":
+        value, low, high = (x if x > 0 else 0.0 for x in (value, low, high))
+    if whole and kind.startswith("count"):
+        value, low, high = round(value), math.floor(low), math.ceil(high)
+        value, low, high = (max(-(2**53), min(2**53, x)) for x in (value, low, high))
+    return value, low, high
+
+
 def contributions(
     rows: list[dict[str, Any]],
     spec: dict[str, Any],

@@ -102,6 +102,19 @@ def test_open_ends_read_back_equal(ends: Any) -> None:
     assert spec_file.parse(raw) == spec
 
 
+def test_sums_are_clamped_where_they_can_not_be_negative() -> None:
+    clamped = GOOD.replace("weight = 2", "clamp = true\nround = true")
+    spec = spec_file.loads(clamped.replace('name = "visits"', 'name = "visits"\nround = true'))
+    assert [query.round for query in spec.query] == [True, True, False]
+    assert [query.clamp for query in spec.query] == [True, False, False]
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    assert "clamp = false" not in spec_file.dumps(spec)
+    found = problems(clamped.replace("bounds = [0, 0.1]", "bounds = [-1, 0.1]"))
+    assert "sum(mdvis) can be negative" in found["query[0].clamp"]
+    means = clamped.replace('"mean(mdvis)", " sum( mdvis ) "', '"mean(mdvis)"')
+    assert spec_file.loads(means.replace("bounds = [0, 0.1]", "bounds = [-1, 0.1]"))
+
+
 def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(GOOD)
     from_file = Release.from_toml(tmp_path / "spec.toml")
@@ -233,6 +246,21 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
             "text column",
         ),
         ('{ note = { among = ["x"] } }', "{}", "query[2].where.noted", "at least one"),
+        ("weight = 2", "round = 1", "query[0].round", "boolean"),
+        ("weight = 2", 'clamp = "yes"', "query[0].clamp", "boolean"),
+        ("weight = 2", "rund = true", "query[0].rund", "Did you mean round?"),
+        (
+            'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
+            'statistics = ["mean(mdvis)", "sum(mdvis)"]\nround = true',
+            "query[0].round",
+            "Expected a count",
+        ),
+        (
+            'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
+            'statistics = ["mean(mdvis)"]\nclamp = true',
+            "query[0].clamp",
+            "means alone",
+        ),
         ("weight = 2", "weight = 1e-7", "query[0].weight", "millionth"),
         ("weight = 2", "weight = 0", "query[0].weight", "> 0"),
         ("visits.csv", "visits.xlsx", "data.source", ".csv or .parquet"),

@@ -206,6 +206,27 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
             yield key, f"Expected increasing edges, got {float(left):g} before {float(right):g}."
 
 
+def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.histogram is not None or query.where:
+        return
+    try:
+        asked = [statistic.parse(text) for text in query.statistics]
+    except ValueError:
+        return
+    if query.round and asked and not any(one.counts for one in asked):
+        why = "Expected a count or count_units to round: sums and means aren't whole numbers."
+        yield f"{path}.round", why
+    if not query.clamp:
+        return
+    if asked and all(one.kind == "mean" for one in asked):
+        yield f"{path}.clamp", "Not used with means alone, which are inside their bounds anyway."
+    for one in asked:
+        known = spec.columns.get(one.column)
+        if one.kind == "sum" and known is not None and known.bounds and known.bounds[0] < 0:
+            why = f"sum({one.column}) can be negative, as columns.{one.column}.bounds begin below "
+            yield f"{path}.clamp", why + "0. Leave clamp out, or ask for the sum in another block."
+
+
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     conditions = query.where or {}
     if conditions and (query.group_by or query.histogram is not None):
@@ -338,4 +359,5 @@ _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _where,
     _histogram,
     _group_by,
+    _published,
 )

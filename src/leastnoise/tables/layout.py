@@ -133,7 +133,8 @@ class Layout:
     `uses` names the components of each statistic by position; a mean has its value's, then the
     count's. With `by_row` nothing is bounded: a row is within `bounding` anyway.
 
-    With `conditions` a cell is a condition, and a unit may be in several.
+    With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
+    what is done to the noisy numbers: see `results`.
     """
 
     name: str
@@ -145,6 +146,8 @@ class Layout:
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
     bits: int
+    round: bool
+    clamp: bool
 
     @property
     def cells(self) -> int:
@@ -203,6 +206,8 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         bounding=OF_A_ROW,
         bits=MAX_BITS,
+        round=query.round,
+        clamp=query.clamp,
     )
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(

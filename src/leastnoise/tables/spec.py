@@ -213,7 +213,8 @@ class Query(_Section):
     """One block: one vector query and one draw of noise, with `weight` of the budget.
 
     `where` names conditions, each a predicate on every column that it lists; of one unit at most
-    `max_conditions` are counted.
+    `max_conditions` are counted. With `round` the counts are published whole, with `clamp` counts
+    and sums are published as 0 where the noise makes them negative.
     """
 
     name: Text
@@ -223,6 +224,8 @@ class Query(_Section):
     histogram: Histogram | None = None
     where: dict[Text, dict[Text, Predicate]] = Field(default_factory=dict)
     max_conditions: Annotated[int, Field(ge=1)] | None = None
+    round: bool = False
+    clamp: bool = False
 
 
 @final

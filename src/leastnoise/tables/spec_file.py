@@ -255,7 +255,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
         return {
-            name: _plain(inner) for name, inner in fields.items() if inner not in (None, (), {})
+            name: _plain(inner)
+            for name, inner in fields.items()
+            if inner is not False and inner not in (None, (), {})  # 0 == False, and is kept
         }
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
