@@ -41,6 +41,8 @@ SPEC: dict[str, Any] = {
         {
             "name": "by_plan",
             "weight": 2,
+            "round": True,
+            "clamp": True,
             "statistics": ["count", "mean(x)", "sum(x)"],
             "group_by": {"plan": [1, 2, 3], "note": ["a", "b"], "x": {"edges": [0, "0.5", 2]}},
         },

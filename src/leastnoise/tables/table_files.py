@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-import tempfile
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from leastnoise import _files
+from leastnoise.tables import parquet_rows
 from leastnoise.tables.columns import result_columns
-from leastnoise.tables.parquet_rows import one_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from leastnoise.tables.layout import Layout
     from leastnoise.tables.results import Table
@@ -28,7 +27,6 @@ _ROOM = 2**20  # for what doesn't grow with the rows
 
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
 _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
-_MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
 
 
 def write_table(table: Table, folder: Path, kind: str) -> Path:
@@ -165,15 +163,8 @@ def _quoted_name(name: str) -> str:
 
 
 def _read_parquet(content: bytes, layout: Layout) -> dict[str, list[Any]]:
-    config = {"memory_limit": _MEMORY, "autoinstall_known_extensions": False}
-    with (
-        tempfile.TemporaryDirectory(prefix="leastnoise-") as folder,
-        duckdb.connect(config=config) as connection,
-    ):
-        # DuckDB opens a name, which could be another file by now than the one that was checked.
-        copy = Path(folder) / "table.parquet"
-        copy.write_bytes(content)
-        found = connection.read_parquet(one_file(copy)).limit(layout.cells + 1)
+    with parquet_rows.opened(content) as rows:
+        found = rows.limit(layout.cells + 1)
         kinds = dict(zip(found.columns, map(str, found.types), strict=True))
         if not set(kinds.values()) <= set(_SQL_TYPES.values()):
             raise ValueError("columns of other types")
