@@ -184,24 +184,31 @@ def _parts(
 
 
 def _cells(query: dict[str, Any]) -> list[tuple[Any, ...]]:
-    axes = [list(keys) for keys in query.get("group_by", {}).values()]
-    if "histogram" in query:
-        axes.append(list(range(len(query["histogram"]["edges"]) - 1)))
+    axes = [
+        list(range(len(one["edges"]) - 1)) if isinstance(one, dict) else list(one)
+        for _, one in _grouped(query)
+    ]
     return list(itertools.product(*axes))
+
+
+def _grouped(query: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return each column that rows are grouped by, with its keys or its edges."""
+    bins = [query["histogram"]] if "histogram" in query else []
+    return [*query.get("group_by", {}).items(), *((one["column"], one) for one in bins)]
 
 
 def _cell(row: Row, spec: dict[str, Any], query: dict[str, Any]) -> tuple[Any, ...] | None:
     cell: list[Any] = []
-    for column, keys in query.get("group_by", {}).items():
+    for column, keys in _grouped(query):
+        if isinstance(keys, dict):
+            edges = [e if math.isinf(e) else Fraction(str(e)) for e in keys["edges"]]
+            x = _number(row, column, spec)
+            if x is None or not edges[0] <= x <= edges[-1]:
+                return None
+            cell.append(max(i for i, edge in enumerate(edges[:-1]) if edge <= x))
+            continue
         matching = [key for key in keys if type(key) is type(row[column]) and key == row[column]]
         if not matching:
             return None
         cell += matching
-    if "histogram" in query:
-        edges = [Fraction(str(edge)) for edge in query["histogram"]["edges"]]
-        x = _number(row, query["histogram"]["column"], spec)
-        if x is None or not edges[0] <= x <= edges[-1]:
-            return None
-        inside = [i for i, edge in enumerate(edges[:-1]) if edge <= x]
-        cell.append(inside[-1])
     return tuple(cell)

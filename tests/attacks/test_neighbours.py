@@ -6,6 +6,7 @@ Each case is a chain of tables, each of which has one unit less or more than the
 from __future__ import annotations
 
 import csv
+import math
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -87,19 +88,27 @@ def _query(random: Random, *, by_row: bool) -> dict[str, Any]:
             "plan": random.sample(range(1, 5), random.randint(1, 3)),
             "town": random.sample(_TOWNS[:2] + _TOWNS[3:], random.randint(1, 3)),
             "old": [True, False],
+            "x": {"edges": _edges(random)},
+            "k": {"edges": _edges(random)},
         }
         query["group_by"] = {
             name: axes[name] for name in random.sample([*axes], random.randint(1, 2))
         }
     if shape == "histogram":
-        edges = sorted(random.sample((-3, -0.5, 0, 0.25, 1, 2, 5.5, 9), random.randint(2, 6)))
-        query["histogram"] = {"column": random.choice(("x", "k")), "edges": edges}
+        free = [name for name in ("x", "k") if name not in query.get("group_by", {})]
+        query["histogram"] = {"column": random.choice(free or ("plan",)), "edges": _edges(random)}
         return query
     kinds = ["count", "count_units", "sum(x)", "mean(x)", "sum(k)", "mean(k)"]
     if by_row:
         kinds.remove("count_units")
     query["statistics"] = random.sample(kinds, random.choice((1, 1, 2, 3)))
     return query
+
+
+def _edges(random: Random) -> list[float]:
+    inner = random.sample((-3, -0.5, 0, 0.25, 1, 2, 5.5, 9), random.randint(2, 6))
+    ends = random.sample((-math.inf, math.inf), random.choice((0, 0, 1, 2)))
+    return sorted([*inner, *ends])
 
 
 def _condition(random: Random) -> dict[str, Any]:

@@ -35,7 +35,9 @@ _BASES: dict[str, dict[str, Any]] = {
                 "name": "n",
                 "weight": 2,
                 "statistics": ["count", "mean(x)"],
-                "group_by": {"plan": [1, 2]},
+                "group_by": {"plan": [1, 2], "x": {"edges": [0, 5, float("inf")]}},
+                "round": True,
+                "clamp": True,
             }
         ],
         "output": {"path": "out", "format": "csv"},
@@ -74,6 +76,7 @@ _ODD = (
     float("inf"), float("nan"), "", " ", "\x00", "..", "o/..", "/", "row", "rows.csv", "a" * 5000,
     "count", "mean(x)", "mean()", "sum(person)", [[1]], [{}], {"a": 1}, {"": {}}, [0, 0], [9, 0],
     [1e-300, 1.0000001e-300], [0, 1e300], "1/3", "\u0661", "nowhere.parquet", [1, 1], [True, 1],
+    {"file": "rows.csv"}, {"file": "."}, {"file": 1}, {"edges": [0, 5]}, {"edges": [float("inf")]},
 )  # fmt: skip
 
 

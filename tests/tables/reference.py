@@ -58,8 +58,11 @@ def scalars(
 
 def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any]) -> Any:
     """The cell of a row: its keys and bin, or None."""
-    keys = []
+    keys: list[Any] = []
     for name, public in query.get("group_by", {}).items():
+        if isinstance(public, dict):
+            keys.append(band_of(row[name], public["edges"], columns.get(name, {})))
+            continue
         value = row[name]
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -69,16 +72,30 @@ def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any])
         keys.append(matches[0])
     if "histogram" in query:
         name, edges = query["histogram"]["column"], query["histogram"]["edges"]
-        x = number(row[name], columns.get(name, {}).get("missing"))
-        inside = [
-            i
-            for i, (a, b) in enumerate(itertools.pairwise(edges))
-            if x is not None and (a <= x < b or (i == len(edges) - 2 and x == b))
-        ]
-        if not inside:
-            return None
-        keys.append(inside[0])
-    return tuple(keys)
+        keys.append(band_of(row[name], edges, columns.get(name, {})))
+    return None if None in keys else tuple(keys)
+
+
+def band_of(value: Any, edges: list[Any], column: dict[str, Any]) -> int | None:
+    """The place of the bin [a, b) that holds the value, the last one closed; None for none."""
+    x = number(value, column.get("missing"))
+    if x is None:
+        return None
+    inside = [
+        i
+        for i, (a, b) in enumerate(itertools.pairwise(edges))
+        if a <= x < b or (i == len(edges) - 2 and x == b)
+    ]
+    return inside[0] if inside else None
+
+
+def axes_of(query: dict[str, Any]) -> list[list[Any]]:
+    """The groups of each column that rows are grouped by, bands by their places."""
+    listed = list(query.get("group_by", {}).values())
+    listed += [query["histogram"]] if "histogram" in query else []
+    return [
+        list(range(len(one["edges"]) - 1)) if isinstance(one, dict) else list(one) for one in listed
+    ]
 
 
 def vector(
@@ -96,10 +113,7 @@ def vector(
     if "where" in query:
         return conditions(rows, query, columns, unit=None if by_row else unit)
     parts = scalars(query.get("statistics", ["count"]), columns, by_row=by_row)
-    axes = [list(keys) for keys in query.get("group_by", {}).values()]
-    if "histogram" in query:
-        axes.append(list(range(len(query["histogram"]["edges"]) - 1)))
-    cells = list(itertools.product(*axes))
+    cells = list(itertools.product(*axes_of(query)))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
     for added in contributions(rows, spec, query, parts, bits=bits).values():
         mine = added if by_row or way is None else bounded(added, cells, way, bits=bits)
@@ -154,6 +168,19 @@ def each_at_most(mine: dict[Any, int], most: int, *, by_cell: bool) -> dict[Any,
         else:
             found[key] = math.trunc(value * (most * (1 - 2.0**-40) / largest))
     return found
+
+
+def published(
+    kind: str, numbers: list[float], *, whole: bool, clamp: bool
+) -> tuple[float, float, float]:
+    """What docs/tables.md makes of a statistic's value, low and high, one number at a time."""
+    value, low, high = numbers
+    if clamp and kind != "mean":
+        value, low, high = (x if x > 0 else 0.0 for x in (value, low, high))
+    if whole and kind.startswith("count"):
+        value, low, high = round(value), math.floor(low), math.ceil(high)
+        value, low, high = (max(-(2**53), min(2**53, x)) for x in (value, low, high))
+    return value, low, high
 
 
 def contributions(

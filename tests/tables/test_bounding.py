@@ -39,6 +39,20 @@ QUERIES: list[dict[str, Any]] = [
     },
     {"name": "people", "statistics": ["count_units"]},
     {
+        "name": "banded",
+        "statistics": ["mean(x)", "count_units"],
+        "group_by": {
+            "y": {"edges": [0, 1, 5.5, 30]},
+            "town": ["a", "b'; DROP TABLE x"],
+            "k": {"edges": [-math.inf, 0, 7, 10]},
+        },
+    },
+    {
+        "name": "banded_bins",
+        "group_by": {"k": {"edges": [1, 8]}, "plan": [2, 1]},
+        "histogram": {"column": "x", "edges": [-2, 1, 3]},
+    },
+    {
         "name": "overlapping",
         "where": {
             "low": {"x": {"max": 1}},
@@ -295,16 +309,29 @@ def test_a_person_within_all_limits_is_not_touched(
 EDGES = [-1e300, -5.0, -1e-300, 0.0, 1e-300, 0.1, 0.30000000000000004, 1.0, 2.0**53, 1e300]
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 8, 9, len(EDGES)])
-def test_bins_are_half_open_and_the_last_is_closed(tmp_path: Path, count: int) -> None:
-    edges = EDGES[-count:]
+OPEN = [-math.inf, 0.0, 1.0, math.inf]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [*(EDGES[-count:] for count in (2, 3, 4, 5, 7, 8, 9, 10)), OPEN, OPEN[1:], OPEN[:2], OPEN[::3]],
+)
+def test_bins_are_half_open_and_the_last_is_closed(tmp_path: Path, edges: list[float]) -> None:
+    count = len(edges)
     near = [math.nextafter(edge, way) for edge in EDGES for way in (-math.inf, math.inf)]
     values = [*EDGES, *near, -0.0, 0.3, 2.0**53 + 2, math.nan, math.inf, -math.inf, None]
     frame = pd.DataFrame({"x": pd.array(values, dtype="object")}).astype("float64")
     frame.to_parquet(tmp_path / "rows.parquet")
-    query = {"name": "q", "histogram": {"column": "x", "edges": edges}}
-    layout, found = exact(tmp_path, by_row() | {"query": [query], "columns": {}}, 0)
-    inside = [x for x in values if x is not None and edges[0] <= x <= edges[-1]]
+    query = [
+        {"name": "q", "histogram": {"column": "x", "edges": edges}},
+        {"name": "b", "statistics": ["count"], "group_by": {"x": {"edges": edges}}},
+    ]
+    layout, found = exact(tmp_path, by_row() | {"query": query, "columns": {}}, 0)
+    assert (
+        exact(tmp_path, by_row() | {"query": query, "columns": {}}, 1)[1].tolist() == found.tolist()
+    )
+    finite = [x for x in values if x is not None and math.isfinite(x)]  # the others are missing
+    inside = [x for x in finite if edges[0] <= x <= edges[-1]]
     bins = [min(bisect.bisect_right(edges, x), count - 1) - 1 for x in inside]
     assert (found >> layout.bits).tolist() == [bins.count(place) for place in range(count - 1)]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables import spec_file
 from leastnoise.tables.release import Release
+from leastnoise.tables.spec import Bands
 
 GOOD = """
 version = 1
@@ -71,6 +74,45 @@ def test_what_is_written_reads_back_equal() -> None:
     spec = spec_file.loads(GOOD)
     assert spec_file.loads(spec_file.dumps(spec)) == spec
     assert spec_file.dumps(spec_file.loads(spec_file.dumps(spec))) == spec_file.dumps(spec)
+
+
+def test_bands_read_back_equal_in_the_order_that_they_are_given() -> None:
+    bands = 'plan = { edges = [0, "0.1", 5.5] }, note = ["b", "a"], mdvis = { edges = [-1, 30] }'
+    spec = spec_file.loads(GOOD.replace("plan = [1, 2, 3]", bands))
+    assert list(spec.query[0].group_by) == ["plan", "note", "mdvis"]
+    assert spec.query[0].group_by["plan"] == Bands(
+        edges=(Fraction(0), Fraction(1, 10), Fraction(11, 2))
+    )
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    raw = spec_file.to_dict(spec)
+    raw["query"][0]["group_by"]["plan"] = {"edges": np.array([0, 0.1, 5.5])}
+    assert spec_file.parse(raw) == spec
+
+
+@pytest.mark.parametrize(
+    "ends", [(-math.inf, math.inf), ("-inf", "inf"), np.array(["-inf", "inf"], np.float32)]
+)
+def test_open_ends_read_back_equal(ends: Any) -> None:
+    spec = spec_file.loads(GOOD.replace("[0, 1, 5.5, 30]", "[-inf, 0, 1.5, inf]"))
+    assert spec.query[1].histogram is not None
+    assert spec.query[1].histogram.edges == (-math.inf, 0, Fraction(3, 2), math.inf)
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    raw = spec_file.to_dict(spec)
+    raw["query"][1]["histogram"]["edges"] = [ends[0], 0, "1.5", ends[1]]
+    assert spec_file.parse(raw) == spec
+
+
+def test_sums_are_clamped_where_they_can_not_be_negative() -> None:
+    clamped = GOOD.replace("weight = 2", "clamp = true\nround = true")
+    spec = spec_file.loads(clamped.replace('name = "visits"', 'name = "visits"\nround = true'))
+    assert [query.round for query in spec.query] == [True, True, False]
+    assert [query.clamp for query in spec.query] == [True, False, False]
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    assert "clamp = false" not in spec_file.dumps(spec)
+    found = problems(clamped.replace("bounds = [0, 0.1]", "bounds = [-1, 0.1]"))
+    assert "sum(mdvis) can be negative" in found["query[0].clamp"]
+    means = clamped.replace('"mean(mdvis)", " sum( mdvis ) "', '"mean(mdvis)"')
+    assert spec_file.loads(means.replace("bounds = [0, 0.1]", "bounds = [-1, 0.1]"))
 
 
 def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
@@ -145,7 +187,25 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ("plan = [1, 2, 3]", 'plan = ["a"]', "query[0].group_by.plan[0]", "Expected int"),
         ("plan = [1, 2, 3]", "plan = [1.5]", "query[0].group_by.plan[0]", "Floats"),
         ("plan = [1, 2, 3]", "plan = [true]", "query[0].group_by.plan[0]", "Expected int"),
-        ("plan = [1, 2, 3]", "mdvis = [1]", "query[0].group_by.mdvis", "histogram"),
+        ("plan = [1, 2, 3]", "mdvis = [1]", "query[0].group_by.mdvis", "Give edges"),
+        ("plan = [1, 2, 3]", "plan = { edges = [3, 1] }", "query[0].group_by.plan.edges", "incr"),
+        ("plan = [1, 2, 3]", "plan = { edges = [1] }", "query[0].group_by.plan.edges", "two or"),
+        ("plan = [1, 2, 3]", "plan = { edges = [1, 1] }", "query[0].group_by.plan.edges", "twice"),
+        ("plan = [1, 2, 3]", "plan = { edgs = [1] }", "query[0].group_by.plan.edges", "required"),
+        (
+            "plan = [1, 2, 3]",
+            'plan = { edges = [1, "x"] }',
+            "query[0].group_by.plan.edges[1]",
+            "decimal",
+        ),
+        ("plan = [1, 2, 3]", "note = { edges = [1, 2] }", "query[0].group_by.note", "text column"),
+        ("plan = [1, 2, 3]", "plna = { edges = [1, 2] }", "query[0].group_by.plna", "mean plan?"),
+        ("plan = [1, 2, 3]", "plan = 3", "query[0].group_by.plan", "tuple"),
+        ("[0, 1, 5.5, 30]", "[inf, 30]", "query[1].histogram.edges", "increasing"),
+        ("[0, 1, 5.5, 30]", "[0, inf, 30]", "query[1].histogram.edges", "got inf before 30"),
+        ("[0, 1, 5.5, 30]", "[0, -inf]", "query[1].histogram.edges", "got 0 before -inf"),
+        ("[0, 1, 5.5, 30]", "[0, inf, inf]", "query[1].histogram.edges", "inf is given twice"),
+        ("[0, 1, 5.5, 30]", "[0, nan]", "query[1].histogram.edges[1]", "finite"),
         ("[0, 1, 5.5, 30]", "[0, 5, 1, 30]", "query[1].histogram.edges", "increasing"),
         ("[0, 1, 5.5, 30]", "[0, 1, 1, 30]", "query[1].histogram.edges", "twice"),
         ("[0, 1, 5.5, 30]", "[0]", "query[1].histogram.edges", "two or more"),
@@ -161,7 +221,12 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ('min = "0.1", ', "min = 0, max = 2, ", "query[2].where.often.mdvis", "not both"),
         ('min = "0.1", below = 3', "", "query[2].where.often.mdvis", "min, max or below"),
         ('min = "0.1", below', "least = 1, below", "query[2].where.often.mdvis.least", "permitted"),
-        ('min = "0.1", below = 3', "among = [1]", "query[2].where.often.mdvis.among", "histogram"),
+        (
+            'min = "0.1", below = 3',
+            "among = [1]",
+            "query[2].where.often.mdvis.among",
+            "min and max",
+        ),
         (
             "plan = { among = [1, 2]",
             'plan = { among = ["a"]',
@@ -181,6 +246,21 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
             "text column",
         ),
         ('{ note = { among = ["x"] } }', "{}", "query[2].where.noted", "at least one"),
+        ("weight = 2", "round = 1", "query[0].round", "boolean"),
+        ("weight = 2", 'clamp = "yes"', "query[0].clamp", "boolean"),
+        ("weight = 2", "rund = true", "query[0].rund", "Did you mean round?"),
+        (
+            'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
+            'statistics = ["mean(mdvis)", "sum(mdvis)"]\nround = true',
+            "query[0].round",
+            "Expected a count",
+        ),
+        (
+            'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
+            'statistics = ["mean(mdvis)"]\nclamp = true',
+            "query[0].clamp",
+            "means alone",
+        ),
         ("weight = 2", "weight = 1e-7", "query[0].weight", "millionth"),
         ("weight = 2", "weight = 0", "query[0].weight", "> 0"),
         ("visits.csv", "visits.xlsx", "data.source", ".csv or .parquet"),
@@ -213,6 +293,13 @@ def test_a_single_cause_is_told_once() -> None:
 def test_result_columns_that_clash() -> None:
     found = problems(GOOD.replace("plan", "count_std"))
     assert "count_std" in found["query[0]"]
+    bands = "plan = { edges = [0, 1] }, plan_to = [1]"
+    types = GOOD.replace('zper = "int"', 'zper = "int", plan_to = "int"')
+    assert "plan_to" in problems(types.replace("plan = [1, 2, 3]", bands))["query[0]"]
+    bands = 'group_by = { mdvis = { edges = [0, 1] } }\nhistogram = { column = "mdvis"'
+    assert (
+        "mdvis_from" in problems(GOOD.replace('histogram = { column = "mdvis"', bands))["query[1]"]
+    )
 
 
 def test_all_problems_are_listed_at_once() -> None:

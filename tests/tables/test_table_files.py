@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from leastnoise.tables import spec_file
 from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import Table, table_of
-from leastnoise.tables.table_files import read_table, write_table
+from leastnoise.tables.table_files import as_read, read_table, write_table
 
 KINDS = ["csv", "json", "parquet"]
 HOSTILE = [
@@ -66,8 +68,9 @@ def check_round_trip(block: Layout, folder: Path) -> None:
         if kind == "csv":
             assert read == {name: list(map(str, made.columns[name])) for name in made.columns}
         else:
-            assert read == made.columns
-            assert all(map(_same_types, read.values(), made.columns.values()))
+            wanted = {name: as_read(values, kind) for name, values in made.columns.items()}
+            assert read == wanted
+            assert all(map(_same_types, read.values(), wanted.values()))
         assert list(read) == list(made.columns)
 
 
@@ -94,6 +97,21 @@ def test_any_keys_read_back(
 ) -> None:
     keys = {"a": texts, "b": numbers, "c": [True, False]}
     check_round_trip(layout(group_by=keys), tmp_path_factory.mktemp("any"))
+
+
+def test_open_ends_read_back(tmp_path: Path) -> None:
+    keys = {"y": {"edges": ["-inf", 0, "inf"]}, "k": ["inf", "-inf"]}
+    block = layout(group_by=keys)
+    check_round_trip(block, tmp_path)
+    assert pd.read_csv(tmp_path / "q.csv")["y_from"].tolist() == [-math.inf] * 2 + [0.0] * 2
+    assert pd.read_parquet(tmp_path / "q.parquet")["y_to"].tolist() == [0.0] * 2 + [math.inf] * 2
+
+    def refused(name: str) -> None:
+        raise AssertionError(name)
+
+    records = json.loads((tmp_path / "q.json").read_text(), parse_constant=refused)
+    assert [row["y_from"] for row in records] == [None, None, 0, 0]
+    assert [row["y_to"] for row in records] == [0, 0, None, None]
 
 
 def test_other_readers_see_the_same_keys(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -161,6 +163,98 @@ def test_keys_of_every_type_verify(folder: Path, kind: str) -> None:
     query = [{"name": "q", "statistics": ["count", "sum(x)"], "group_by": keys}]
     made = release(folder, query=query, output={"path": "out", "format": kind}).run()
     assert verify_directory(folder / "out").certificate == made.certificate
+
+
+FORM = {"round": True, "clamp": True}
+FALSE_FORMS: dict[str, list[Any]] = {
+    "count": [1.5, 2.0, -1, 2**53 + 1],
+    "count_low": [0.5, -1, 10**400],
+    "count_high": [1e300, -1],
+    "sum_x": [-0.5, -1.0, math.nan, math.inf],
+    "sum_x_low": [-1e-300],
+    "sum_x_high": [-3.0],
+}
+NO_NUMBERS = [None, "5", "1", True, {}, [], ""]
+
+
+@pytest.fixture(scope="module")
+def formed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Releases of whole numbers that aren't negative, in each format."""
+    folder = make_rows(tmp_path_factory.mktemp("formed"))
+    query = [
+        {"name": "q", "statistics": ["count", "sum(x)", "mean(x)"], **FORM},
+        {"name": "w", "where": {"all": {"x": {"min": 0}}, "none": {"x": {"min": 99}}}, **FORM},
+        {"name": "h", "histogram": {"column": "x", "edges": [0, 99, "inf"]}, **FORM},
+    ]
+    # of a row and without δ, for which noise is soon found
+    privacy = {"unit": "row", "epsilon": 1}
+    changes: dict[str, Any] = {"privacy": privacy, "contribution": None, "query": query}
+    for kind in ("csv", "json", "parquet"):
+        release(folder, **changes, output={"path": kind, "format": kind}).run()
+        verify_directory(folder / kind)
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_rounded_counts_are_ints_wherever_they_are_read(formed: Path, kind: str) -> None:
+    readers: dict[str, Any] = {"csv": pd.read_csv, "json": pd.read_json}
+    for name in ("q", "w", "h"):
+        frame = readers.get(kind, pd.read_parquet)(formed / kind / f"{name}.{kind}")
+        counts = [frame[label] for label in frame if label in {"count", "count_units"}]
+        assert counts[0].dtype == np.int64
+        assert (counts[0] >= 0).all()
+    assert abs(counts[0][0] - 20_000) < 1000
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("label", FALSE_FORMS)
+def test_what_is_not_whole_or_negative_is_rejected(
+    formed: Path, tmp_path: Path, kind: str, label: str
+) -> None:
+    made = shutil.copytree(formed / kind, tmp_path / "made")
+    file = made / f"q.{kind}"
+    true = pd.read_json(formed / "json" / "q.json").to_dict("records")
+    for false in FALSE_FORMS[label] + (NO_NUMBERS if kind == "json" else []):
+        if kind == "parquet" and false in (2**53 + 1, 10**400):
+            continue  # as float64 no whole number, and past 64 bits
+        records = [{**true[0], label: false}]
+        if kind == "json":
+            file.write_text(json.dumps(records))
+        elif kind == "csv":
+            file.write_text(",".join(records[0]) + "\n" + ",".join(map(str, records[0].values())))
+        else:
+            pd.DataFrame(records).to_parquet(file)
+        with pytest.raises(CertificateRejected, match=r"q\."):
+            verify_directory(made)
+    if kind == "csv":
+        file.write_text(",".join(true[0]) + "\n" + ",".join(map(str, true[0].values())) + "\n")
+        verify_directory(made)
+
+
+OPEN_ENDS = {
+    "csv": [("-inf,2.0", "-9.0,2.0"), ("7.5,inf", "7.5,8.0"), ("2.0,7.5", "2.0,7.500000001")],
+    "json": [
+        ('"x_from": null', '"x_from": 0.0'),
+        ('"x_from": null', '"x_from": -Infinity'),
+        ('"x_to": 7.5', '"x_to": null'),
+        ('"x_to": 7.5', '"x_to": 7.500000001'),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", OPEN_ENDS)
+def test_bands_and_open_ends_verify_and_false_edges_do_not(folder: Path, kind: str) -> None:
+    groups = {"x": {"edges": ["-inf", 2, 7.5, "inf"]}, "plan": {"edges": [0, 3]}}
+    query = [{"name": "q", "statistics": ["count_units", "mean(x)"], "group_by": groups}]
+    release(folder, query=query, output={"path": "out", "format": kind}).run()
+    verify_directory(folder / "out")
+    file = folder / "out" / f"q.{kind}"
+    text = file.read_text()
+    for old, new in OPEN_ENDS[kind]:
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        with pytest.raises(CertificateRejected, match="other keys"):
+            verify_directory(folder / "out")
 
 
 def test_a_path_with_a_pattern_in_it_is_that_path(made: Path) -> None:

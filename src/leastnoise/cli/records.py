@@ -82,6 +82,8 @@ class _Forgiving:
 
 def print_plan(plan: Plan) -> None:
     """Print what a release will hold and how large its errors will be, a table a query."""
+    from leastnoise.tables.layout import Bins
+
     for block in plan.blocks:
         noise, budget = block.mechanism.noise, block.mechanism.certificate.budget
         geometry = block.mechanism.certificate.geometry
@@ -112,6 +114,9 @@ def print_plan(plan: Plan) -> None:
             ("in each cell", "std", "95 % ±", "Laplace (l1)", "Gaussian (l2)"),
             rows,
         )
+        for axis in layout.axes:
+            if isinstance(axis, Bins) and axis.dropped:
+                typer.echo(f"Rows are dropped where {axis.column} is {axis.dropped}.")
     for note in plan.notes:
         typer.echo(note)
     typer.echo()

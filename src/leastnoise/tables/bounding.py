@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from leastnoise.tables.layout import Bins
 from leastnoise.tables.limits import FirstCells, InBall, InCells, integer_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from leastnoise.tables.engine import Engine
@@ -71,29 +70,28 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """
     frame = engine.frame
     columns = {
-        f"key{index}": nw.col(engine.column(key.column, "k"))
-        for index, key in enumerate(layout.keys)
+        f"by{index}": _finite(engine, spec, axis.column)
+        if isinstance(axis, Bins)
+        else nw.col(engine.column(axis.column, "k"))
+        for index, axis in enumerate(layout.axes)
     }
     if not layout.by_row:
         columns[_UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
         frame = frame.filter(~columns[_UNIT].is_null())
-    if layout.bins:
-        column = layout.bins.column
-        columns["value"] = _finite(engine, spec, column)
     for index, component in enumerate(layout.components):
         if component.kind == "value":
             columns[f"x{index}"] = _fixed_point(engine, spec, component, bits=layout.bits)
     # narwhals needs a column, and a block may need none but the rows themselves
     frame = frame.select(**columns, all=nw.lit(0))
-    if layout.bins:
-        frame = _in_bins(engine, frame, [float(edge) for edge in layout.bins.edges])
     cell = nw.lit(0, nw.Int64)
-    for index, key in enumerate(layout.keys):
-        known = engine.keys(key.values, key=f"key{index}", index=f"at{index}")
-        frame = frame.join(known, on=f"key{index}", how="inner")
-        cell = cell * len(key.values) + nw.col(f"at{index}")
-    if layout.bins:
-        cell = cell * (len(layout.bins.edges) - 1) + nw.col("bin")
+    for index, axis in enumerate(layout.axes):
+        by, at = f"by{index}", f"at{index}"
+        if isinstance(axis, Bins):
+            frame = _in_bins(engine, frame, axis, value=by, index=at)
+        else:
+            known = engine.keys(axis.values, key=by, index=at)
+            frame = frame.join(known, on=by, how="inner")
+        cell = cell * axis.cells + nw.col(at)
     return frame.with_columns(cell.alias(_CELL))
 
 
@@ -123,12 +121,15 @@ def _fixed_point(engine: Engine, spec: Spec, component: Component, *, bits: int)
     return (value * factor + 0.5).floor().clip(-(2**bits), 2**bits).cast(nw.Int64)
 
 
-def _in_bins(engine: Engine, frame: nw.LazyFrame[Any], edges: Sequence[float]) -> nw.LazyFrame[Any]:
-    """Return the rows whose value is in a bin, with the bin: [a, b), the last one closed."""
-    value = nw.col("value")
-    frame = frame.filter((value >= edges[0]) & (value <= edges[-1]))
-    frame = engine.counted(frame, value="value", edges=edges, count="at_most")
-    return frame.with_columns(bin=nw.min_horizontal(nw.col("at_most") - 1, nw.lit(len(edges) - 2)))
+def _in_bins(
+    engine: Engine, frame: nw.LazyFrame[Any], bins: Bins, *, value: str, index: str
+) -> nw.LazyFrame[Any]:
+    """Return the rows whose `value` is in a bin, with its `index`: [a, b), the last one closed."""
+    edges = [float(edge) for edge in bins.edges]
+    frame = frame.filter((nw.col(value) >= edges[0]) & (nw.col(value) <= edges[-1]))
+    frame = engine.counted(frame, value=value, edges=edges, count=index)
+    place = nw.min_horizontal(nw.col(index) - 1, nw.lit(bins.cells - 1))
+    return frame.with_columns(place.alias(index))
 
 
 def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:

@@ -14,11 +14,12 @@ from leastnoise.guarantees.exact import exact
 from leastnoise.tables import statistic
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.layout import LayoutError, of_block
+from leastnoise.tables.spec import Bands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from leastnoise.tables.spec import Key, Predicate, Query, Spec
+    from leastnoise.tables.spec import Edge, Key, Predicate, Query, Spec
 
 Problem = tuple[str, str]
 
@@ -192,8 +193,10 @@ def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if histogram is None or not histogram.column:
         return
     yield from _numeric(spec, histogram.column, f"{path}.histogram.column", "histogram")
-    edges = histogram.edges or ()
-    key = f"{path}.histogram.edges"
+    yield from _edges(histogram.edges or (), f"{path}.histogram.edges")
+
+
+def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
     if len(edges) < 2:
         yield key, "Expected two or more edges."
     for left, right in pairwise(edges):
@@ -201,6 +204,27 @@ def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield key, f"{float(left):g} is given twice."
         elif float(left) >= float(right):
             yield key, f"Expected increasing edges, got {float(left):g} before {float(right):g}."
+
+
+def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.histogram is not None or query.where:
+        return
+    try:
+        asked = [statistic.parse(text) for text in query.statistics]
+    except ValueError:
+        return
+    if query.round and asked and not any(one.counts for one in asked):
+        why = "Expected a count or count_units to round: sums and means aren't whole numbers."
+        yield f"{path}.round", why
+    if not query.clamp:
+        return
+    if asked and all(one.kind == "mean" for one in asked):
+        yield f"{path}.clamp", "Not used with means alone, which are inside their bounds anyway."
+    for one in asked:
+        known = spec.columns.get(one.column)
+        if one.kind == "sum" and known is not None and known.bounds and known.bounds[0] < 0:
+            why = f"sum({one.column}) can be negative, as columns.{one.column}.bounds begin below "
+            yield f"{path}.clamp", why + "0. Leave clamp out, or ask for the sum in another block."
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -246,27 +270,35 @@ def predicate_type(declared: str | None, predicate: Predicate, key: str) -> Iter
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
-    for column, keys in query.group_by.items():
+    for column, grouping in query.group_by.items():
         key = f"{path}.group_by.{column}"
         if not column:
             yield key, "Expected a column with a name. Give it one in the source."
-        yield from _declared(spec, column, key)
-        yield from key_types(spec.data.types.get(column), keys or (), key)
-        if not keys:
-            yield key, "Expected at least one key."
-        # True == 1 in Python, so the type goes beside the value.
-        counts = Counter((type(value), value) for value in keys or ())
-        for (_, value), times in counts.items():
-            if times > 1:
-                yield key, f"The key {value!r} is given {times} times."
-        if len({type(value) for value in keys or ()}) > 1:
-            yield key, "Expected keys of one type."
+        if isinstance(grouping, Bands):
+            yield from _numeric(spec, column, key, "bands")
+            yield from _edges(grouping.edges or (), f"{key}.edges")
+        else:
+            yield from _declared(spec, column, key)
+            yield from key_types(spec.data.types.get(column), grouping or (), key)
+            yield from _keys(grouping or (), key)
+
+
+def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
+    if not keys:
+        yield path, "Expected at least one key."
+    # True == 1 in Python, so the type goes beside the value.
+    for (_, value), times in Counter((type(value), value) for value in keys).items():
+        if times > 1:
+            yield path, f"The key {value!r} is given {times} times."
+    if len({type(value) for value in keys}) > 1:
+        yield path, "Expected keys of one type."
 
 
 def key_types(declared: str | None, keys: Sequence[Key], path: str) -> Iterator[Problem]:
     """Yield a problem for each key that isn't of the column's type."""
     if declared == "float":
-        hint = 'Use a histogram, or, if it holds whole numbers, declare it "int" in data.types.'
+        hint = "Give edges (in where, min and max), or, if it holds whole numbers, declare it "
+        hint += '"int" in data.types.'
         yield path, f"Expected an int, text or bool column, got a float one. {hint}"
     elif declared is not None:
         for index, value in enumerate(keys):
@@ -310,7 +342,7 @@ def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
 
 def numeric_type(declared: str | None, column: str, key: str, use: str) -> Iterator[Problem]:
     """Yield a problem if a column of this type can't be used for `use`."""
-    if declared == "text" or (declared == "bool" and use == "histogram"):
+    if declared == "text" or (declared == "bool" and use in {"histogram", "bands"}):
         yield key, f"Expected a number column for {use}, got the {declared} column {column!r}."
 
 
@@ -327,4 +359,5 @@ _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _where,
     _histogram,
     _group_by,
+    _published,
 )

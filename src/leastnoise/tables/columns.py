@@ -11,11 +11,9 @@ SUFFIXES = ("", "_std", "_low", "_high")
 
 
 def result_columns(layout: Layout) -> tuple[str, ...]:
-    """Return the columns of the result: keys, then bins, then each statistic with its error."""
-    keys = [key.column for key in layout.keys]
+    """Return the columns of the result: those of the groups, then each statistic with its error."""
+    keys = [name for axis in layout.axes for name in axis.columns]
     if layout.conditions:
         keys.append("condition")
-    if layout.bins:
-        keys += [f"{layout.bins.column}_from", f"{layout.bins.column}_to"]
     values = [f"{asked.label}{suffix}" for asked in layout.statistics for suffix in SUFFIXES]
     return (*keys, *values)

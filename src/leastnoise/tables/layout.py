@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 from leastnoise.tables import statistic
 from leastnoise.tables.limits import (
@@ -22,12 +22,13 @@ from leastnoise.tables.limits import (
     boundings,
     integer_limits,
 )
+from leastnoise.tables.spec import Bands
 from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.spec import Key, Predicate, Query, Spec
+    from leastnoise.tables.spec import Edge, Key, Predicate, Query, Spec
 
 MAX_BITS = 22
 MIN_BITS = 8
@@ -62,14 +63,52 @@ class KeyColumn:
     column: str
     values: tuple[Key, ...]
 
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return len(self.values)
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the result that tell the groups apart, each with a value a group."""
+        return {self.column: self.values}
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Bins:
-    """A histogram's column and its increasing edges."""
+    """A column and the increasing edges of its bins [a, b), the last one closed.
+
+    `missing` stands for what is no number; without it such rows are dropped.
+    """
 
     column: str
-    edges: tuple[Fraction, ...]
+    edges: tuple[Edge, ...]
+    missing: Fraction | None
+
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return len(self.edges) - 1
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the result that tell the groups apart, each with a value a group."""
+        edges = tuple(map(float, self.edges))
+        return {f"{self.column}_from": edges[:-1], f"{self.column}_to": edges[1:]}
+
+    @property
+    def dropped(self) -> str:
+        """Which rows are in no bin, to end a sentence; empty if every row is in one."""
+        low, high = float(self.edges[0]), float(self.edges[-1])
+        parts = [f"below {low:.6g}"] if math.isfinite(low) else []
+        parts += [f"above {high:.6g}"] if math.isfinite(high) else []
+        parts += ["missing"] if self.missing is None else []
+        return " or ".join(parts)
+
+
+Axis = KeyColumn | Bins
+"""A column by which rows are grouped."""
 
 
 @final
@@ -91,31 +130,32 @@ class Layout:
     """The public shape of a block.
 
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
-    the keys, the last key fastest, then the bins. The integer I stands for I·2^(−bits).
+    the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then the
     count's. With `by_row` nothing is bounded: a row is within `bounding` anyway.
 
-    With `conditions` a cell is a condition, and a unit may be in several.
+    With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
+    what is done to the noisy numbers: see `results`.
     """
 
     name: str
     by_row: bool
     statistics: tuple[Statistic, ...]
-    keys: tuple[KeyColumn, ...]
-    bins: Bins | None
+    axes: tuple[Axis, ...]
     conditions: tuple[Condition, ...]
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
     bits: int
+    round: bool
+    clamp: bool
 
     @property
     def cells(self) -> int:
         """Number of rows of the result."""
         if self.conditions:
             return len(self.conditions)
-        bins = len(self.bins.edges) - 1 if self.bins else 1
-        return bins * math.prod(len(key.values) for key in self.keys)
+        return math.prod(axis.cells for axis in self.axes)
 
     @property
     def dimension(self) -> int:
@@ -167,12 +207,6 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
     """
     by_row = spec.privacy.by_row
     statistics = _statistics(query, by_row=by_row)
-    keys = tuple(KeyColumn(column=name, values=values) for name, values in query.group_by.items())
-    bins = (
-        Bins(column=query.histogram.column, edges=query.histogram.edges)
-        if query.histogram
-        else None
-    )
     needs = [_needs(spec, asked, by_row=by_row) for asked in statistics]
     # Distinct ones only, in order of first use: statistics share the count.
     components = tuple(dict.fromkeys(component for need in needs for component in need))
@@ -180,8 +214,7 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
         name=query.name,
         by_row=by_row,
         statistics=statistics,
-        keys=keys,
-        bins=bins,
+        axes=_axes(spec, query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.where.items()
@@ -190,6 +223,8 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         bounding=OF_A_ROW,
         bits=MAX_BITS,
+        round=query.round,
+        clamp=query.clamp,
     )
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(
@@ -197,6 +232,24 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
             "Split the query, or use fewer keys."
         )
     return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _axes(spec: Spec, query: Query) -> tuple[Axis, ...]:
+    """Return what rows are grouped by; a histogram is one more column of bands."""
+    axes: list[Axis] = [
+        _bins(spec, name, grouping.edges)
+        if isinstance(grouping, Bands)
+        else KeyColumn(column=name, values=grouping)
+        for name, grouping in query.group_by.items()
+    ]
+    if query.histogram:
+        axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
+    return tuple(axes)
+
+
+def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:
+    known = spec.columns.get(column)
+    return Bins(column=column, edges=edges, missing=None if known is None else known.missing)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:

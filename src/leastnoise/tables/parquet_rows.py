@@ -8,7 +8,10 @@ text that is longer than any key.
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 import duckdb
@@ -17,19 +20,35 @@ from leastnoise.errors import SourceError
 from leastnoise.tables.casts import MAX_TEXT, Held, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Iterator, Sequence
 
 _TREE_SQL = (
     "SELECT name, num_children, type, type_length, converted_type, precision, scale "
     "FROM parquet_schema($path)"
 )
+_MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
 _MAX_PRECISION, _MAX_BYTES = 38, 16  # of DuckDB's decimals
 
 
 def one_file(path: Path) -> str:
     """Return a pattern that matches `path` alone: DuckDB takes paths for patterns."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+
+
+@contextmanager
+def opened(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Yield the rows of a Parquet file that somebody else may have made, and that was read already.
+
+    DuckDB opens a name, which could be another file by now than the one that was checked.
+    """
+    config = {"memory_limit": _MEMORY, "autoinstall_known_extensions": False}
+    with (
+        tempfile.TemporaryDirectory(prefix="leastnoise-") as folder,
+        duckdb.connect(config=config) as connection,
+    ):
+        copy = Path(folder) / "table.parquet"
+        copy.write_bytes(content)
+        yield connection.read_parquet(one_file(copy))
 
 
 def columns(path: Path) -> list[tuple[str, Held]]:

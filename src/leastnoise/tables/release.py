@@ -54,7 +54,8 @@ class Release:
     """One release of a table's statistics, as a spec describes it.
 
     The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
-    start at `folder`: the current directory, or with `from_toml` the folder of the spec file.
+    start at `folder`: the current directory, or with `from_toml` the folder of the spec file. Files
+    of keys are read here, once.
     Raises SpecError listing every problem at once.
     """
 
@@ -79,9 +80,9 @@ class Release:
             "query": query,
             "output": output,
         }
-        self._spec = spec_file.parse(raw)
-        self._plan: Plan | None = None
         self._folder = _validate.path(folder, name="folder")
+        self._spec = spec_file.parse(raw, folder=self._folder)
+        self._plan: Plan | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:

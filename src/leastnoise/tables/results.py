@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from leastnoise.tables.columns import result_columns
+from leastnoise.tables.columns import SUFFIXES, result_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.layout import Layout
     from leastnoise.tables.noise_error import NoiseError
+
+
+LARGEST_WHOLE = 2**53
 
 
 @final
@@ -42,10 +44,32 @@ def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> 
 
     Post-processing of the vector and of public numbers. `_low` and `_high` hold the statistic
     without noise (clamped and clipped as the plan says) with probability 95 %, each by itself.
+    `_std` is of the noise, before anything is rounded or clamped.
     """
     cells = vector.reshape(layout.cells, len(layout.components))
-    values = key_columns(layout) + [column.tolist() for column in numbers(layout, cells, noise)]
+    found = iter(numbers(layout, cells, noise))
+    values = key_columns(layout)
+    for asked in layout.statistics:
+        value, std, low, high = (next(found) for _ in SUFFIXES)
+        if layout.clamp and asked.kind != "mean":
+            value, low, high = map(_not_negative, (value, low, high))
+        if layout.round and asked.counts:
+            value, low, high = map(_whole, (np.rint(value), np.floor(low), np.ceil(high)))
+        values += [column.tolist() for column in (value, std, low, high)]
     return Table(name=layout.name, columns=dict(zip(result_columns(layout), values, strict=True)))
+
+
+def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the numbers, 0 for negative ones: what isn't negative stays between such ends."""
+    return np.where(ends > 0, ends, 0.0)  # −0 becomes 0, too
+
+
+def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return whole numbers as ints of a size that any reader of JSON holds exactly.
+
+    A true count is at most 2^40 (see `layout`), so that it stays between such ends.
+    """
+    return np.clip(values, -float(LARGEST_WHOLE), float(LARGEST_WHOLE)).astype(np.int64)
 
 
 def numbers(
@@ -70,17 +94,17 @@ def numbers(
 
 
 def key_columns(layout: Layout) -> list[list[Any]]:
-    """Return the key columns, and the two of the bins, cell by cell."""
+    """Return the columns that tell the groups apart, cell by cell."""
     if layout.conditions:
         return [[condition.name for condition in layout.conditions]]
-    axes: list[tuple[Any, ...]] = [key.values for key in layout.keys]
-    if layout.bins:
-        edges = [float(edge) for edge in layout.bins.edges]
-        axes.append(tuple(itertools.pairwise(edges)))
-    columns = [list(column) for column in zip(*itertools.product(*axes), strict=True)]
-    if layout.bins:
-        bins = columns.pop()
-        columns += [[left for left, _ in bins], [right for _, right in bins]]
+    columns: list[list[Any]] = []
+    inner = layout.cells
+    for axis in layout.axes:
+        outer, inner = layout.cells // inner, inner // axis.cells
+        columns += [
+            [value for value in values for _ in range(inner)] * outer
+            for values in axis.columns.values()
+        ]
     return columns
 
 

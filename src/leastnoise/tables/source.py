@@ -9,6 +9,7 @@ from leastnoise import _validate
 from leastnoise.errors import SpecError
 from leastnoise.tables import checks, engine_duckdb, parquet_rows, statistic
 from leastnoise.tables.casts import MAX_TEXT
+from leastnoise.tables.spec import Bands
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -123,9 +124,13 @@ def _unfit(
         yield from checks.unit_type(told or columns[name], name)
     for index, query in enumerate(spec.query):
         path = f"query[{index}]"
-        for name, keys in query.group_by.items():
-            yield from checks.key_types(columns[name], keys, f"{path}.group_by.{name}")
-            yield from _too_long(keys, f"{path}.group_by.{name}")
+        for name, grouping in query.group_by.items():
+            key = f"{path}.group_by.{name}"
+            if isinstance(grouping, Bands):
+                yield from checks.numeric_type(columns[name], name, key, "bands")
+            else:
+                yield from checks.key_types(columns[name], grouping, key)
+                yield from _too_long(grouping, key)
         for place, text in enumerate(query.statistics):
             asked = statistic.parse(text)
             if asked.column:

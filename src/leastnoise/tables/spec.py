@@ -6,16 +6,29 @@ The models check one value at a time. What needs two values is in `checks`; how 
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from numbers import Rational, Real
 from typing import Annotated, Literal, final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+)
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
 
 ColumnType = Literal["int", "float", "text", "bool"]
 Key = int | str | bool
+Edge = Fraction | float
+"""An edge of bins; a float only for −∞ and ∞, which leave an end open."""
+_OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
 
@@ -45,13 +58,20 @@ def _positive(value: object) -> Fraction:
     return number
 
 
+def _edge(value: object) -> Edge:
+    # Also of numpy's float32; a text of an int would be long.
+    if isinstance(value, str | Real) and not isinstance(value, Rational) and str(value) in _OPEN:
+        return _OPEN[str(value)]
+    return _number(value)
+
+
 def _key(value: object) -> Key:
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
         return value
     hint = (
-        " Floats that print alike differ: group by a whole number or a text, or use a histogram."
+        " Floats that print alike differ: group by a whole number or a text, or give edges."
         if isinstance(value, float)
         else ""
     )
@@ -63,21 +83,19 @@ def _listed(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _keys_listed(value: object) -> object:
-    if not isinstance(value, dict):
-        return value
-    return {column: _listed(keys) for column, keys in value.items()}
+def _grouping(value: object) -> str:
+    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"  # tags that no key has
 
 
 Number = Annotated[Fraction, PlainValidator(_number)]
 Positive = Annotated[Fraction, PlainValidator(_positive)]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
-Edges = Annotated[tuple[Number, ...], BeforeValidator(_listed)]
+Edges = Annotated[tuple[Annotated[Edge, PlainValidator(_edge)], ...], BeforeValidator(_listed)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 PublicKey = Annotated[Key, PlainValidator(_key)]
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
-Keys = Annotated[dict[str, tuple[PublicKey, ...]], BeforeValidator(_keys_listed)]
+Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)]
 
 
 class _Section(BaseModel):
@@ -159,10 +177,25 @@ class Column(_Section):
 
 @final
 class Histogram(_Section):
-    """Counts of rows per bin [a, b), the last one closed; values outside are dropped."""
+    """Counts of rows per bin [a, b), the last one closed; values outside are dropped.
+
+    The first edge may be −∞ and the last one ∞, which no value is.
+    """
 
     column: Text
     edges: Edges
+
+
+@final
+class Bands(_Section):
+    """Groups by a number: the bands [a, b) between edges, as the bins of a histogram."""
+
+    edges: Edges
+
+
+Grouping = Annotated[
+    Annotated[Keys, Tag("keys[]")] | Annotated[Bands, Tag("bands[]")], Discriminator(_grouping)
+]
 
 
 @final
@@ -172,7 +205,7 @@ class Predicate(_Section):
     min: Number | None = None
     max: Number | None = None
     below: Number | None = None
-    among: Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)] = ()
+    among: Keys = ()
 
 
 @final
@@ -180,16 +213,19 @@ class Query(_Section):
     """One block: one vector query and one draw of noise, with `weight` of the budget.
 
     `where` names conditions, each a predicate on every column that it lists; of one unit at most
-    `max_conditions` are counted.
+    `max_conditions` are counted. With `round` the counts are published whole, with `clamp` counts
+    and sums are published as 0 where the noise makes them negative.
     """
 
     name: Text
     weight: Positive = Fraction(1)
     statistics: Texts = ()
-    group_by: Keys = Field(default_factory=dict)
+    group_by: dict[str, Grouping] = Field(default_factory=dict)
     histogram: Histogram | None = None
     where: dict[Text, dict[Text, Predicate]] = Field(default_factory=dict)
     max_conditions: Annotated[int, Field(ge=1)] | None = None
+    round: bool = False
+    clamp: bool = False
 
 
 @final

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables import checks
+from leastnoise.tables import checks, key_files
 from leastnoise.tables.spec import (
     Column,
     Contribution,
@@ -48,11 +48,14 @@ def read(path: Path) -> Spec:
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
-    return loads(_files.read_text(path, most=LARGEST))
+    return loads(_files.read_text(path, most=LARGEST), folder=path.parent)
 
 
-def loads(text: str) -> Spec:
-    """Return the spec that the TOML `text` spells; raises SpecError listing every problem."""
+def loads(text: str, *, folder: Path | None = None) -> Spec:
+    """Return the spec that the TOML `text` spells; raises SpecError listing every problem.
+
+    Files of keys are read from `folder`, and none without it.
+    """
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -61,13 +64,17 @@ def loads(text: str) -> Spec:
         raise SpecError(
             [("TOML", "A number is too long, or values are nested too deep.")]
         ) from None
-    return parse(raw)
+    return parse(raw, folder=folder)
 
 
-def parse(raw: Mapping[str, Any]) -> Spec:
-    """Return the spec in the nested dictionary `raw`; raises SpecError listing every problem."""
+def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
+    """Return the spec in the nested dictionary `raw`; raises SpecError listing every problem.
+
+    Files of keys are read from `folder`, and none without it.
+    """
     problems: Problems = []
     raw = {key: _without_numpy(value) for key, value in raw.items()}
+    raw = key_files.resolved(raw, folder, problems)
     _unknown_keys(raw, Spec, "", problems)
     problems += [(key, "Missing.") for key in _REQUIRED if key not in raw]
     parts: dict[str, Any] = {
@@ -239,7 +246,10 @@ def _unknown_keys(
 
 
 def to_dict(spec: Spec) -> dict[str, Any]:
-    """Return the normalised spec as plain values; fractions become exact ints or texts."""
+    """Return the normalised spec as plain values; fractions become exact ints or texts.
+
+    Floats are left only where an edge is −∞ or ∞, which TOML has words for.
+    """
     return _plain(spec)
 
 
@@ -252,7 +262,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
         return {
-            name: _plain(inner) for name, inner in fields.items() if inner not in (None, (), {})
+            name: _plain(inner)
+            for name, inner in fields.items()
+            if inner is not False and inner not in (None, (), {})  # 0 == False, and is kept
         }
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}

@@ -21,6 +21,11 @@ class Statistic:
     column: str = ""
 
     @property
+    def counts(self) -> bool:
+        """True of counts, which are whole and not negative before noise."""
+        return self.kind in {"count", "count_units"}
+
+    @property
     def label(self) -> str:
         """The name of its column in a result: count, count_units, sum_<column>, mean_<column>."""
         return f"{self.kind}_{self.column}" if self.column else self.kind

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-import tempfile
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from leastnoise import _files
+from leastnoise.tables import parquet_rows
 from leastnoise.tables.columns import result_columns
-from leastnoise.tables.parquet_rows import one_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from leastnoise.tables.layout import Layout
     from leastnoise.tables.results import Table
@@ -27,7 +27,6 @@ _ROOM = 2**20  # for what doesn't grow with the rows
 
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
 _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
-_MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
 
 
 def write_table(table: Table, folder: Path, kind: str) -> Path:
@@ -50,10 +49,26 @@ def read_table(path: Path, layout: Layout) -> dict[str, list[Any]]:
         raise ValueError("not what write_table writes") from None
 
 
+def as_read(values: list[Any], kind: str) -> list[Any]:
+    """Return what `read_table` returns for a column that `write_table` wrote in this format.
+
+    In a CSV all are texts, an open end -inf or inf; JSON has no such number, and gets null.
+    """
+    if kind == "csv":
+        return list(map(str, values))
+    if kind == "json":
+        return [None if value in {-math.inf, math.inf} else value for value in values]
+    return values
+
+
 def _largest(layout: Layout) -> int:
     """Return more bytes than any table of this layout has."""
     letters = sum(len(name) for name in result_columns(layout))
-    letters += sum(max(len(str(value)) for value in key.values) for key in layout.keys)
+    letters += sum(
+        max(len(str(value)) for value in values)
+        for axis in layout.axes
+        for values in axis.columns.values()
+    )
     letters += max((len(condition.name) for condition in layout.conditions), default=0)
     row = _LETTER * letters + _NUMBER * len(result_columns(layout))
     return _ROOM + (layout.cells + 1) * row
@@ -111,7 +126,8 @@ def _quoted_row(text: str, start: int) -> tuple[list[str], int]:
 
 def _write_json(table: Table, path: Path) -> None:
     names = list(table.columns)
-    records = [dict(zip(names, row, strict=True)) for row in table.rows]
+    columns = [as_read(values, "json") for values in table.columns.values()]
+    records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     path.write_text(json.dumps(records, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
@@ -147,15 +163,8 @@ def _quoted_name(name: str) -> str:
 
 
 def _read_parquet(content: bytes, layout: Layout) -> dict[str, list[Any]]:
-    config = {"memory_limit": _MEMORY, "autoinstall_known_extensions": False}
-    with (
-        tempfile.TemporaryDirectory(prefix="leastnoise-") as folder,
-        duckdb.connect(config=config) as connection,
-    ):
-        # DuckDB opens a name, which could be another file by now than the one that was checked.
-        copy = Path(folder) / "table.parquet"
-        copy.write_bytes(content)
-        found = connection.read_parquet(one_file(copy)).limit(layout.cells + 1)
+    with parquet_rows.opened(content) as rows:
+        found = rows.limit(layout.cells + 1)
         kinds = dict(zip(found.columns, map(str, found.types), strict=True))
         if not set(kinds.values()) <= set(_SQL_TYPES.values()):
             raise ValueError("columns of other types")

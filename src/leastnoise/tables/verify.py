@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -16,13 +17,13 @@ from leastnoise.certify.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.tables import output, spec_file, together
 from leastnoise.tables.baselines import Baselines
-from leastnoise.tables.columns import result_columns
+from leastnoise.tables.columns import SUFFIXES, result_columns
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.noise_error import NoiseError, check_range
 from leastnoise.tables.plan import JOIN, block_record, plan_record, share_of
-from leastnoise.tables.results import key_columns
-from leastnoise.tables.table_files import read_table
+from leastnoise.tables.results import LARGEST_WHOLE, key_columns
+from leastnoise.tables.table_files import as_read, read_table
 
 if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
 
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
 # Floats of another machine: a scale that is found again may be off by 1e-9.
 _CLOSE = 1e-7
 
@@ -224,7 +226,10 @@ def _close(told: float, wanted: float) -> bool:
 
 
 def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
-    """Check names, keys and rows, and the `_std` of counts and sums, which are public numbers."""
+    """Check names, keys and rows, the `_std` of counts and sums, which are public, and their form.
+
+    Their form: whole and not negative, where the spec says so.
+    """
     try:
         columns = read_table(path, layout)
         deviations = {
@@ -245,14 +250,46 @@ def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
         raise CertificateRejected(
             f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
         )
-    keys = key_columns(layout)
-    if path.suffix == ".csv":
-        keys = [[str(value) for value in column] for column in keys]
-    if not all(map(_alike, list(columns.values())[: len(keys)], keys)):
+    kind = path.suffix.removeprefix(".")
+    keys = [as_read(column, kind) for column in key_columns(layout)]
+    if not all(map(_same, list(columns.values())[: len(keys)], keys)):
         raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
     for label, std in _deviations(layout, noise).items():
         if not all(_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
+    _check_form(path, layout, columns)
+
+
+def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> None:
+    """Check that what the spec has rounded and clamped is whole, and isn't negative."""
+    for asked in layout.statistics:
+        for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
+            found = [_number(value, text=path.suffix == ".csv") for value in columns[label]]
+            if layout.round and asked.counts and not all(map(_is_whole, found)):
+                raise CertificateRejected(f"The table {path.name} has a {label} that isn't whole.")
+            if layout.clamp and asked.kind != "mean" and not all(0 <= x < math.inf for x in found):
+                raise CertificateRejected(f"The table {path.name} has a {label} below 0.")
+
+
+def _number(value: Any, *, text: bool) -> int | float:
+    """Return the number that a field of a table holds, NaN for what is none."""
+    if text and _WHOLE.fullmatch(value):
+        return int(value)
+    if text or type(value) is float:
+        try:
+            return float(value)
+        except ValueError:
+            return math.nan
+    return value if type(value) is int else math.nan
+
+
+def _is_whole(number: float) -> bool:
+    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE
+
+
+def _same(told: list[Any], wanted: list[Any]) -> bool:
+    """Say whether two columns of public values are equal; True isn't 1 here, nor 1 1.0."""
+    return told == wanted and list(map(type, told)) == list(map(type, wanted))
 
 
 def _deviations(layout: Layout, noise: NoiseError) -> dict[str, float]:
