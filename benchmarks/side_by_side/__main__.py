@@ -2,8 +2,8 @@
 
 Counts by region and sex, the mean income by region, a histogram of ages, and three conditions that
 overlap, of 200,000 persons with one row each. ε = 1 and δ = 1e-8 for a person who is added or
-removed; each of the four has a quarter. Standard deviations follow from the noise that each library
-states, by closed forms; nothing is simulated.
+removed; each of the four is computed from a quarter of that and from nothing else. Standard
+deviations follow from the noise that each library states, by closed forms; nothing is simulated.
 """
 
 from __future__ import annotations
