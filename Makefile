@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-slow test-attacks lint bench experiments clean
+.PHONY: install demo test test-slow test-attacks lint bench side-by-side experiments clean
 
 install: .venv/.complete
 
@@ -43,6 +43,11 @@ bench: install
 	@$(BIN)/python -m benchmarks > benchmarks/RESULTS.new
 	@mv benchmarks/RESULTS.new benchmarks/RESULTS.md && cat benchmarks/RESULTS.md
 
+# The same release by other libraries, each in an environment of its own (2 GB, made on demand).
+# Tumult Analytics needs Java as well; what can't be run here is named with the reason.
+side-by-side: install
+	@$(BIN)/python -m benchmarks.side_by_side
+
 # Some minutes each; the losses.csv files that are there are completed, not computed again, which
 # would take up to half an hour more.
 experiments: install
@@ -50,4 +55,4 @@ experiments: install
 	@for run in experiments/*/run.py; do OMP_NUM_THREADS=1 $(BIN)/python $$run || exit 1; done
 
 clean:
-	rm -rf .venv build
+	rm -rf .venv .venv-side build

@@ -1,0 +1,63 @@
+"""What a script of one library tells the command: a line of JSON on standard output.
+
+The scripts run in environments of their own, so only the standard library is used here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from dataclasses import asdict, dataclass
+from importlib import metadata
+
+
+def seconds_since_start() -> float:
+    """Return the seconds since the command started this process: with imports, and with Java."""
+    return time.time() - float(os.environ["SIDE_BY_SIDE_STARTED"])
+
+
+def geometric_std(scale: float) -> float:
+    """Return the std of whole numbers with mass ∝ exp(−|k|/scale): 1/(√2 sinh(1/(2 scale)))."""
+    return 1 / (math.sqrt(2) * math.sinh(1 / (2 * scale)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stds:
+    """The standard deviations that a library states for its noise.
+
+    Attributes:
+        count: Of a count by region and sex.
+        total: Of a region's sum of (income − the middle of its bounds), which its mean comes from.
+        size: Of the count that this sum is divided by.
+        band: Of a count of the histogram.
+        condition: Of the number of persons who satisfy a condition.
+    """
+
+    count: float
+    total: float
+    size: float
+    band: float
+    condition: float
+
+
+def report(*, package: str, delta: str, one_row: str, seconds: float, stds: Stds) -> None:
+    """Print what was guaranteed, and what the noise is.
+
+    Args:
+        package: Name of the installed package.
+        delta: δ of the whole release; ε is 1, for a person who is added or removed.
+        one_row: "enforced" if the library keeps a person with several rows within the guarantee,
+            "trusted" if the guarantee is for one row and a person is trusted to have no other.
+        seconds: From the start of the process until all results were there.
+        stds: The standard deviations.
+    """
+    found = {
+        "version": metadata.version(package),
+        "delta": delta,
+        "one_row": one_row,
+        "seconds": seconds,
+        "stds": asdict(stds),
+    }
+    print(json.dumps(found), flush=True)
