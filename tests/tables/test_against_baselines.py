@@ -74,7 +74,7 @@ def gaussian(epsilon: float, delta: float) -> float:
         first = norm.cdf(mu / 2 - epsilon / mu)
         return first - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)) - delta
 
-    return math.exp(brentq(excess, -5, 15))
+    return math.exp(float(brentq(excess, -5, 15)))  # pyright: ignore[reportArgumentType]
 
 
 def standard(raw: dict[str, Any]) -> dict[str, list[float]]:
