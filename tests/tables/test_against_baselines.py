@@ -12,8 +12,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 from leastnoise.analysis.marginal import variance_of
 from leastnoise.tables import spec_file
@@ -67,14 +65,18 @@ def norms(raw: dict[str, Any], block: dict[str, Any]) -> tuple[float, float]:
 
 
 def gaussian(epsilon: float, delta: float) -> float:
-    """σ for a shift of 1, of Balle & Wang (2018)."""
+    """σ for a shift of 1, of Balle & Wang (2018), by bisection."""
 
-    def excess(log_sigma: float) -> float:
-        mu = math.exp(-log_sigma)
-        first = norm.cdf(mu / 2 - epsilon / mu)
-        return first - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)) - delta
+    def delta_at(sigma: float) -> float:
+        mu = 1 / sigma
+        near, far = (math.erfc((s * mu / 2 + epsilon / mu) / math.sqrt(2)) / 2 for s in (-1, 1))
+        return near - math.exp(epsilon) * far
 
-    return math.exp(float(brentq(excess, -5, 15)))  # pyright: ignore[reportArgumentType]
+    low, high = 1e-2, 1e7
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if delta_at(middle) > delta else (low, middle)
+    return high
 
 
 def standard(raw: dict[str, Any]) -> dict[str, list[float]]:
