@@ -39,6 +39,53 @@ SETTINGS: list[tuple[str, tuple[str, str], dict[str, Any], list[dict[str, Any]],
 ]
 
 
+def rows(name: str, cells: int, numbers: int = 1, weight: int = 1) -> dict[str, Any]:
+    """A block of rows: a count and sums, `numbers` in all, in each of so many cells."""
+    sums = [f"sum(x{i})" for i in range(numbers - 1)]
+    block = {"name": name, "weight": weight, "statistics": ["count", *sums]}
+    return block | {"group_by": {"region": list(range(cells))}}
+
+
+def conditions(name: str, count: int) -> dict[str, Any]:
+    return {"name": name, "where": {f"c{i}": {"x": {"min": i}} for i in range(count)}}
+
+
+# what is asked of each block's count: a floating-point prototype's plan (theory/bodies.md §7)
+PLANS: list[tuple[str, tuple[str, str], int, list[dict[str, Any]], str]] = [
+    ("18×2, 6×1", ("1", "1e-6"), 5, [rows("a", 18, 2), rows("b", 6)], "20, 14.1"),
+    ("3 × (1×1)", ("1", "0"), 1, [rows(f"a{i}", 1) for i in range(3)], "2.23 each"),
+    (
+        "10 conditions, 20×2, 4×1",
+        ("1", "1e-6"),
+        3,
+        [conditions("a", 10), rows("b", 20, 2), rows("c", 4)],
+        "9.35, 18, 16.2 (c worse than alone)",
+    ),
+    ("10 × (200×1)", ("1", "1e-6"), 1, [rows(f"a{i}", 200) for i in range(10)], "13.4 each"),
+    (
+        "1×2, 5×2, 50×1; weights 3, 1, 1",
+        (".5", "1e-6"),
+        10,
+        [rows("a", 1, 2, 3), rows("b", 5, 2), rows("c", 50)],
+        "66.7, 200, 141",
+    ),
+    (
+        "20 and 4 conditions",
+        (".5", "1e-9"),
+        1,
+        [conditions("a", 20), conditions("b", 4)],
+        "30.7, 10.1",
+    ),
+    (
+        "4 × (30×1), 4 × (3×2)",
+        ("2", "1e-6"),
+        4,
+        [rows(f"a{i}", 30) for i in range(4)] + [rows(f"b{i}", 3, 2) for i in range(4)],
+        "21.2, 27.3",
+    ),
+]
+
+
 def planned(
     budget: tuple[str, str], contribution: dict[str, Any], query: list[dict[str, Any]]
 ) -> Plan:
@@ -50,7 +97,7 @@ def planned(
                 "data": {"source": "x.parquet"},
                 "privacy": {"unit": "person", "epsilon": epsilon, "delta": delta},
                 "contribution": contribution,
-                "columns": {"x": {"bounds": [0, 1]}},
+                "columns": {name: {"bounds": [0, 1]} for name in ("x", "x0", "x1")},
                 "query": query,
             }
         )
@@ -78,6 +125,48 @@ def main() -> None:
         f"\nThe demo's counts: {', '.join(f'{std:.4g}' for std in counts)}, "
         f"product {math.prod(counts):,.0f} (asked: at most 8,000)."
     )
+    print_whole_plans()
+
+
+def print_whole_plans() -> None:
+    """Print plans of several blocks (cells × numbers a cell) beside those of a prototype."""
+    shown: list[tuple[str, ...]] = []
+    for name, budget, most, query, asked in PLANS:
+        start = time.perf_counter()
+        found = planned(budget, {"max_rows": most}, query)
+        seconds = time.perf_counter() - start
+        stds = [block.errors[0].std for block in found.blocks]
+        plain = [block.errors[0].plain_laplace_std or math.inf for block in found.blocks]
+        draws = dict.fromkeys("+".join(block.group) for block in found.blocks)
+        shown.append(
+            (
+                name,
+                f"({budget[0]}, {budget[1]}), {most}",
+                ", ".join(draws),
+                ", ".join(dict.fromkeys(f"{std:.4g}" for std in stds)),
+                asked,
+                f"{math.exp(sum(map(math.log, plain)) / len(plain)) / _mean(stds):.3g}",
+                show(seconds),
+            )
+        )
+    print_rows(
+        "Plans of several blocks: standard deviations of their counts",
+        (
+            "blocks",
+            "(ε, δ), rows a person",
+            "draws",
+            "std",
+            "prototype",
+            "Laplace's over it",
+            "plan",
+        ),
+        shown,
+    )
+
+
+def _mean(values: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def _row(name: str, found: Plan, asked: str, seconds: float) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
         return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()
 
 
+SHRUNK = 10 - 2**-22  # by a factor that leaves room for roundings, and cut off to the grid
 HEADER = b"who,plan,x,n,ok\n"
 
 
@@ -72,7 +73,10 @@ HEADER = b"who,plan,x,n,ok\n"
         (b"1,a,8,8,true\n2," + b"y" * 3_000_000 + b",8,8,true\n", [1, 1, 1, 1, 0, 0, 0, 0]),
         (b'1,"a\nb",8,8,true\n2,b,8,8,true\n', [0, 0, 0, 0, 1, 1, 1, 1]),
         (b"," * (2**20 - 1) + b"\n", [0] * 8),
-        ((b"1,a" + b"," * (2**20 - 9) + b"\n") * 60 + b"2,b,8,8,true\n", [10, 0, 0, 0, 1, 1, 1, 1]),
+        (
+            (b"1,a" + b"," * (2**20 - 9) + b"\n") * 60 + b"2,b,8,8,true\n",
+            [SHRUNK, 0, 0, 0, 1, 1, 1, 1],
+        ),
         (
             b"1,a,8,8,true," + b"y" * 9000 + b"\n2,b," + b"0" * 5000 + b"8,8,t\n",
             [1] * 5 + [0, 1, 1],

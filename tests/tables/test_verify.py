@@ -40,8 +40,8 @@ EDITS = {
     "the plan's plain noise": ("plan.json", '"plain_gaussian_std": ', '"plain_gaussian_std": 1'),
     "what the geometry saves": (
         "plan.json",
-        '"saved_by_geometry": null',
-        '"saved_by_geometry": 0.5',
+        '"saved_by_geometry": ',
+        '"saved_by_geometry": 1',
     ),
     "what joint accounting saves": (
         "plan.json",
@@ -66,7 +66,7 @@ EDITS = {
     "no table": ("by_plan.csv", "", None),
     "not a spec": ("spec.toml", "version = 1", "version = 7"),
     "unknown field": ("certificate.json", '"rule"', '"fine": 1, "rule"'),
-    "a block's dimension": ("certificate.json", '"dimension": 9', '"dimension": 10'),
+    "a block's exponent": ("certificate.json", '"exponent": "', '"exponent": "1'),
 }
 
 

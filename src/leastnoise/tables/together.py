@@ -43,13 +43,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_BLOCKS = 8  # of a kind: 255 groups of them are looked at
+MOST_EPSILON = 30  # beyond it there is hardly any noise
 MOST_PERSONS = 30  # numbers together; beyond it spherical noise comes near
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
 _GAINED = 200.0  # times δ/ε: of ln(variance), δ took off 30 to 100 times that where it is small
 _DIGITS = 10**6  # of radii, rounded up
 _ROOM = 1e-5  # of ln(variance), below which a block must stay that would have as much alone
-_CORES = np.geomspace(0.05, 40.0, 60)
-_GAMMAS = np.linspace(0.05, 1.0, 39)
+_CORES = np.geomspace(1e-4, 40.0, 120)
+_POWERS, _GAMMAS = np.linspace(0.0, 1.0, 40), np.linspace(0.05, 1.0, 39)
 _SMOOTH = 0.3  # an ε below which steps take less than 0.4 % off the variance
 _STEPS_MATTER = 0.04  # times the numbers: an ε² below which steps take nothing off either
 
@@ -123,7 +124,7 @@ def partition(blocks: Sequence[Block], budget: Budget) -> list[Group]:
     with the least Σ share·ln(variance); each alone where Gaussian noise in all of them has less.
     """
     alone = [Group(members=(block.index,)) for block in blocks]
-    if len(blocks) < 2 or not budget.epsilon:
+    if len(blocks) < 2 or not 0 < budget.epsilon <= MOST_EPSILON:
         return alone
     logs = {block.index: block.log_variance(budget) for block in blocks}
     persons = [block for block in blocks if block.persons]
@@ -258,7 +259,7 @@ def _cost_of_rows(blocks: Sequence[Block], alone: Sequence[float], budget: Budge
         p = float(exponent)
         moved = logs + np.log((sizes + 2) / sizes * d * (d + 1)) - 2 * math.log(epsilon)
         moved += _log_share_moment(sizes, d, p)
-        parts = raised_shares(shares / shares.sum(), np.exp(p / 2 * (moved - limits)))
+        parts = raised_shares(shares / shares.sum(), _exp(p / 2 * (moved - limits)))
         if parts is None:
             continue
         cost = float(shares @ (moved - 2 / p * np.log(parts)))
@@ -291,10 +292,15 @@ def _gained_by_gaussians(
     radii = np.log([float(min(way.l2 for way in block.ways)) for block in blocks])
     alone = np.array([logs[block.index] for block in blocks])
     shares = np.array([float(block.share) for block in blocks])
-    parts = raised_shares(shares, np.exp(2 * (radii + whole) - alone))
+    parts = raised_shares(shares, _exp(2 * (radii + whole) - alone))
     if parts is None:
         return None
     return float(shares @ (alone - 2 * (radii + whole) + np.log(parts)))
+
+
+def _exp(logs: Floats) -> Floats:
+    """Return e^logs, or e where that is more: more than the whole, however much."""
+    return np.exp(np.minimum(logs, 1.0))
 
 
 @cache
@@ -304,7 +310,7 @@ def _log_radial(d: int, epsilon: float) -> float:
         return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
     k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
     least = math.inf
-    for gamma in _GAMMAS:
+    for gamma in np.concatenate([_GAMMAS, np.exp(-epsilon * _POWERS)]):
         logs = d * np.log(gamma + k) - epsilon * k
         weights = np.exp(logs - logs.max())
         least = min(least, float(weights @ (gamma + k) ** 2) / float(weights.sum()))
