@@ -21,9 +21,9 @@ from leastnoise.certify.plan import COMPOSED, RULE
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.structured import Linf
-from leastnoise.selection.search import calibrate, least_noise
+from leastnoise.selection.search import calibrate, compare, least_noise
 from leastnoise.tables import output
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.plan import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
@@ -124,6 +124,21 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     assert worse > first.errors[0].std
     assert sum(len(block.errors) for block in plan.blocks) == 5
     assert not (folder / "out").exists()
+
+
+def test_a_plan_is_the_same_with_a_cold_and_a_warm_cache(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Designs are kept between runs; that must change nothing but the time."""
+    monkeypatch.setenv("LEASTNOISE_CACHE", str(folder / "designs"))
+    privacy = {"unit": "row", "epsilon": "2", "delta": "1e-3"}
+    query = [{"name": "one", "statistics": ["count"], "group_by": {"plan": [1, 2]}}]
+    asked = {"privacy": privacy, "query": query, "contribution": None}
+    cold = release(folder, **asked).plan()
+    compare(epsilon="2", delta="1e-3", sensitivity=Integer(1), bound=True, time_limit=1)
+    assert any((folder / "designs").rglob("*.*"))
+    assert release(folder, **asked).plan() == cold
+    assert release(folder, **asked).run().plan == cold
 
 
 def test_three_queries_meet_the_budget_together_and_none_is_worse_for_it(folder: Path) -> None:

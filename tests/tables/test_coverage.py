@@ -1,0 +1,82 @@
+"""Intervals hold the truth as often as they say, over many releases of one table."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leastnoise.tables.release import Release
+
+CELLS = 4
+PERSONS = 4000
+
+
+def made(folder: Path, **changes: Any) -> tuple[Release, pd.DataFrame]:
+    rng = np.random.default_rng(1)  # makes the table, no noise
+    frame = pd.DataFrame(
+        {
+            "who": np.arange(PERSONS),
+            "group": rng.integers(0, CELLS, PERSONS),
+            "x": rng.uniform(0, 1, PERSONS),
+        }
+    )
+    frame.to_parquet(folder / "rows.parquet")
+    groups = {"group": list(range(CELLS))}
+    release = Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": "who", "epsilon": "0.5", "delta": "1e-5"},
+        contribution={"max_rows": 1},
+        columns={"x": {"bounds": [0, 1]}},
+        query=[
+            {"name": "numbers", "statistics": ["count", "sum(x)"], "group_by": groups} | changes,
+            {"name": "means", "statistics": ["mean(x)"], "group_by": groups},
+            {"name": "high", "where": {"high": {"x": {"min": 0.5}}, "low": {"x": {"max": 0.1}}}},
+        ],
+        folder=folder,
+    )
+    return release, frame
+
+
+def truths(frame: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
+    by = frame.groupby("group")["x"]
+    return {
+        ("numbers", "count"): by.count().tolist(),
+        ("numbers", "sum_x"): by.sum().tolist(),
+        ("means", "mean_x"): by.mean().tolist(),
+        ("high", "count_units"): [int((frame["x"] >= 0.5).sum()), int((frame["x"] <= 0.1).sum())],
+    }
+
+
+def covered(release: Release, frame: pd.DataFrame, times: int) -> dict[str, float]:
+    """How often each statistic's interval holds the truth."""
+    held: Counter[str] = Counter()
+    tried: Counter[str] = Counter()
+    for _ in range(times):
+        tables = release.run().tables
+        for (table, label), true in truths(frame).items():
+            columns = tables[table].columns
+            lows, highs = columns[f"{label}_low"], columns[f"{label}_high"]
+            held[label] += sum(a <= t <= b for a, t, b in zip(lows, true, highs, strict=True))
+            tried[label] += len(true)
+    return {label: held[label] / tried[label] for label in tried}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{}, {"round": True, "clamp": True}], ids=["plain", "rounded"])
+def test_intervals_hold_the_truth_as_often_as_they_say(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    """Four standard errors; those of means say that they hold it more often."""
+    times = 120
+    release, frame = made(tmp_path, **changes)
+    found = covered(release, frame, times)
+    for label, share in found.items():
+        cells = 2 if label == "count_units" else CELLS
+        assert share >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / (times * cells)), found
+    assert found["count"] < 1  # or the intervals would be too wide to say anything
