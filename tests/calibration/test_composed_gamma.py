@@ -132,6 +132,7 @@ def test_the_float_search_agrees_with_the_gaussian(count: int) -> None:
     assert found == pytest.approx(truth, abs=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixed", [{}, {"p": Fraction(1)}])
 def test_where_no_shape_is_ahead_of_l2_it_is_l2(fixed: dict[str, Fraction]) -> None:
     request = Request(budget=Budget(epsilon=6, delta="1e-5"), dimension=2, fixed=fixed)

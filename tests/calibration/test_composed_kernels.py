@@ -20,6 +20,7 @@ def calibrated(name: str, epsilon: str, delta: str, count: int) -> ln.Mechanism:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian-mixture", "quasi-gaussian"])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "count"),

@@ -19,6 +19,7 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.loss import Loss
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [pytest.param("mse", marks=pytest.mark.slow), "mae"])
 def test_flipped_huber_noise_meets_the_budget_just_so(loss: str) -> None:
     budget = {"epsilon": "1", "delta": "1e-5", "sensitivity": ln.L2(3), "compositions": 20}

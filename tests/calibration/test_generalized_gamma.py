@@ -130,6 +130,7 @@ ADVANTAGES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "delta", "mse"), ADVANTAGES)
 def test_the_greatest_advantage_is_where_the_classics_cross(
     dimension: int, delta: float, mse: float

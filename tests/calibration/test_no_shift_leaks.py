@@ -167,6 +167,7 @@ ONE = Setting(epsilon="1", delta="0.001", sensitivity="0.37", whole=2, loss=Loss
 STEPS = {Cactus, Optimal, Staircase, TruncatedStaircase, Tulap}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
 def test_a_scale_that_is_too_small_is_found(family: type[Noise]) -> None:
     """By 1e-3 for steps, else by 1e-4; on the whole numbers, an ε that is too small by 1e-3."""

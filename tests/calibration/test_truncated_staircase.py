@@ -64,6 +64,7 @@ def test_epsilon_zero_is_uniform() -> None:
     assert law.variance == pytest.approx(50**2 / 3)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(
     st.floats(0.01, 20).map(lambda x: f"{x:.6g}"),

@@ -29,6 +29,7 @@ def test_references_are_enclosed(reference: Reference) -> None:
     assert interval.width <= TIGHT * interval.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.2", "1", "3"])
 @pytest.mark.parametrize("dimension", [2, 3, 8])
 def test_near_the_classic_members_the_general_proof_meets_theirs(

@@ -22,6 +22,7 @@ from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("modes", "epsilon", "delta", "scale", "shift"),
     [

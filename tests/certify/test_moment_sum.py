@@ -108,6 +108,7 @@ def test_reference_epsilons(count: int, epsilon: str) -> None:
     assert found((part,), Fraction(epsilon) - half).lower > 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimension", "scale", "epsilon"), [(3, "1", "0.3"), (5, "1", "1"), (9, "1.2", "1.1")]
 )
@@ -221,6 +222,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parts", "epsilon"), CASES)
 def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], epsilon: str) -> None:
     interval = found(parts, epsilon)

@@ -15,6 +15,7 @@ from leastnoise.balls.core import precision
 from tests.angles import angle_integral, spherical, weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 3, 10, 51, 1000])
 @pytest.mark.parametrize(("ratio", "tilt", "height"), [("0.5", "3", "7"), ("4", "0.3", "11")])
 def test_moments_are_those_of_the_angle(dimension: int, ratio: str, tilt: str, height: str) -> None:
@@ -51,6 +52,7 @@ def test_moments_of_a_large_ratio_have_all_digits(dimension: int) -> None:
         assert abs(log_moment - arb(mp.nstr(expected, 50))) < arb("1e-25")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 3, 10, 101, 1000, 10**5])
 @pytest.mark.parametrize(
     ("ratio", "tilt"), [("0.01", "20"), ("1", "0.01"), ("1", "20"), ("30", "1")]

@@ -104,6 +104,7 @@ def test_lattices_lie_on_their_sides_at_every_epsilon(noise: Noise, removed: boo
 
 
 # Independent computations (50 digits); remove, add at δ = 1e-5, k = 1000
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "removed", "added"),
     [
@@ -261,6 +262,7 @@ def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
 
 # δ of the pairs together at the ε before samples started from the lattice of the whole
 # (24c792b): what is enclosed now must overlap
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "epsilon", "lower", "upper"),
     [

@@ -20,6 +20,7 @@ def _files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     return normal, laplace
 
 
+@pytest.mark.slow
 def test_a_plan_is_scaled_and_its_certificate_verifies(
     files: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def spent(folder: Path) -> dict[str, Any]:
     return account
 
 
+@pytest.mark.slow
 def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
     for name in ("first", "second"):
         assert run("release", write_spec(folder, name), cwd=folder).returncode == 0

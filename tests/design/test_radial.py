@@ -27,6 +27,7 @@ def _request(dimension: int, epsilon: str, delta: str, loss: Loss = Loss.MSE) ->
     return Request(budget=Budget(epsilon=epsilon, delta=delta), dimension=dimension, loss=loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("budget", "loss", "value"),
     [
@@ -71,6 +72,7 @@ def test_the_name_optimal_serves_vectors() -> None:
     found.certificate.verify()
 
 
+@pytest.mark.slow
 def test_refusals() -> None:
     for request, why in (
         (_request(4, "1", "1e-5"), "epsilon >= 8"),

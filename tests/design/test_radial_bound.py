@@ -152,6 +152,7 @@ def test_values_of_any_prices_are_below_the_definition(dimension: int) -> None:
                     assert values[cell] <= exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_no_private_law_gets_below(example: tuple[int, str, str]) -> None:
     """E(r² + G(r)) of the l2 mechanism is at most its mse + λδ: the step that the bound rests on.

@@ -79,6 +79,7 @@ def test_it_is_below_every_family(dimension: int, epsilon: str, delta: str) -> N
     assert found.gap is not None
 
 
+@pytest.mark.slow
 def test_it_scales_with_the_sensitivity() -> None:
     unit = radial_bound_find.prove(TASK)
     found = compare(
@@ -98,6 +99,7 @@ def _compared(**arguments: Any) -> Comparison:
     return compare(epsilon="1", delta="1e-4", dimension=6, parameters=GIVEN, **arguments)
 
 
+@pytest.mark.slow
 def test_there_is_none_where_it_would_not_hold() -> None:
     """An l1 ball holds fewer shifts than the l2 ball; rotations don't keep E‖X‖₁."""
     radial_bound_find.prove(TASK)

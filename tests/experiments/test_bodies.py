@@ -12,6 +12,7 @@ ROWS = table("bodies", "variances.csv")
 BEST = {2: 3.194, 3: 4.662, 4: 6.328, 5: 8.191, 10: 20.41, 20: 58.82, 30: 115.5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 5])
 def test_variances_are_computed_again(dimension: int) -> None:
     _, *committed = numbers(ROWS[str(dimension)])

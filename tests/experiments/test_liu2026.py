@@ -51,6 +51,7 @@ def test_no_noise_is_below_the_proved_bound() -> None:
         assert 0 < float(cell["bound"]) <= least * (1 + 1e-9), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "epsilon"), [("5e-7", "0.1"), ("0.01", "1")])
 def test_cells_are_computed_again(delta: str, epsilon: str) -> None:
     for cell in LOSSES.cells_of(delta, epsilon):

@@ -35,6 +35,7 @@ def test_no_noise_is_below_the_proved_bound() -> None:
             assert 0 < float(cell["bound"]) <= float(cell[name]) * (1 + 1e-9), (name, cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "epsilon"), [("0.05", "0.5"), ("0.35", "1")])
 def test_lines_are_computed_again(delta: str, epsilon: str) -> None:
     for known in CELLS:

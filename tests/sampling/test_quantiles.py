@@ -198,6 +198,7 @@ def test_balls_agree_with_mpmath(exponent: int) -> None:
         assert abs(mpmath.mpf(exponential.str(55, radius=False)) + mpmath.log(u)) < 1e-50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("u", ["0.875", "0.5", "0.001953125", "0.0000152587890625"])
 def test_derivatives_agree_with_mpmath(u: str) -> None:
     """The proof rests on these formulas: here they meet derivatives that know nothing of them."""

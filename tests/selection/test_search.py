@@ -37,6 +37,7 @@ def test_ranks_by_the_loss_that_is_asked() -> None:
     assert set(reasons) == set(FAMILIES) - set(mse)
 
 
+@pytest.mark.slow
 def test_losses_can_disagree() -> None:
     """Near their crossing the two losses rank l2 and the Gaussian differently."""
     orders: dict[str, list[list[str]]] = {"mse": [], "mae": []}
@@ -59,6 +60,7 @@ def test_least_noise_is_the_first_of_compare() -> None:
     assert least_noise(**arguments) == compare(**arguments).mechanisms[0]
 
 
+@pytest.mark.slow
 def test_a_comparison_can_be_made_in_two_parts() -> None:
     asked = {"epsilon": "1", "delta": "1e-6", "sensitivity": L2(1), "dimension": 4}
     budget = Budget(epsilon="1", delta="1e-6")
@@ -72,6 +74,7 @@ def test_a_comparison_can_be_made_in_two_parts() -> None:
     assert both.skipped == full.skipped
 
 
+@pytest.mark.slow
 def test_what_is_not_usable_is_left_out_and_makes_nothing_needless() -> None:
     budget = Budget(epsilon="0.2", delta="1e-6")
     four = CountingQueries(dimension=4)

@@ -56,6 +56,7 @@ def _scaled(mechanism: Mechanism, factor: Fraction) -> Mechanism:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [

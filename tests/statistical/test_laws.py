@@ -97,6 +97,7 @@ COUNTS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @COUNTS
 @pytest.mark.parametrize("dimension", [2, 5])
 def test_l2_radius(dimension: int, count: int) -> None:
@@ -124,6 +125,7 @@ def _marginal_cdf(dimension: int, scale: float) -> Cdf:
     return lambda y: 0.5 + np.sign(y) * np.interp(np.abs(y) / scale, x, mass)
 
 
+@pytest.mark.slow
 @COUNTS
 @pytest.mark.parametrize("dimension", [2, 5])
 def test_l2_marginal(dimension: int, count: int) -> None:

@@ -141,6 +141,7 @@ def test_a_plan_is_the_same_with_a_cold_and_a_warm_cache(
     assert release(folder, **asked).run().plan == cold
 
 
+@pytest.mark.slow
 def test_three_queries_meet_the_budget_together_and_none_is_worse_for_it(folder: Path) -> None:
     units = {"name": "n", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 9]}}
     # of a ball alone nothing is known that a body would be fitted to
@@ -257,6 +258,7 @@ Release.from_toml(folder / "release.toml").run()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 2, 4, 5, 6, 7, 12, 13])
 def test_a_kill_in_mid_write_leaves_no_half_output(folder: Path, stop: int) -> None:
     # A directory synced, 3 texts cut in half, 2 tables; 5 files and 2 directories synced around the

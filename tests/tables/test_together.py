@@ -200,6 +200,7 @@ def test_a_smaller_body_than_the_spec_implies_is_rejected(
         verify_directory(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [(1, 1), (2, 1), (5, 1)])
 def test_no_block_has_more_noise_than_its_own_share_gives(
     tmp_path: Path, weights: tuple[int, int]
