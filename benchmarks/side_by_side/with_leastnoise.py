@@ -37,7 +37,7 @@ from benchmarks.side_by_side.report import Stds, report, seconds_since_start
 
 seconds = seconds_since_start()
 people, income, age, conditions = release.plan().blocks
-total, size = income.errors
+noise = income.noise_error.std  # of the sum over half the width of the bounds, and of the count
 report(
     package="leastnoise",
     delta=delta,
@@ -45,8 +45,8 @@ report(
     seconds=seconds,
     stds=Stds(
         count=people.errors[0].std,
-        total=total.std,
-        size=size.std,
+        total=75_000 * noise,
+        size=noise,
         band=age.errors[0].std,
         condition=conditions.errors[0].std,
     ),

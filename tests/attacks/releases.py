@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import leastnoise as ln
-from leastnoise.tables import release as module
+from leastnoise.tables import least_epsilon as module
 
-_make_plan = module.make_plan
+_make_plan = module.plan
 _plans: dict[str, Any] = {}
 
 
@@ -35,4 +35,4 @@ def plan_once() -> None:
             progress("Finding the plan again")
         return _plans[asked]
 
-    module.make_plan = planned
+    module.plan = planned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from leastnoise.cli import records
 from leastnoise.tables.release import Release
+from tests.cli.program import run
 
 
 def test_a_plan_says_which_rows_are_dropped(
@@ -30,3 +32,45 @@ def test_a_plan_says_which_rows_are_dropped(
     shown = capsys.readouterr().out
     assert "Rows are dropped where age is below 0 or above 120 or missing.\n" in shown
     assert shown.count("Rows are dropped") == 1
+
+
+SPEC = """\
+version = 1
+data = { source = "rows.csv", types = { who = "int", size = "float" } }
+privacy = { unit = "who", epsilon = "1" }
+contribution = { max_rows = 1 }
+columns = { size = { bounds = [0, 10] } }
+
+[[query]]
+name = "sizes"
+statistics = ["count", "mean(size)"]
+accuracy = { std = 2, statistic = "count" }
+"""
+
+
+def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("who,size\n1,2\n")
+    (tmp_path / "spec.toml").write_text(SPEC)
+    least = SPEC.replace('"1"', '"least"').replace("std = 2", "std = 1.4")
+    (tmp_path / "least.toml").write_text(least)
+
+    def plan(*arguments: str) -> tuple[int, str, str]:
+        done = run("release", *arguments, "--plan", cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    code, shown, _ = plan("spec.toml")
+    assert code == 0
+    assert "mean_size of 1,000 rows" in shown
+    assert "Wished for count: std 2: met." in shown
+    code, shown, _ = plan("least.toml", "--assume", "n=77")
+    assert code == 0
+    assert "mean_size of 77 rows" in shown
+    assert "the least found with which every accuracy is met" in shown
+    (tmp_path / "spec.toml").write_text(SPEC.replace("std = 2", "std = 1.4"))
+    assert "would meet every accuracy" in plan("spec.toml")[1]
+    needed = json.loads(plan("spec.toml", "--json")[1])["needed_epsilon"]
+    assert needed > 1
+    for wrong in ("77", "n=", "n=-1", "n=1.5", "m=3", "n=0"):
+        code, _, error = plan("spec.toml", "--assume", wrong)
+        assert code == 2
+        assert "assume" in error

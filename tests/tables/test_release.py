@@ -99,9 +99,7 @@ def test_answers_are_near_the_truth_by_as_much_as_they_say(folder: Path) -> None
         assert 0 < abs(answer["count"] - len(values)) < 8 * answer["count_std"]
         if plan != 9:
             assert abs(answer["mean_x"] - values.mean()) < 8 * answer["mean_x_std"]
-    planned = {error.statistic: error for error in made.plan.blocks[0].errors}
-    assert planned["count"].std == columns["count_std"][0]
-    assert planned["mean_x (numerator)"].std == pytest.approx(5 * planned["count"].std)
+    assert made.plan.blocks[0].errors[0].std == columns["count_std"][0]
 
 
 def test_two_runs_draw_fresh_noise(folder: Path) -> None:
@@ -122,7 +120,7 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     worse = first.errors[0].plain_gaussian_std
     assert worse is not None
     assert worse > first.errors[0].std
-    assert sum(len(block.errors) for block in plan.blocks) == 5
+    assert [len(block.errors) for block in plan.blocks] == [5, 1]
     assert not (folder / "out").exists()
 
 

@@ -80,8 +80,12 @@ class _Forgiving:
         return getattr(self._stream, name)
 
 
-def print_plan(plan: Plan) -> None:
-    """Print what a release will hold and how large its errors will be, a table a query."""
+def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = None) -> None:
+    """Print what a release will hold and how large its errors will be, a table a query.
+
+    `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
+    if this plan misses one.
+    """
     from leastnoise.tables.layout import Bins
 
     for block in plan.blocks:
@@ -97,7 +101,7 @@ def print_plan(plan: Plan) -> None:
             fitted += "noise that meets its share of the budget alone"
         rows = [
             (
-                error.statistic,
+                error.statistic + (f" of {error.rows:,} rows" if error.rows else ""),
                 f"{error.std:.4g}",
                 f"{error.half_width_95:.4g}",
                 *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
@@ -117,6 +121,13 @@ def print_plan(plan: Plan) -> None:
         for axis in layout.axes:
             if isinstance(axis, Bins) and axis.dropped:
                 typer.echo(f"Rows are dropped where {axis.column} is {axis.dropped}.")
+        for wish in block.wishes:
+            typer.echo(wish.in_words())
+    epsilon, delta = float(plan.budget.epsilon), float(plan.budget.delta)
+    found = ", the least found with which every accuracy is met" if least else ""
+    typer.echo(f"For the whole release ε = {epsilon:.5g} and δ = {delta:.4g}{found}.")
+    if needed is not None:
+        typer.echo(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")
     for note in plan.notes:
         typer.echo(note)
     typer.echo()

@@ -19,6 +19,10 @@ def command(
     plan: Annotated[
         bool, typer.Option("--plan", help="Show what would be released and how good; read no row.")
     ] = False,
+    assume: Annotated[
+        str | None,
+        typer.Option(metavar="n=ROWS", help="Show errors of means for groups of so many rows."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Publish a table's statistics, as a spec says.
@@ -28,15 +32,18 @@ def command(
     from leastnoise.errors import InvalidInput, SpecError
     from leastnoise.tables.release import Release
 
-    release = Release.from_toml(spec)
+    release = Release.from_toml(spec, assume=None if assume is None else _rows(assume))
     if plan:
         with records.stages() as tell:
             planned = release.plan(progress=tell)
+            needed = release.needed_epsilon()
         if not as_json:
-            records.print_plan(planned)
+            least = release.spec.privacy.epsilon == "least"
+            records.print_plan(planned, least=least, needed=needed)
         admitted = release.afford(planned)
         if as_json:
-            records.print_json(planned.to_record())
+            more = {} if needed is None else {"needed_epsilon": float(needed)}
+            records.print_json(planned.to_record() | more)
         elif admitted is not None:
             typer.echo(f"The ledger would admit it, by the filter {admitted}.")
         return
@@ -50,6 +57,15 @@ def command(
         raise InvalidInput(
             f"The release is published in {released.path}, but standard output can't be written to."
         ) from None
+
+
+def _rows(assume: str) -> int:
+    from leastnoise.errors import InvalidArgument
+
+    name, _, rows = assume.partition("=")
+    if name.strip() != "n" or not rows.strip().isascii() or not rows.strip().isdigit():
+        raise InvalidArgument(name="assume", value=assume, expected="rows of a group, like n=4000")
+    return int(rows)
 
 
 def _show(released: ReleasedTables, *, as_json: bool) -> None:

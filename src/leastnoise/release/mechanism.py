@@ -25,6 +25,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.release.accuracy import at_accuracy, half_widths
 from leastnoise.release.grid import check_grid, default_grid
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers
@@ -135,6 +136,39 @@ class Mechanism:
         geometry = self.certificate.geometry
         identity = np.eye(self.noise.dimension)
         return self.noise.variance * (geometry.covariance() if geometry else identity)
+
+    def accuracy(self, probability: float) -> NDArray[np.float64]:
+        """Return t_i with P(|error_i| <= t_i) >= probability, shape (dimension,).
+
+        Each coordinate by itself, rounding to the grid counted; accurate to about 1e-10. Raises
+        InvalidArgument unless 0 < probability < 1, NotApplicable for noise in the shape of a body
+        one of whose coordinates has no known law.
+        """
+        return half_widths(self.certificate, _validate.real(probability, name="probability"))
+
+    def at_accuracy(self, half_width: float, *, probability: float = 0.95) -> Mechanism:
+        """Return this family's noise at the least ε with which `accuracy` is at most `half_width`.
+
+        For the same sensitivity, δ and number of releases; parameters beside the scale are searched
+        anew. The ε is that of its certificate, proved as ever, and is found to a relative 1e-6
+        (1e-5 where a shape is searched). Raises InvalidArgument unless half_width > 0 and
+        0 < probability < 1, Refused unless that ε is from 1e-6 to 1,000.
+
+        >>> from leastnoise.guarantees.sensitivity import L1
+        >>> from leastnoise.selection.search import calibrate
+        >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1)).at_accuracy(10)
+        >>> round(float(noise.certificate.budget.epsilon), 5), noise.accuracy(0.95) <= 10
+        (0.29957, array([ True]))
+        """
+        target = _validate.real(half_width, name="half_width")
+        if not 0 < target < math.inf:
+            raise InvalidArgument(
+                name="half_width", value=target, expected="a finite half_width > 0"
+            )
+        found = at_accuracy(
+            self.certificate, target, _validate.real(probability, name="probability")
+        )
+        return Mechanism(found)
 
     def on_grid(self, grid: Exact) -> Mechanism:
         """Return the mechanism that rounds to multiples of `grid` instead.

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
-from leastnoise.tables import statistic
+from leastnoise.tables import accuracy, statistic
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.layout import LayoutError, of_block
-from leastnoise.tables.spec import Bands
+from leastnoise.tables.spec import LEAST, Bands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -156,7 +156,8 @@ def _names(spec: Spec) -> Iterator[Problem]:
 
 def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
     """Yield a problem if a block's part of ε or δ is no number that a budget can have."""
-    for name, whole in (("epsilon", spec.privacy.epsilon), ("delta", spec.privacy.delta)):
+    epsilon = 1 if spec.privacy.epsilon == LEAST else spec.privacy.epsilon
+    for name, whole in (("epsilon", epsilon), ("delta", spec.privacy.delta)):
         try:
             exact((whole or 0) * share, name=name)
         except InvalidArgument:
@@ -360,4 +361,5 @@ _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _histogram,
     _group_by,
     _published,
+    accuracy.problems,
 )

@@ -28,7 +28,7 @@ from leastnoise.tables.statistic import Statistic
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.sensitivity import Sensitivity
-    from leastnoise.tables.spec import Edge, Key, Predicate, Query, Spec
+    from leastnoise.tables.spec import Accuracy, Edge, Key, Predicate, Query, Spec
 
 MAX_BITS = 22
 MIN_BITS = 8
@@ -40,6 +40,8 @@ MAX_ROWS = 2**40
 MAX_UNITS = 2**34
 EXACT_SUMS = 2**53
 _INT64 = 2**63
+ASSUMED = (100, 1_000, 10_000)
+"""Rows of a group: what a plan shows a mean's error for if the spec doesn't say."""
 
 ComponentKind = Literal["count", "units", "value"]
 
@@ -135,7 +137,8 @@ class Layout:
     count's. With `by_row` nothing is bounded: a row is within `bounding` anyway.
 
     With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
-    what is done to the noisy numbers: see `results`.
+    what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
+    those of means in groups of as many rows as is `assumed`.
     """
 
     name: str
@@ -149,6 +152,8 @@ class Layout:
     bits: int
     round: bool
     clamp: bool
+    accuracy: Accuracy | None
+    assumed: tuple[int, ...]
 
     @property
     def cells(self) -> int:
@@ -225,6 +230,8 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
         bits=MAX_BITS,
         round=query.round,
         clamp=query.clamp,
+        accuracy=query.accuracy,
+        assumed=ASSUMED if query.assume is None else (query.assume.n,),
     )
     if shape.dimension > MAX_DIMENSION:
         raise LayoutError(

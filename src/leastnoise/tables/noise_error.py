@@ -6,16 +6,15 @@ import itertools
 import math
 import sys
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.analysis.marginal import absolute_quantile, variance_of
 from leastnoise.errors import Refused
+from leastnoise.release.accuracy import half_width, standard_deviation
 from leastnoise.release.rounding import LARGEST_RESULT
 from leastnoise.tables.columns import SUFFIXES
-from leastnoise.tables.results import numbers
+from leastnoise.tables.results import mean_errors, numbers
 
 if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
@@ -40,34 +39,24 @@ class NoiseError:
     @classmethod
     def of(cls, certificate: Certificate, first: int = 0) -> NoiseError:
         """Return the error of each number of a block, whose first coordinate is `first`."""
-        # Rounding to the grid adds at most g/2, and g²/12 to the variance (a uniform error); whole
-        # numbers are on every grid up to 1. A geometry treats the cells of a block alike: each
-        # error is one coordinate of the noise times `factor`, and at most √d·g/2 from rounding.
-        noise, grid = certificate.noise, certificate.grid or Fraction(0)
-        added = 0.0 if noise.norm == "integer" and grid <= 1 else float(grid)
-        factor, spread = 1.0, 1.0
-        if certificate.geometry is not None:
-            factor = float(certificate.geometry.deviations[0])
-            spread = math.sqrt(noise.dimension)
-        variance = variance_of(noise, first)
-        deviation = math.sqrt(variance)
-        if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
-            std = deviation + spread * added / 2
-        else:
-            std = math.sqrt(variance + added * added / 12)
+        # A geometry treats the cells of a block alike: its first coordinate says it of all.
         return cls(
-            std=factor * std,
-            half95=factor * (absolute_quantile(noise, 0.95, first) + spread * added / 2),
-            half975=factor * (absolute_quantile(noise, 0.975, first) + spread * added / 2),
+            std=standard_deviation(certificate, first),
+            half95=half_width(certificate, 0.95, first),
+            half975=half_width(certificate, 0.975, first),
         )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExpectedError:
-    """The error of one number in a cell, in the statistic's own units."""
+    """The error of one number in a cell, in the statistic's own units.
+
+    That of a mean, if its group has so many `rows`, is at most so large.
+    """
 
     statistic: str
+    rows: int | None
     std: float
     half_width_95: float
     plain_laplace_std: float | None
@@ -84,15 +73,22 @@ def expected_errors(
     ]
     found: list[ExpectedError] = []
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-        parts = (" (numerator)", " (denominator)") if len(uses) > 1 else ("",)
-        for part, index in zip(parts, uses, strict=True):
-            unit = float(layout.components[index].radius)
-            laplace, gaussian = (None if std is None else unit * std for std in plain)
+        unit = float(layout.components[uses[0]].radius)
+        for rows in layout.assumed if asked.kind == "mean" else (None,):
+            std, half_width = unit * noise.std, unit * noise.half95
+            laplace, gaussian = (None if one is None else unit * one for one in plain)
+            if rows is not None:
+                std, half_width = mean_errors(noise.std, noise.half975, rows=rows, half=unit)
+                laplace, gaussian = (
+                    None if one is None else mean_errors(one, one, rows=rows, half=unit)[0]
+                    for one in plain
+                )
             found.append(
                 ExpectedError(
-                    statistic=asked.label + part,
-                    std=unit * noise.std,
-                    half_width_95=unit * noise.half95,
+                    statistic=asked.label,
+                    rows=rows,
+                    std=std,
+                    half_width_95=half_width,
                     plain_laplace_std=laplace,
                     plain_gaussian_std=gaussian,
                 )
@@ -124,10 +120,10 @@ def check_range(
     found = iter(numbers(layout, ends, noise))
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         shown = [*itertools.chain.from_iterable(next(found) for _ in SUFFIXES)]
-        for error in errors[: len(uses)]:
-            shown += [error.std, error.half_width_95]
-            shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
-        errors = errors[len(uses) :]
+        for error in errors:
+            if error.statistic == asked.label:
+                shown += [error.std, error.half_width_95]
+                shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
         vanishes = float(layout.components[uses[0]].radius) * step < sys.float_info.min
         if vanishes or not all(map(math.isfinite, shown)):
             raise Refused(_why_out_of_range(layout, asked))

@@ -19,6 +19,7 @@ from leastnoise.selection.fit import Problem
 from leastnoise.selection.rivals import FIRST, LATER, QUICK, draws_of
 from leastnoise.selection.search import compared
 from leastnoise.tables import together
+from leastnoise.tables.accuracy import Wish, wishes
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.joint import Chosen, Offers, jointly
 from leastnoise.tables.layout import (
@@ -62,7 +63,8 @@ JOINT_NOTE = (
     "are what its noise is worth alone; they add up to more than the budget."
 )
 MEAN_NOTE = (
-    "A mean's error depends on the unknown count: its numerator and its denominator are shown."
+    "A mean's error depends on how many rows its group has, which isn't public: it is shown, at "
+    "most, for assumed sizes."
 )
 
 
@@ -101,8 +103,13 @@ class BlockPlan:
 
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
-        """The expected errors, the same in every cell: two for a mean, one for the others."""
+        """The expected errors, the same in every cell: of a mean one for each assumed size."""
         return expected_errors(self.layout, self.noise_error, self.baselines)
+
+    @property
+    def wishes(self) -> tuple[Wish, ...]:
+        """What the block wishes of its errors, and whether it is met."""
+        return wishes(self.layout, self.errors)
 
     @property
     def saved(self) -> float | None:
@@ -146,6 +153,7 @@ def block_record(
 ) -> dict[str, Any]:
     """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
     grid, noise = certificate.grid, NoiseError.of(certificate, first)
+    errors = expected_errors(layout, noise, baselines)
     return {
         "name": layout.name,
         "cells": layout.cells,
@@ -163,7 +171,8 @@ def block_record(
         "error_relative_to_split": _relative(certificate, split),
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
-        "errors": [vars(error) for error in expected_errors(layout, noise, baselines)],
+        "errors": [vars(error) for error in errors],
+        "wishes": [vars(wish) for wish in wishes(layout, errors)],
     }
 
 

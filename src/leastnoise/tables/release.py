@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
@@ -12,17 +13,18 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.release.values import ScaledIntegers
-from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
-from leastnoise.tables.plan import BlockPlan, Plan
-from leastnoise.tables.plan import plan as make_plan
+from leastnoise.tables import bounding, engine_duckdb, least_epsilon, output, source, spec_file
+from leastnoise.tables.layout import MAX_ROWS
 from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
 from leastnoise.tables.results import Table, table_of
+from leastnoise.tables.spec import LEAST
 from leastnoise.tables.table_files import write_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.certify.plan import PlanCertificate
+    from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.spec import LedgerAccount, Spec
 
 Progress = Callable[[str], object]
@@ -82,13 +84,19 @@ class Release:
         }
         self._folder = _validate.path(folder, name="folder")
         self._spec = spec_file.parse(raw, folder=self._folder)
-        self._plan: Plan | None = None
+        self._planned: tuple[Spec, Plan] | None = None
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Self:
-        """Return the release in the TOML file `path`; raises SourceError, or SpecError."""
+    def from_toml(cls, path: str | Path, *, assume: int | None = None) -> Self:
+        """Return the release in the TOML file `path`; raises SourceError, or SpecError.
+
+        With `assume` all means are of groups of so many rows: `assume = { n = … }` in their blocks.
+        """
         path = _validate.path(path, name="path")
-        return cls(**spec_file.to_dict(spec_file.read(path)), folder=path.parent)
+        if assume is not None:
+            assume = _validate.whole(assume, name="assume", most=MAX_ROWS)
+        found = spec_file.read(path, assume=assume)
+        return cls(**spec_file.to_dict(found), folder=path.parent)
 
     @property
     def spec(self) -> Spec:
@@ -107,13 +115,22 @@ class Release:
         """
         listener = _validate.listener(progress)
         source.find(self._spec, self._folder)
-        return self._planned(listener)
+        return self._settled(listener)[1]
 
-    def _planned(self, progress: Progress | None) -> Plan:
-        """Return the plan, found once: it depends on the spec alone."""
-        if self._plan is None:
-            self._plan = make_plan(self._spec, progress=progress)
-        return self._plan
+    def needed_epsilon(self) -> Fraction | None:
+        """Return the ε with which every block has its `accuracy`, at the weights of the spec.
+
+        None if the plan at the spec's own ε has them all. To about 0.2 %; plans are made to find
+        it, each with proved noise. Raises Refused if there is none up to 100, and what `plan` does.
+        """
+        self.plan()
+        return least_epsilon.needed_epsilon(*self._settled(None))
+
+    def _settled(self, progress: Progress | None) -> tuple[Spec, Plan]:
+        """Return the spec with its ε, and the plan, found once: the spec decides them alone."""
+        if self._planned is None:
+            self._planned = least_epsilon.planned(self._spec, progress)
+        return self._planned
 
     def afford(self, plan: Plan) -> str | None:
         """Return the filter by which the ledger would admit `plan` now; None without a ledger.
@@ -152,16 +169,16 @@ class Release:
         tell("Checking the source")
         found = source.find(self._spec, self._folder)
         self._check_account()
-        plan = self._planned(tell)
+        spec, plan = self._settled(tell)
         certificate = plan.certificate
         if path is not None and folder is not None:
             tell("Writing the plan and its certificate")
             with output.writing(path):
-                write_texts(folder, spec=self._spec, plan=plan, certificate=certificate)
-                try_tables(folder, spec=self._spec, plan=plan)
+                write_texts(folder, spec=spec, plan=plan, certificate=certificate)
+                try_tables(folder, spec=spec, plan=plan)
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
-            try_queries(found, spec=self._spec, plan=plan)
+            try_queries(found, spec=spec, plan=plan)
         self._charge(certificate, tell)
         drawn = {
             table.name: table for draw in plan.draws for table in self._tables(draw, found, tell)
@@ -173,8 +190,9 @@ class Release:
         """Raise what the ledger would say, as far as that is known before the noise is found."""
         account = self._spec.privacy.ledger
         if account is not None:
+            known = None if self._spec.privacy.epsilon == LEAST else self._spec.budget
             self._ledger(account).check_account(
-                plan=account.plan, budget=self._spec.budget, **self._statement(account)
+                plan=account.plan, budget=known, **self._statement(account)
             )
 
     def _charge(self, certificate: PlanCertificate, tell: Progress) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -91,6 +92,18 @@ def numbers(
                 middle, half = float(component.centre), float(component.radius)
                 columns += _mean(parts[0], parts[1], noise, middle=middle, half=half)
     return columns
+
+
+def mean_errors(std: float, half975: float, *, rows: int, half: float) -> tuple[float, float]:
+    """Return at most what `_mean` says of a group in which it counts `rows`: std, and half-width.
+
+    notation: n = rows, t = half975, ratio = S/n in [−1, 1]. std is largest at |ratio| = 1. The
+    interval is widest where one end just meets a bound: 2t/(n + t) of `half` if n >= 3t; else where
+    neither does, t/(n − t).
+    """
+    n, t = float(rows), half975
+    widest = 2 * t / (n + t) if n >= 3 * t else t / (n - t) if n > 2 * t else 1.0
+    return half * min(std * math.sqrt(2) / n, 1.0), half * widest
 
 
 def key_columns(layout: Layout) -> list[list[Any]]:

@@ -28,6 +28,9 @@ ColumnType = Literal["int", "float", "text", "bool"]
 Key = int | str | bool
 Edge = Fraction | float
 """An edge of bins; a float only for −∞ and ∞, which leave an end open."""
+LEAST: Literal["least"] = "least"
+Epsilon = Fraction | Literal["least"]
+"""An ε, or that the least is to be found with which all blocks have their `accuracy`."""
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
@@ -42,7 +45,9 @@ def _number(value: object) -> Fraction:
     return exact(value, name="value")  # pyright: ignore[reportArgumentType]
 
 
-def _epsilon(value: object) -> Fraction:
+def _epsilon(value: object) -> Epsilon:
+    if isinstance(value, str) and value == LEAST:
+        return LEAST
     # Each of the pair is checked beside a harmless partner, so that both can be reported at once.
     return Budget(epsilon=value, delta="0.5").epsilon  # pyright: ignore[reportArgumentType]
 
@@ -133,7 +138,7 @@ class Privacy(_Section):
     unit: Text
     unit_is: Literal["column", "each-row"] | None = None
     neighbours: Literal["add-remove"] = "add-remove"
-    epsilon: Annotated[Fraction, PlainValidator(_epsilon)]
+    epsilon: Annotated[Epsilon, PlainValidator(_epsilon)]
     delta: Annotated[Fraction, PlainValidator(_delta)] = Fraction(0)
     ledger: LedgerAccount | None = None
 
@@ -209,16 +214,39 @@ class Predicate(_Section):
 
 
 @final
+class Accuracy(_Section):
+    """How far off a block's numbers may be: one of the two, in their own units.
+
+    `half_width_95` is that of their 95 % intervals, `std` their standard deviation. Of all
+    statistics, or of one.
+    """
+
+    half_width_95: Positive | None = None
+    std: Positive | None = None
+    statistic: Text | None = None
+
+
+@final
+class Assumed(_Section):
+    """What a mean's error is worked out for: groups of `n` rows."""
+
+    n: Annotated[int, Field(ge=1, le=2**40)]
+
+
+@final
 class Query(_Section):
     """One block: one vector query and one draw of noise, with `weight` of the budget.
 
-    `where` names conditions, each a predicate on every column that it lists; of one unit at most
-    `max_conditions` are counted. With `round` the counts are published whole, with `clamp` counts
-    and sums are published as 0 where the noise makes them negative.
+    `accuracy` says which errors would do, `assume` of how many rows in a group where they depend on
+    that. `where` names conditions, each a predicate on every column that it lists; of one unit at
+    most `max_conditions` are counted. With `round` the counts are published whole, with `clamp`
+    counts and sums are published as 0 where the noise makes them negative.
     """
 
     name: Text
     weight: Positive = Fraction(1)
+    accuracy: Accuracy | None = None
+    assume: Assumed | None = None
     statistics: Texts = ()
     group_by: dict[str, Grouping] = Field(default_factory=dict)
     histogram: Histogram | None = None
@@ -250,7 +278,9 @@ class Spec(_Section):
 
     @property
     def budget(self) -> Budget:
-        """The budget of the whole release."""
+        """The budget of the whole release; RuntimeError where its ε is still to be found."""
+        if self.privacy.epsilon == LEAST:
+            raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
 
     def share(self, query: Query) -> Fraction:

@@ -18,6 +18,8 @@ from leastnoise.errors import SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables import checks, key_files
 from leastnoise.tables.spec import (
+    Accuracy,
+    Assumed,
     Column,
     Contribution,
     Data,
@@ -37,18 +39,24 @@ Problems = list[tuple[str, str]]
 
 LARGEST = 10**7  # bytes: reading one takes seconds
 _ENTRIES = ("types", "group_by")
-_NESTED: dict[str, type[BaseModel]] = {"histogram": Histogram, "ledger": LedgerAccount}
+_NESTED: dict[str, type[BaseModel]] = {
+    "accuracy": Accuracy,
+    "assume": Assumed,
+    "histogram": Histogram,
+    "ledger": LedgerAccount,
+}
 _REQUIRED = ("version", "data", "privacy", "query")
 
 
-def read(path: Path) -> Spec:
-    """Return the spec in the TOML file `path`.
+def read(path: Path, *, assume: int | None = None) -> Spec:
+    """Return the spec in the TOML file `path`; with `assume`, for means of groups of that size.
 
     Raises SourceError if the file can't be read, SpecError listing every problem it has.
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
-    return loads(_files.read_text(path, most=LARGEST), folder=path.parent)
+    raw = _raw(_files.read_text(path, most=LARGEST))
+    return parse(raw if assume is None else _assuming(raw, assume), folder=path.parent)
 
 
 def loads(text: str, *, folder: Path | None = None) -> Spec:
@@ -56,15 +64,28 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 
     Files of keys are read from `folder`, and none without it.
     """
+    return parse(_raw(text), folder=folder)
+
+
+def _raw(text: str) -> dict[str, Any]:
     try:
-        raw = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError([("TOML", f"{error}.")]) from None
     except (ValueError, RecursionError):  # a number of thousands of digits, or brackets in brackets
         raise SpecError(
             [("TOML", "A number is too long, or values are nested too deep.")]
         ) from None
-    return parse(raw, folder=folder)
+
+
+def _assuming(raw: dict[str, Any], rows: int) -> dict[str, Any]:
+    """Return a spec in which every block with a mean assumes groups of so many rows."""
+    blocks, changed = raw.get("query"), list[Any]()
+    for block in blocks if isinstance(blocks, list) else []:
+        asked = block.get("statistics") if isinstance(block, dict) else None
+        means = isinstance(asked, list) and any("mean" in str(one) for one in asked)
+        changed.append(block | {"assume": {"n": rows}} if means else block)
+    return raw | {"query": changed} if changed else raw
 
 
 def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:

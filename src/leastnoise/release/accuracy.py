@@ -1,0 +1,142 @@
+"""How far a published number may be off: the law of one coordinate's error, rounding counted.
+
+Rounding to the grid adds at most g/2 to an error, and g²/12 to its variance (a uniform error);
+whole numbers are on every grid up to 1. Where noise is drawn for W·v and mapped back by W⁻¹, a
+coordinate's error is one coordinate of the noise times its `deviation`, and rounding adds at most
+√d·g/2 times that (Cauchy & Schwarz).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.analysis.body_marginal import first_of_blocks
+from leastnoise.analysis.marginal import absolute_quantile, has_quantiles, variance_of
+from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.design import find
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.release.grid import default_grid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.certify.certificate import Certificate
+
+_SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
+_ROOT = IncreasingRoot(tolerance=2e-7, first_step=1e-3, largest_step=1.0)
+_DIGITS = 9  # of ε
+# of ln ε, in turn: a search for shapes in floats isn't quite monotone
+_WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
+
+
+def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
+    """Return the standard deviation of a coordinate's error."""
+    noise, added = certificate.noise, _added(certificate)
+    factor, spread = _mapped(certificate, coordinate)
+    variance = variance_of(noise, coordinate)
+    deviation = math.sqrt(variance)
+    if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
+        return factor * (deviation + spread * added / 2)
+    return factor * math.sqrt(variance + added * added / 12)
+
+
+def half_width(certificate: Certificate, probability: float, coordinate: int = 0) -> float:
+    """Return t with P(|error| <= t) >= probability, of one coordinate; accurate to about 1e-10.
+
+    Raises InvalidArgument unless 0 < probability < 1.
+    """
+    factor, spread = _mapped(certificate, coordinate)
+    quantile = absolute_quantile(certificate.noise, probability, coordinate)
+    return factor * (quantile + spread * _added(certificate) / 2)
+
+
+def half_widths(certificate: Certificate, probability: float) -> NDArray[np.float64]:
+    """Return `half_width` of every coordinate, shape (dimension,).
+
+    Raises InvalidArgument unless 0 < probability < 1, NotApplicable where the law of a coordinate
+    isn't known.
+    """
+    noise, dimension = certificate.noise, certificate.dimension
+    if not has_quantiles(noise):
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    if certificate.geometry is not None:
+        deviations = certificate.geometry.deviations
+        return half_width(certificate, probability) * (deviations / deviations[0])
+    firsts = first_of_blocks(noise.body) if isinstance(noise, BodyNoise) else [0]
+    found = [half_width(certificate, probability, first) for first in firsts]
+    return np.repeat(found, np.diff([*firsts, dimension]))
+
+
+def at_accuracy(certificate: Certificate, target: float, probability: float) -> Certificate:
+    """Return the same family's certificate at the least ε with which no error passes `target`.
+
+    For the same sensitivity, geometry, δ, number of releases and rate of samples. ε is found to a
+    relative 1e-6 or, where a shape is searched, as near as its search is; the error is never above
+    `target`. Raises Refused unless that ε is between 1e-6 and 1,000.
+    """
+
+    def calibrated(log_epsilon: float) -> Certificate:
+        if not _SMALLEST <= log_epsilon <= _LARGEST:
+            raise Refused(_out_of_range(log_epsilon))
+        return _calibrated(certificate, Fraction(f"{math.exp(log_epsilon):.{_DIGITS}g}"))
+
+    def excess(log_epsilon: float) -> float:
+        """Return ln(target/error), which grows with ε."""
+        return math.log(target / _largest(calibrated(log_epsilon), probability))
+
+    now = math.log(float(certificate.budget.epsilon) or 1.0)
+    guess = now + math.log(_largest(certificate, probability) / target)
+    last_above = _ROOT.find(excess, guess=min(max(guess, _SMALLEST), _LARGEST))
+    for more in _WIDENINGS:
+        found = calibrated(last_above + more)
+        if _largest(found, probability) <= target:
+            return found
+    raise Refused(f"No epsilon near {math.exp(last_above):.6g} was found with which it is so.")
+
+
+def _largest(certificate: Certificate, probability: float) -> float:
+    return float(half_widths(certificate, probability).max())
+
+
+def _out_of_range(log_epsilon: float) -> str:
+    if log_epsilon > _LARGEST:
+        return "No epsilon up to 1,000 has so small errors. Give a larger half_width."
+    return "An epsilon below 1e-6 is enough for this half_width. Give a smaller one."
+
+
+def _added(certificate: Certificate) -> float:
+    """Return the grid, 0 where rounding to it changes nothing."""
+    grid = certificate.grid or Fraction(0)
+    return 0.0 if certificate.noise.norm == "integer" and grid <= 1 else float(grid)
+
+
+def _mapped(certificate: Certificate, coordinate: int) -> tuple[float, float]:
+    """Return what W⁻¹ multiplies a coordinate of the noise by, and at most so that of rounding."""
+    if certificate.geometry is None:
+        return 1.0, 1.0
+    deviation = float(certificate.geometry.deviations[coordinate])
+    return deviation, math.sqrt(certificate.noise.dimension)
+
+
+def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
+    family = type(certificate.noise)
+    designer = find.SEARCHES.get(family)
+    found = calibrate_family(
+        family,
+        budget=Budget(epsilon=epsilon, delta=certificate.budget.delta),
+        sensitivity=certificate.sensitivity,
+        dimension=certificate.noise.dimension,
+        geometry=certificate.geometry,
+        compositions=certificate.compositions,
+        sampling_rate=certificate.sampling_rate,
+        search=partial(designer, effort=find.Effort()) if designer else None,
+    )
+    return found.certificate.on_grid(default_grid(found.certificate.noise))

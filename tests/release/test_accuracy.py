@@ -1,0 +1,105 @@
+"""How far off a released number may be, and the ε for an accuracy: against releases and theory."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+
+L1, L2 = ln.L1(1), ln.L2(1)
+COUNTS = ln.CountingQueries(dimension=2)
+FAMILIES: dict[str, dict[str, Any]] = {
+    "laplace": {"epsilon": 1, "sensitivity": L1},
+    "gaussian": {"epsilon": 1, "delta": "1e-5", "sensitivity": L2, "dimension": 3},
+    "l2": {"epsilon": 1, "delta": "1e-5", "sensitivity": L2, "dimension": 3},
+    "staircase": {"epsilon": 2, "sensitivity": L1},
+    "truncated-laplace": {"epsilon": 1, "delta": "1e-3", "sensitivity": L1},
+    "two-sided-laplace": {"epsilon": 1, "sensitivity": COUNTS},
+}
+
+
+def made(name: str) -> ln.Mechanism:
+    return ln.calibrate(name, **FAMILIES[name])
+
+
+def test_laplace_by_its_formula() -> None:
+    # P(|X| > t) = e^(−t) at scale 1; rounding to g adds at most g/2
+    mechanism = made("laplace")
+    found = mechanism.accuracy(0.99)
+    assert found.shape == (1,)
+    assert found[0] == pytest.approx(-math.log(0.01) + float(mechanism.grid) / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_errors_of_releases_are_within_it_as_often_as_it_says(name: str) -> None:
+    mechanism = made(name)
+    dimension, runs = mechanism.certificate.dimension, 4000
+    errors = np.array([mechanism.release([0.0] * dimension).values for _ in range(runs)])
+    for probability in (0.5, 0.95):
+        within = (np.abs(errors) <= mechanism.accuracy(probability)).sum(axis=0)
+        sigma = math.sqrt(runs * probability * (1 - probability))
+        assert (np.abs(within - runs * probability) < 6 * sigma).all()
+
+
+def test_an_ellipse_has_an_accuracy_for_each_coordinate() -> None:
+    shifts = ln.Vertices([[1, 0], [0, "0.1"]])
+    mechanism = ln.calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=shifts, dimension=2)
+    found = mechanism.accuracy(0.95)
+    assert found[0] > 2 * found[1]
+    normal = 1.9599639845400545
+    assert found == pytest.approx(normal * np.sqrt(mechanism.variances), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_epsilon_for_an_accuracy_is_the_least(name: str) -> None:
+    half_width = 7.5
+    found = made(name).at_accuracy(half_width)
+    assert type(found.noise) is type(made(name).noise)
+    assert half_width * (1 - 1e-4) < found.accuracy(0.95).max() <= half_width
+    budget = found.certificate.budget
+    assert budget.delta == made(name).certificate.budget.delta
+    assert found.certificate.delta.certainly_at_most(budget.delta)
+    changed: dict[str, Any] = FAMILIES[name] | {"epsilon": budget.epsilon * Fraction(999, 1000)}
+    less = ln.calibrate(name, **changed)
+    assert less.accuracy(0.95).max() > half_width
+
+
+def test_several_releases_are_for_as_many() -> None:
+    noise = ln.calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=L2, compositions=5)
+    found = noise.at_accuracy(20, probability=0.9)
+    assert found.certificate.compositions == 5
+    assert found.accuracy(0.9)[0] == pytest.approx(20, rel=1e-5)
+
+
+@pytest.mark.parametrize("half_width", [0, -1, math.inf, math.nan, "3", True])
+def test_half_widths_that_make_no_sense(half_width: Any) -> None:
+    with pytest.raises(InvalidArgument, match="half_width"):
+        made("laplace").at_accuracy(half_width)
+
+
+@pytest.mark.parametrize("probability", [0, 1, -0.1, 1.5, math.nan, "0.95", None])
+def test_probabilities_that_make_no_sense(probability: Any) -> None:
+    mechanism = made("laplace")
+    with pytest.raises(InvalidArgument, match="probability"):
+        mechanism.accuracy(probability)
+    with pytest.raises(InvalidArgument, match="probability"):
+        mechanism.at_accuracy(3, probability=probability)
+
+
+def test_what_no_epsilon_gives_is_refused() -> None:
+    with pytest.raises(Refused, match="1,000"):
+        made("laplace").at_accuracy(1e-6)
+    with pytest.raises(Refused, match="below 1e-6"):
+        made("laplace").at_accuracy(1e9)
+
+
+def test_a_law_whose_coordinates_are_not_known_is_refused() -> None:
+    mechanism = ln.calibrate("k-norm", epsilon=1, sensitivity=ln.CountingQueries(dimension=3))
+    with pytest.raises(NotApplicable, match="one coordinate"):
+        mechanism.accuracy(0.95)

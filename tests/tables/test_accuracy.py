@@ -1,0 +1,204 @@
+"""Accuracies that blocks ask for: the errors shown, the least ε, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
+from leastnoise.tables.layout import of_block
+from leastnoise.tables.noise_error import NoiseError
+from leastnoise.tables.results import mean_errors, numbers
+
+ROWS = "person,plan,visits\n" + "".join(
+    f"{person},{person % 2 + 1},{person % 13}\n" for person in range(400)
+)
+USE = {
+    "name": "use",
+    "statistics": ["count", "mean(visits)"],
+    "group_by": {"plan": [1, 2]},
+    "accuracy": {"half_width_95": 2, "statistic": "mean(visits)"},
+    "assume": {"n": 200},
+}
+PEOPLE = {"name": "people", "statistics": ["count_units"], "accuracy": {"std": 12}}
+BINS = {
+    "name": "bins",
+    "histogram": {"column": "visits", "edges": [0, 4, 20]},
+    "accuracy": {"half_width_95": 30},
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "rows.csv").write_text(ROWS)
+    return tmp_path
+
+
+def release(
+    folder: Path, *query: dict[str, Any], epsilon: str = "least", **more: Any
+) -> ln.Release:
+    privacy = {"unit": "person", "epsilon": epsilon, "delta": "1e-6"} | more
+    return ln.Release(
+        data={
+            "source": "rows.csv",
+            "types": {"person": "int", "plan": "int", "visits": "float"},
+        },
+        privacy=privacy,
+        contribution={"max_rows": 2},
+        columns={"visits": {"bounds": [0, 20]}},
+        query=query,
+        output={"path": "out", "format": "csv"},
+        folder=folder,
+    )
+
+
+def worst(plan: Any) -> float:
+    return max(wish.found / wish.wished for block in plan.blocks for wish in block.wishes)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 40, 55, 90, 5000])
+def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, rows: int) -> None:
+    """Over all noisy sums beside a count of `rows`, the widest interval and the largest std."""
+    made = release(folder, USE)
+    (layout, *_) = of_block(made.spec, made.spec.query[0])
+    noise = NoiseError(std=10.0, half95=20.0, half975=25.0)
+    sums = np.linspace(-1.5, 1.5, 30_001) * rows
+    cells = np.stack([np.full_like(sums, rows), sums], axis=1)
+    order = [layout.uses[1][1], layout.uses[1][0]]  # the count, the sum
+    _, std, low, high = numbers(layout, cells[:, np.argsort(order)], noise)[4:]
+    shown_std, shown_half = mean_errors(10.0, 25.0, rows=rows, half=10.0)
+    assert std.max() == pytest.approx(shown_std, rel=1e-6)
+    assert ((high - low) / 2).max() == pytest.approx(shown_half, rel=1e-3)
+
+
+def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None:
+    made = release(folder, USE, PEOPLE)
+    plan = made.plan()
+    assert {wish.statistic for block in plan.blocks for wish in block.wishes} == {
+        "mean_visits",
+        "count_units",
+    }
+    # each block's wish is met, and none by more than the search leaves
+    for block in plan.blocks:
+        (wish,) = block.wishes
+        assert wish.met
+        assert wish.found > 0.99 * wish.wished
+    # the same shares with a per cent less
+    weights = [block.budget.epsilon / plan.budget.epsilon for block in plan.blocks]
+    less = release(
+        folder,
+        USE | {"weight": weights[0]},
+        PEOPLE | {"weight": weights[1]},
+        epsilon=str(plan.budget.epsilon * 99 / 100),
+    )
+    assert worst(less.plan()) > 1
+
+
+def test_whole_numbers_go_by_steps(folder: Path) -> None:
+    wished = {"name": "people", "statistics": ["count_units"], "accuracy": {"half_width_95": 4}}
+    plan = release(folder, wished).plan()
+    assert worst(plan) <= 1
+    below = release(folder, wished, epsilon=str(plan.budget.epsilon * 99 / 100)).plan()
+    assert worst(below) > 1
+
+
+def test_what_is_released_is_the_plan_that_was_shown(folder: Path) -> None:
+    made = release(folder, USE, PEOPLE, BINS)
+    plan = made.plan()
+    made.run()
+    record = json.loads((folder / "out" / "plan.json").read_text())
+    assert record == json.loads(plan.to_json())
+    found = ln.verify_directory(folder / "out")
+    assert found.spec.budget == plan.budget
+    assert found.delta.certainly_at_most("1e-6")
+    assert 'epsilon = "least"' not in (folder / "out" / "spec.toml").read_text()
+
+
+def test_an_edited_wish_does_not_verify(folder: Path) -> None:
+    release(folder, PEOPLE).run()
+    path = folder / "out" / "spec.toml"
+    path.write_text(path.read_text().replace("std = 12", "std = 13"))
+    with pytest.raises(CertificateRejected, match=r"plan\.json"):
+        ln.verify_directory(folder / "out")
+
+
+def test_a_fixed_epsilon_says_which_would_do(folder: Path) -> None:
+    made = release(folder, USE, PEOPLE, epsilon="0.1")
+    assert [wish.met for block in made.plan().blocks for wish in block.wishes] == [False, False]
+    needed = made.needed_epsilon()
+    assert needed is not None
+    assert needed > made.plan().budget.epsilon
+    assert worst(release(folder, USE, PEOPLE, epsilon=str(needed)).plan()) <= 1
+    assert worst(release(folder, USE, PEOPLE, epsilon=str(needed * 99 / 100)).plan()) > 1
+    assert release(folder, USE, PEOPLE, epsilon=str(needed)).needed_epsilon() is None
+
+
+def test_without_a_wish_nothing_is_needed(folder: Path) -> None:
+    block = {"name": "n", "statistics": ["count"]}
+    assert release(folder, block, epsilon="0.01").needed_epsilon() is None
+
+
+def test_what_no_epsilon_gives_is_refused(folder: Path) -> None:
+    tiny = PEOPLE | {"accuracy": {"std": "1e-30"}}
+    with pytest.raises(Refused, match="up to 100"):
+        release(folder, tiny).plan()
+    with pytest.raises(Refused, match="up to 100"):
+        release(folder, tiny, epsilon="1").needed_epsilon()
+
+
+def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
+    ledger = ln.Ledger(folder / "budget.db")
+    ledger.open_account("rows", unit="person", budget=ln.Budget(epsilon=1, delta="1e-5"))
+    made = release(folder, PEOPLE, ledger={"path": "budget.db"})
+    made.run()
+    assert ledger.history()[-1].body["epsilon"] == str(float(made.plan().budget.epsilon))
+    (folder / "out").rename(folder / "first")
+    greedy = PEOPLE | {"accuracy": {"std": "0.5"}}
+    over = release(folder, greedy, ledger={"path": "budget.db"})
+    with pytest.raises(OverBudget):
+        over.run()
+    assert len(ledger.history()) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "says"),
+    [
+        ({"accuracy": None}, "query[0].accuracy", "Missing"),
+        ({"accuracy": {}}, "query[0].accuracy", "one of the two"),
+        ({"accuracy": {"std": 1, "half_width_95": 2}}, "query[0].accuracy", "one of the two"),
+        ({"accuracy": {"std": 0}}, "query[0].accuracy.std", "> 0"),
+        ({"accuracy": {"std": -1}}, "query[0].accuracy.std", "> 0"),
+        ({"accuracy": {"sd": 1}}, "query[0].accuracy.sd", "Unknown key"),
+        ({"accuracy": 5}, "query[0].accuracy", "table"),
+        ({"accuracy": {"std": 1, "statistic": "sum(visits)"}}, "accuracy.statistic", "has no"),
+        ({"accuracy": {"std": 1, "statistic": "median"}}, "accuracy.statistic", "Expected"),
+        ({"weight": 2}, "query[0].weight", "Not used"),
+        ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
+        ({"assume": {"n": True}}, "query[0].assume.n", "int"),
+        ({"assume": None}, "query[0].assume", "how many rows"),
+        ({"assume": {"n": 5}, "statistics": ["count"]}, "query[0].assume", "means alone"),
+    ],
+)
+def test_what_the_spec_can_not_mean(
+    folder: Path, change: dict[str, Any], key: str, says: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        release(folder, USE | change)
+    assert any(key in where and says in why for where, why in caught.value.problems)
+
+
+def test_assumed_sizes_of_a_file(folder: Path) -> None:
+    made = release(folder, USE | {"assume": None, "accuracy": None}, epsilon="1")
+    path = folder / "spec.toml"
+    path.write_text(made.to_toml())
+    sizes = [error.rows for error in made.plan().blocks[0].errors]
+    assert sizes == [None, 100, 1_000, 10_000]
+    assumed = ln.Release.from_toml(path, assume=4000).plan().blocks[0].errors
+    assert [error.rows for error in assumed] == [None, 4000]
+    with pytest.raises(ln.InvalidArgument, match="assume"):
+        ln.Release.from_toml(path, assume=0)
