@@ -112,6 +112,7 @@ def test_a_gaussian_has_its_closed_form() -> None:
         assert math.exp(log_delta(law, shift=mu, epsilon=epsilon)) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [1.0, 1 - 1e-6, 0.97])
 def test_tiny_delta_keeps_its_digits(share: float) -> None:
     """Near the spacing L is 0 on most of the line; against 30 digits, where H is 1e-12 or so."""

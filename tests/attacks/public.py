@@ -209,6 +209,8 @@ _GOOD: dict[str, Any] = {
     "text": lambda: instance("Certificate", ln.Certificate).to_json(),
     "record": lambda: instance("Certificate", ln.Certificate).to_record(),
     "loss": "mse",
+    "probability": 0.95,
+    "half_width": 10,
     "dataset": "b",
     "unit": "person",
     "plan": 1,

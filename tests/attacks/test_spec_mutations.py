@@ -41,12 +41,18 @@ SPEC: dict[str, Any] = {
         {
             "name": "by_plan",
             "weight": 2,
+            "accuracy": {"half_width_95": 5, "statistic": "count"},
+            "assume": {"n": 100},
             "round": True,
             "clamp": True,
             "statistics": ["count", "mean(x)", "sum(x)"],
             "group_by": {"plan": [1, 2, 3], "note": ["a", "b"], "x": {"edges": [0, "0.5", 2]}},
         },
-        {"name": "bins", "histogram": {"column": "x", "edges": [0, 1, 5.5, math.inf]}},
+        {
+            "name": "bins",
+            "histogram": {"column": "x", "edges": [0, 1, 5.5, math.inf]},
+            "accuracy": {"std": 3},
+        },
         {
             "name": "conditions",
             "max_conditions": 2,

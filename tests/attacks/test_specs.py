@@ -36,6 +36,8 @@ _BASES: dict[str, dict[str, Any]] = {
                 "weight": 2,
                 "statistics": ["count", "mean(x)"],
                 "group_by": {"plan": [1, 2], "x": {"edges": [0, 5, float("inf")]}},
+                "accuracy": {"half_width_95": 3, "statistic": "mean(x)"},
+                "assume": {"n": 90},
                 "round": True,
                 "clamp": True,
             }
@@ -48,7 +50,13 @@ _BASES: dict[str, dict[str, Any]] = {
         "privacy": {"unit": "person", "epsilon": 1},
         "contribution": {"max_rows": 3},
         "columns": _COLUMNS,
-        "query": [{"name": "h", "histogram": {"column": "x", "edges": [0, 1, 5, 9]}}],
+        "query": [
+            {
+                "name": "h",
+                "histogram": {"column": "x", "edges": [0, 1, 5, 9]},
+                "accuracy": {"std": 50},
+            }
+        ],
         "output": {"path": "out"},
     },
     "conditions": {

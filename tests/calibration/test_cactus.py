@@ -64,6 +64,7 @@ def test_never_leaks(epsilon: str, delta: str, loss: Loss) -> None:
         assert prove_delta(law, L2(Fraction(shift)), budget.epsilon).certainly_at_most(budget.delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-2"), ("1", "1e-6"), ("5", "1e-2")])
 def test_twice_as_many_cells_change_little(
     epsilon: str, delta: str, monkeypatch: pytest.MonkeyPatch

@@ -37,6 +37,7 @@ def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
     return found.lower / float(budget.delta), found.upper / float(budget.delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 60])
 def test_on_a_line_the_law_is_proved_and_hardly_any_scale_is_lost(count: int) -> None:
     law = composed_gamma(ON_A_LINE, count)

@@ -43,6 +43,7 @@ def test_less_noise_would_leak_more() -> None:
     assert prove_composed((part,), Fraction(1)).interval.upper > 1e-2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta", "count", "ratio"),
     # mse over that of the Gaussian; what the search finds, which nothing proves to be the least

@@ -30,6 +30,7 @@ def test_cactus_meets_the_budget_just_so(count: int, bound: int) -> None:
     assert one.mse == pytest.approx(gauss.mse, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "bound"), [(3, 2), (10, 1)])
 def test_whole_numbers_keep_within_the_budget(count: int, bound: int) -> None:
     one = ln.calibrate(
@@ -65,6 +66,7 @@ def test_the_optimal_law_is_for_one_release() -> None:
         ln.calibrate("optimal", sensitivity=ln.L2(1), compositions=2, epsilon="1", delta="1e-5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta", "count"), [("1", "1e-6", 2), ("0.1", "1e-9", 4)])
 def test_whole_numbers_do_no_worse_than_basic_composition(
     epsilon: str, delta: str, count: int
@@ -86,6 +88,7 @@ def test_whole_numbers_do_no_worse_than_basic_composition(
     assert together.mse <= split.mse * (1 + 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "dimension", "count"),
     [("6", 2, 2), pytest.param("30", 10, 3, marks=pytest.mark.slow)],

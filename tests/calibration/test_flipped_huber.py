@@ -52,6 +52,7 @@ def _law(
     return law
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=12, deadline=None)
 @given(
     st.one_of(st.just(0.0), st.floats(-5, 4).map(math.exp)),
@@ -72,6 +73,7 @@ def test_private_side_within_the_promise_and_no_worse_than_its_limits(
         assert loss.of(law) <= loss.of(other.certificate.noise) * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", list(Loss))
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-4"), ("0.3", "0.05"), ("5", "0.1")])
 def test_no_other_corner_has_less_loss(epsilon: str, delta: str, loss: Loss) -> None:

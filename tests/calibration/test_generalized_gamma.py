@@ -72,6 +72,7 @@ def test_classic_members_have_their_scales(p: int, least: LeastScale, dimension:
     assert expected <= float(law.scale) <= expected * (1 + EXCESS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", list(Loss))
 def test_it_is_never_worse_than_its_members(loss: Loss) -> None:
     budget = Budget(epsilon="1", delta="1e-4")

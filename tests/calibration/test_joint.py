@@ -100,6 +100,7 @@ def test_a_budget_that_no_lattice_resolves_is_met_by_the_largest_losses() -> Non
     assert 1 <= joint_factor([one.certificate for one in alone], tiny) <= 1 + 1e-3
 
 
+@pytest.mark.slow
 def test_only_noise_that_is_a_scale_alone_is_scaled() -> None:
     whole = calibrate(
         "discrete-staircase", epsilon=1, delta="1e-6", sensitivity=Integer(1)

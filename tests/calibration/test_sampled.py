@@ -52,6 +52,7 @@ def test_many_releases_are_calibrated_to_the_private_side() -> None:
     assert found.epsilon(delta="1e-5").upper < 0.2
 
 
+@pytest.mark.slow
 def test_compare_ranks_for_samples() -> None:
     found = ln.compare(sensitivity=ln.L2(1), **SMALL)
     assert {one.certificate.sampling_rate for one in found.mechanisms} == {Fraction("0.1")}

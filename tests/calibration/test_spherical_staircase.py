@@ -60,6 +60,7 @@ def test_epsilon_zero_is_uniform_in_a_ball() -> None:
     assert 3 / (4 * radius) - 1 / (16 * radius**3) == pytest.approx(0.01, rel=1e-10)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=12, deadline=None)
 @given(
     st.sampled_from([2, 3, 5, 20, 200]),
@@ -87,6 +88,7 @@ def test_meets_delta_just_so_and_never_leaks(
         assert value <= math.log(budget.delta) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dimension", "epsilon", "delta"),
     [(2, "3", "1e-5"), (2, "10", "1e-3"), (7, "10", "1e-6"), (20, "3", "1e-5"), (100, "3", "1e-5")],

@@ -143,6 +143,7 @@ def test_on_a_line_it_is_narrow() -> None:
     assert found.upper < found.lower * 1.002
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "count"), [(1, 40), (2, 5), (6, 40)])
 def test_a_neighbour_of_the_gaussian_encloses_it(dimension: int, count: int) -> None:
     """Its own route, with p so near 2 that δ is that of the Gaussian to 1e-6."""
@@ -178,6 +179,7 @@ def test_the_classic_members_are_composed_as_such() -> None:
         assert other.lower <= named.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0", "0.13", "0.777", "1.5"])
 def test_one_release_through_the_lattice(epsilon: str) -> None:
     law, at = law_of(2, "0.9", "1.4", "2"), Fraction(epsilon)

@@ -259,6 +259,7 @@ def test_what_is_not_served() -> None:
     assert not serves((sampled,))
 
 
+@pytest.mark.slow
 def test_two_releases_of_two_dimensions_have_the_fewest_digits() -> None:
     part = l2(2, "1", 2)
     interval = found((part,), 1)

@@ -138,6 +138,7 @@ def cells(noise: Noise, rate: float) -> tuple[np.ndarray, np.ndarray]:
     return without, (1 - rate) * without + rate * shifted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [LAPLACE, NORMAL, CUT])
 @pytest.mark.parametrize("epsilon", ["0.05", "0.4"])
 def test_two_mixed_releases_hold_what_cells_of_both_tell(noise: Noise, epsilon: str) -> None:

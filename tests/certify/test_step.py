@@ -16,7 +16,7 @@ from leastnoise.noise.tulap import Tulap
 _HUNDREDTHS: dict[str, Any] = {"max_denominator": 100}
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=80, deadline=None)
 @given(
     st.fractions("0.01", 1, **_HUNDREDTHS),
     st.fractions("0.1", 9, **_HUNDREDTHS),

@@ -1,7 +1,7 @@
 """The program as a shell sees it: stdout, stderr and exit code of a process of its own.
 
-Each process is forked from one that has imported the command line already, which is most of what
-starting it anew would take. `PROGRAM` is the file that a shell would start.
+Each process is forked from one that has imported all that a command may need, which is most of
+what starting it anew would take. `PROGRAM` is the file that a shell would start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from typing import Any
 PROGRAM = Path(sys.executable).parent / "leastnoise"
 
 _SERVER = """
-import json, os, sys
+import importlib, json, os, pkgutil, sys
+import leastnoise
+for module in pkgutil.walk_packages(leastnoise.__path__, "leastnoise."):
+    if not module.name.startswith("leastnoise.interop"):  # which other libraries come with
+        importlib.import_module(module.name)
+import matplotlib.figure, rich.console, rich.table, scipy.optimize, scipy.special
 from leastnoise.cli.main import main
 
 for line in sys.stdin:

@@ -128,6 +128,7 @@ def test_values_are_below_the_definition_and_close(example: tuple[int, str, str]
     assert np.median(excess[: len(bulk)]) < 0.15 * top
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [2, 3, 6])
 def test_values_of_any_prices_are_below_the_definition(dimension: int) -> None:
     """Prices that rise and fall at random, on coarse cells, close to both ends of each cell."""

@@ -98,6 +98,7 @@ def test_one_law_is_offered_once(
         assert why in reasons(found)[name]
 
 
+@pytest.mark.slow
 def test_a_large_delta_is_spent_on_an_end() -> None:
     asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-2"}
     box = compare(sensitivity=Linf(1, l0=2), dimension=2, **asked)

@@ -135,6 +135,7 @@ def test_l2_marginal(dimension: int, count: int) -> None:
     assert kstest(one, _marginal_cdf(dimension, 4 / 3 * 1.1)).pvalue < REJECT
 
 
+@pytest.mark.slow
 @COUNTS
 def test_l2_lattice_cells(count: int) -> None:
     """The rounded marginal in d = 5, whose cells have exact probabilities."""

@@ -232,7 +232,7 @@ def _typed(records: list[dict[str, Any]]) -> pd.DataFrame:
 
 @example(person=[EXTREME], repeats=40, index=3, contribution={"l2": "0.5"})
 @example(person=[EXTREME], repeats=40, index=4, contribution={"max_rows": 3})
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=24, deadline=None, derandomize=True)
 @given(
     person=st.lists(ANY_ROW, min_size=1, max_size=12),
     repeats=st.sampled_from([1, 1, 40]),
@@ -262,7 +262,7 @@ def test_no_person_moves_the_query_by_more_than_the_certified_sensitivity(
 @example(row=EXTREME, index=2)
 @example(row=EXTREME, index=3)
 @example(row=EXTREME, index=4)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(row=ANY_ROW, index=st.integers(0, len(QUERIES) - 1))
 def test_no_row_moves_the_query_by_more_than_the_certified_sensitivity(
     tmp_path_factory: pytest.TempPathFactory, row: dict[str, Any], index: int

@@ -135,6 +135,7 @@ def test_the_best_partition_of_rows(
     assert members(of_rows(tmp_path, query)) == (together or [(0,), (1,)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [ALIKE[:2], UNLIKE[:2]], ids=["alike", "unlike"])
 def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
     tmp_path: Path, query: list[dict[str, Any]]
