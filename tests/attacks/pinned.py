@@ -8,6 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
+_ROW = {"person": 1, "plan": 1, "town": "a", "old": True, "x": 1.0, "k": 1}
+_TWO_ROWS_OF_ONE = {
+    "spec": {
+        "version": 1,
+        "data": {
+            "source": "rows.csv",
+            "types": {"person": "int", "plan": "int", "town": "text"}
+            | {"old": "bool", "x": "float", "k": "int"},
+        },
+        "privacy": {"unit": "person", "epsilon": 1, "delta": "1e-6"},
+        "query": [{"name": "q", "statistics": ["count"]}],
+        "contribution": {"l1": 1, "l2": 1},
+    },
+    "rows": [],
+    "changes": [{"person": 1, "rows": [_ROW, _ROW]}],
+}
+
 MENDED: dict[str, tuple[Any, ...]] = {
     "arguments": (
         ("interop.to_opendp", {"epsilon": "-0.0"}),
@@ -16,6 +33,8 @@ MENDED: dict[str, tuple[Any, ...]] = {
         ("ln.LowerBound.at_sensitivity", {"sensitivity": "1e+308"}),
         ("ln.check_ledger", {"path": repr("1" * 2000)}),
     ),
+    # two rows of a person whose limit is 1 were counted as 1 − 2^−22, which is no whole number
+    "neighbours": (_TWO_ROWS_OF_ONE,),
     "edits": (("lower bound", (("witness", "multipliers", 0, 1), "set", 10**400)),),
 }
 

@@ -116,16 +116,23 @@ def vector(
     cells = list(itertools.product(*axes_of(query)))
     totals = {(cell, i): 0 for cell in cells for i in range(len(parts))}
     for added in contributions(rows, spec, query, parts, bits=bits).values():
-        mine = added if by_row or way is None else bounded(added, cells, way, bits=bits)
+        mine = (
+            added
+            if by_row or way is None
+            else bounded(added, cells, way, bits=bits, alone=len(totals) == 1)
+        )
         for key, value in mine.items():
             totals[key] += value
     return [totals[cell, i] for cell in cells for i in range(len(parts))]
 
 
 def bounded(
-    mine: dict[Any, int], cells: list[Any], way: dict[str, Any], *, bits: int
+    mine: dict[Any, int], cells: list[Any], way: dict[str, Any], *, bits: int, alone: bool
 ) -> dict[Any, int]:
-    """What a person adds after bounding, as docs/tables.md says it, rounded as the code says."""
+    """What a person adds after bounding, as docs/tables.md says it, rounded as the code says.
+
+    `alone` says that the block is one number.
+    """
     first = way.get("most") or way.get("first")
     if first is not None:
         kept = sorted({cell for cell, _ in mine}, key=cells.index)[:first]
@@ -138,7 +145,7 @@ def bounded(
     else:
         limit = math.floor(Fraction(way["total"]) * 2**bits)
         most = min(limit, math.floor(Fraction(way["per_cell"]) * 2**bits))
-    mine = each_at_most(mine, most, by_cell=way["kind"] == "cells")
+    mine = each_at_most(mine, most, by_cell=way["kind"] == "cells", alone=alone)
     if way["kind"] == "ball":
         size = sum(value * value for value in mine.values())
     elif way["kind"] == "numbers":
@@ -155,7 +162,7 @@ def bounded(
     return {key: math.trunc(value * factor) for key, value in mine.items()}
 
 
-def each_at_most(mine: dict[Any, int], most: int, *, by_cell: bool) -> dict[Any, int]:
+def each_at_most(mine: dict[Any, int], most: int, *, by_cell: bool, alone: bool) -> dict[Any, int]:
     """The integers, none over `most`: those of a cell, or all, are shrunk by one factor."""
     found = {}
     for key, value in mine.items():
@@ -163,7 +170,7 @@ def each_at_most(mine: dict[Any, int], most: int, *, by_cell: bool) -> dict[Any,
         largest = max(map(abs, alike))
         if largest <= most:
             found[key] = value
-        elif by_cell and len(alike) == 1:
+        elif alone or (by_cell and len(alike) == 1):
             found[key] = max(-most, min(most, value))
         else:
             found[key] = math.trunc(value * (most * (1 - 2.0**-40) / largest))

@@ -353,7 +353,21 @@ def test_the_hook_is_not_public() -> None:
     from leastnoise.tables.release import Release  # noqa: PLC0415
 
     public = {name for name in vars(Release) if not name.startswith("_")}
-    assert public == {"from_toml", "spec", "to_toml", "plan", "afford", "run"}
+    known = {"from_toml", "spec", "to_toml", "plan", "needed_epsilon", "afford", "run"}
+    assert public == known
+
+
+@pytest.mark.parametrize("limits", [{"l1": 2}, {"l2": 2}, {"max_rows": 2}])
+def test_one_count_stays_whole_however_it_is_limited(
+    tmp_path: Path, limits: dict[str, Any]
+) -> None:
+    """Shrunk by a factor a little below 2/5, five rows would be no whole number."""
+    pd.DataFrame({"person": [1] * 5, "plan": 1}).to_parquet(tmp_path / "rows.parquet")
+    block = {"name": "n", "statistics": ["count"]}
+    raw = spec_of(contribution=limits, columns={}, query=[block])
+    layout, (count,) = exact(tmp_path, raw, 0)
+    assert any(isinstance(one, ln.Integer) for one in layout.sensitivities)
+    assert count == 2 << layout.bits
 
 
 @pytest.mark.parametrize(

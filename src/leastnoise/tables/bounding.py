@@ -247,11 +247,12 @@ def _each_at_most(
     """
     names = _names(layout)
     most, _ = integer_limits(way, bits=layout.bits)
+    by_cell = isinstance(way, InCells) and not way.apart
+    if len(names) == 1 and (by_cell or layout.dimension == 1):
+        return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
     largest = nw.max_horizontal(*(nw.col(name).abs() for name in names))
     factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
-    if isinstance(way, InCells) and not way.apart:
-        if len(names) == 1:
-            return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
+    if by_cell:
         marked = entries.with_columns(largest.alias(_LARGEST))
         marked = marked.with_columns(
             nw.when(nw.col(_LARGEST) > most).then(factor).otherwise(None).alias(_SHRINK)
