@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import leastnoise as ln
 from leastnoise.tables import bounding, engine_duckdb, source, spec_file
 from leastnoise.tables.layout import Layout, of_block
 from tests.tables.declared import check_declared
