@@ -34,8 +34,9 @@ def test_samples_meet_the_budget_just_so(noise: str) -> None:
     )
     certificate = found.certificate
     assert 0.98e-3 < certificate.delta.upper <= 1e-3
-    assert certificate.delta.encloses(certificate.verify())
-    assert certificate.delta.lower > 0.9e-3
+    proved = certificate.verify()  # what is stated leaves room on either side of it
+    assert certificate.delta.encloses(proved)
+    assert proved.lower > 0.9e-3
     assert found.compose(4, sampling_rate="0.25").delta(epsilon=1).lower > 1e-3
     # each record in each sample needs more, and so do shares of the budget
     whole = ln.calibrate(noise, epsilon="1", delta="1e-3", sensitivity=ln.L2("0.5"), compositions=4)
