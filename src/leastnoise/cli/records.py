@@ -80,6 +80,12 @@ class _Forgiving:
         return getattr(self._stream, name)
 
 
+_NEIGHBOURS = {
+    "add-remove": "Neighbouring tables differ by one {unit} that is there or not.",
+    "replace-one": "Neighbouring tables differ by one {unit} that is replaced by another.",
+}
+
+
 def print_plan(plan: Plan) -> None:
     """Print what a release will hold and how large its errors will be, a table a query."""
     from leastnoise.tables.layout import Bins
@@ -117,6 +123,7 @@ def print_plan(plan: Plan) -> None:
         for axis in layout.axes:
             if isinstance(axis, Bins) and axis.dropped:
                 typer.echo(f"Rows are dropped where {axis.column} is {axis.dropped}.")
+    typer.echo(_NEIGHBOURS[plan.blocks[0].layout.neighbours].format(unit=plan.unit))
     for note in plan.notes:
         typer.echo(note)
     typer.echo()
