@@ -1,6 +1,7 @@
 """Random tables and specs: no unit moves a query further than declared, nor otherwise than said.
 
-Each case is a chain of tables, each of which has one unit less or more than the one before.
+Each case is a chain of tables, each of which has one unit less or more than the one before. Where
+the spec is about units that are replaced, any two of these units take each other's place as well.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 import leastnoise as ln
+from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.tables import bounding, engine_duckdb, source
 from leastnoise.tables.layout import Layout, of_block
 from tests.attacks import contributions
@@ -36,7 +38,12 @@ def drawn(random: Random) -> Case:
     spec: dict[str, Any] = {
         "version": 1,
         "data": {"source": "rows.csv", "types": _TYPES},
-        "privacy": {"unit": "row" if by_row else "person", "epsilon": 1, "delta": "1e-6"},
+        "privacy": {
+            "unit": "row" if by_row else "person",
+            "neighbours": random.choice(NEIGHBOURS),
+            "epsilon": 1,
+            "delta": "1e-6",
+        },
         "columns": {
             "x": {"bounds": [low, low + random.choice((0.25, 1, 7, 1000))]},
             "k": {"bounds": [-3, random.choice((1, 10))]},
@@ -150,6 +157,7 @@ def _chain(case: Case, exact: Exact, layout: Layout, way: dict[str, Any] | None)
     query, by_row = spec["query"][0], spec["privacy"]["unit"] == "row"
     rows = case["rows"]
     before = exact.vector(rows, layout)
+    units: list[list[Fraction]] = []
     for change in case["changes"]:
         added = change["rows"][:1] if by_row else change["rows"]
         unit = added[0]["person"] if added else change["person"]
@@ -166,6 +174,10 @@ def _chain(case: Case, exact: Exact, layout: Layout, way: dict[str, Any] | None)
         bits = layout.bits
         moved = [Fraction(a - b, 2**bits) for a, b in zip(more, less, strict=True)]
         check_declared(moved, layout)
+        if layout.neighbours == "replace-one":
+            for other in units:
+                check_declared([a - b for a, b in zip(moved, other, strict=True)], layout)
+        units.append(moved)
         nobody = not by_row and mine and mine[0]["person"] is None
         wanted = contributions.added([] if nobody else mine, spec, query, way)
         # each row's value is rounded by half a unit, the sum's shrinking by one and by 2^−40

@@ -47,7 +47,7 @@ _BASES: dict[str, dict[str, Any]] = {
     "persons": {
         "version": 1,
         "data": {"source": "rows.csv", "types": _TYPES},
-        "privacy": {"unit": "person", "epsilon": 1},
+        "privacy": {"unit": "person", "neighbours": "replace-one", "epsilon": 1},
         "contribution": {"max_rows": 3},
         "columns": _COLUMNS,
         "query": [

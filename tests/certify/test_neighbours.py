@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 import leastnoise as ln
+from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
-from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified, Refused
-from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.errors import (
+    CertificateRejected,
+    InvalidArgument,
+    NotApplicable,
+    NotCertified,
+    Refused,
+)
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.release.mechanism import Mechanism
 
@@ -101,3 +108,30 @@ def test_a_ledger_takes_statements_about_its_own_neighbours(
     assert ledger.accounts()[other].spent.epsilon == 0
     ledger.charge(mechanism.certificate, unit="row", neighbours=str(stated), dataset=stated)
     assert ledger.accounts()[str(stated)].spent.epsilon == Fraction(1)
+
+
+def test_a_certificate_names_neighbours_that_its_sensitivity_does_not() -> None:
+    for neighbours in NEIGHBOURS:
+        about = PLAIN.certificate.about(neighbours)
+        assert (about.neighbours, about.proved) == (neighbours, True)
+        read = Certificate.from_json(about.to_json())
+        assert read == about != PLAIN.certificate
+        read.verify()
+        assert read.one_release.neighbours == neighbours
+    assert "neighbours" not in json.loads(PLAIN.certificate.to_json())
+    with pytest.raises(NotApplicable):
+        ln.compose([(Mechanism(PLAIN.certificate.about("replace-one")), 1), (ADDED, 1)])
+
+
+def test_neighbours_are_named_once_and_without_contradiction() -> None:
+    own = ADDED.certificate
+    assert own.about("add-remove") == own
+    for certificate in (own, _sampled().certificate):
+        with pytest.raises(InvalidArgument, match="neighbours"):
+            certificate.about("replace-one")
+    record = json.loads(PLAIN.certificate.to_json())
+    for value in (None, "bounded", 1, ["add-remove"]):
+        with pytest.raises(CertificateRejected):
+            Certificate.from_record(record | {"neighbours": value})
+    with pytest.raises(NotApplicable):
+        PLAIN.certificate.about("replace-one").one_release_at("0.5")

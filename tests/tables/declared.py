@@ -9,6 +9,8 @@ import leastnoise as ln
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.within import Within
 from leastnoise.tables.layout import Layout
 
@@ -18,6 +20,9 @@ def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
     one, two = sum(map(abs, moved)), sum(value * value for value in moved)
     nonzero = sum(value != 0 for value in moved)
     whole = all(value.denominator == 1 for value in moved)
+    assert one <= layout.l1
+    assert two <= layout.l2**2
+    assert all(gauge(moved, body) <= 1 for body in layout.bodies)
     for said in layout.sensitivities:
         if isinstance(said, Within):
             assert gauge(moved, said.hull) <= 1
@@ -34,14 +39,29 @@ def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:
             assert whole or not said.whole
         else:
             assert isinstance(said, ln.CountingQueries)
-            assert nonzero <= said.max_nonzero
-            assert all(0 <= value <= said.bound for value in moved) or all(
-                0 <= -value <= said.bound for value in moved
-            )
+            check_counted(moved, said, replaced=layout.neighbours == "replace-one")
+
+
+def check_counted(moved: Sequence[Fraction], said: ln.CountingQueries, *, replaced: bool) -> None:
+    """Raise unless a shift is one record that came or went, or one of each."""
+    assert said.neighbours == ("replace-one" if replaced else "add-remove")
+    assert all(abs(value) <= said.bound for value in moved)
+    more, less = sum(value > 0 for value in moved), sum(value < 0 for value in moved)
+    assert max(more, less) <= said.max_nonzero
+    assert replaced or min(more, less) == 0
 
 
 def gauge(moved: Sequence[Fraction], body: Body) -> Fraction:
-    """The largest of a box's shares, added up over cells; by no formula of the package."""
+    """The largest of a box's shares, added up over cells; by no formula of the package.
+
+    Of differences of two histograms of at most b rows: what went up, or down, over b.
+    """
+    if isinstance(body, Differences):
+        assert isinstance(body.of, Counts)
+        assert body.of.most == 1
+        ups = sum((value for value in moved if value > 0), Fraction(0))
+        downs = sum((-value for value in moved if value < 0), Fraction(0))
+        return max(ups, downs) / body.of.bound
     if isinstance(body, Cells):
         (cell,), (copies,) = body.bodies, body.copies
         q = cell.dimension

@@ -100,12 +100,12 @@ COUNT_OF_5 = InCells(per_cell=Fraction(5), total=Fraction(5))
         (["count_units"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
         (["count"], 9, {"max_rows": 5, "max_groups": 1}, (Linf(5, whole=True),)),
         (["count_units"], 1, {"max_rows": 5}, (Integer(1),)),
-        (["count_units"], 9, {"max_rows": 5}, (counting(9, 5), Linf(1, l0=5, whole=True))),
-        (["count_units"], 3, {"max_rows": 5}, (counting(3, 3), Linf(1, l0=3, whole=True))),
-        (["count_units"], 9, {"max_groups": 2}, (counting(9, 2), Linf(1, l0=2, whole=True))),
+        (["count_units"], 9, {"max_rows": 5}, (counting(9, 5), Linf(1, l0=5, whole=True), L1(5))),
+        (["count_units"], 3, {"max_rows": 5}, (counting(3, 3), Linf(1, l0=3, whole=True), L1(3))),
+        (["count_units"], 9, {"max_groups": 2}, (counting(9, 2), Linf(1, l0=2, whole=True), L1(2))),
         (
             ["count"], 9, {"max_rows_per_group": 1, "max_groups": 2},
-            (counting(9, 2), Linf(1, l0=2, whole=True)),
+            (counting(9, 2), Linf(1, l0=2, whole=True), L1(2)),
         ),
         (
             ["count"], 9, {"max_rows_per_group": 2, "max_groups": 3},

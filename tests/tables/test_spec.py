@@ -160,7 +160,7 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ('epsilon = "1"', "epsilon = inf", "privacy.epsilon", "finite"),
         ('epsilon = "1"', 'epsilon = "one"', "privacy.epsilon", "decimal"),
         ("delta = 1e-6", "delta = 5", "privacy.delta", "Did you mean a percentage?"),
-        ("add-remove", "replace-one", "privacy.neighbours", "added or removed"),
+        ("add-remove", "change-one", "privacy.neighbours", 'write "replace-one"'),
         ('unit = "zper"', 'unit = "mdvis"', "privacy.unit", "float column"),
         ('zper = "int"', 'zper = "bool"', "privacy.unit", "bool column"),
         ('unit = "zper"', 'unit = "zpre"', "privacy.unit", "Did you mean zper?"),

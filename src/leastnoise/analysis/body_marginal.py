@@ -11,6 +11,10 @@ P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
 Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates): the
 gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is independent
 of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
+
+Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are above
+0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0 likewise.
+So P(|U_i| > bc) = 2 Σ_s (s/D)·C(D, s)²/C(2D, D)·(1 − c)^s, and X = Gamma(D + 1)·U for e^(−N).
 """
 
 from __future__ import annotations
@@ -25,20 +29,26 @@ import numpy as np
 
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.numerics.quadrature import gauss_legendre
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.one_sided import OneSided
 
     Floats = NDArray[np.float64]
 
 _MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
+_MOST_SIMPLICES = 1_000  # numbers, beyond which steps take seconds, and gain nothing either
+_NO_WEIGHT = 1e-20
 _NODES = 60  # of each of two integrals: their error is below 1e-10 of a probability
 
 
@@ -76,6 +86,8 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
     """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
     if isinstance(noise.body, Together):
         return _tail_of_block(noise, noise.body, coordinate)
+    if isinstance(noise.body, Differences):
+        return _tail_of_differences(noise, noise.body.of)
     shape = alike_cells(noise.body)
     if shape is None:
         return None
@@ -83,6 +95,43 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
         return _exponential(shape)
     found = _mixture(noise, shape.dimension)
     return None if found is None else _steps(shape, *found)
+
+
+def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
+    if not isinstance(of, Counts) or of.most > 1:
+        return None
+    d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
+    if isinstance(noise, KNorm):
+        return lambda t: _gamma_times(uniform, d, t / bound)
+    found = _mixture(noise, d) if d <= _MOST_SIMPLICES else None
+    if found is None:
+        return None
+    edges, masses = found
+    return lambda t: float(masses @ uniform(t / (bound * edges)))
+
+
+def _simplices(d: int) -> Callable[[Floats], Floats]:
+    """Return c ↦ P(|U_i| > bc)."""
+    s = np.arange(d + 1, dtype=float)
+    logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
+    weights = np.exp(logs - logs.max())
+    weights *= 2 * s / d / weights.sum()
+    kept = weights > _NO_WEIGHT * weights.max()
+    s, weights = s[kept], weights[kept]
+
+    def tail(c: Floats) -> Floats:
+        inside = np.maximum(1 - c, 0.0)
+        return np.array([float(weights @ one**s) for one in inside])
+
+    return tail
+
+
+def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float:
+    """Return E P(|U_i| > bc/R) for R ~ Gamma(D + 1), which is 0 for R below c."""
+    spread = 60 + 12 * math.sqrt(d)
+    first = max(c, d - spread, 0.0)
+    r, weight = gauss_legendre(first, max(first, d) + spread, nodes=200)
+    return float(weight * np.exp(d * np.log(r) - r - math.lgamma(d + 1)) @ uniform(c / r))
 
 
 def first_of_blocks(body: Body) -> list[int]:

@@ -19,7 +19,13 @@ from leastnoise.certify.strict_json import (
     parse_object,
     typed,
 )
-from leastnoise.certify.subject import check_subject, hidden_by, neighbours_of, one_release
+from leastnoise.certify.subject import (
+    check_subject,
+    hidden_by,
+    neighbours_of,
+    one_release,
+    stated_beside,
+)
 from leastnoise.certify.work import check_work
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
@@ -28,7 +34,7 @@ from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.kinds import SENSITIVITIES
-from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, common_neighbours
 from leastnoise.noise.base import Noise
 
 VERSION = 1
@@ -46,6 +52,7 @@ _FIELDS = (
     "kind", "version", "epsilon", "delta", "noise", "dimension", "sensitivity", "geometry",
     "compositions", "sampling_rate", "delta_interval", "grid", "assumptions",
 )  # fmt: skip
+_NEIGHBOURS = "neighbours"  # a field of those alone that state more than their sensitivity does
 
 
 @final
@@ -61,7 +68,8 @@ class Certificate:
     proofs on other machines: `verify` has to find it again, inside. `grid`, if it is
     there, is the lattice to which the sum is rounded; rounding is post-processing and costs no
     privacy (theory/release.md §1). With `sampling_rate` < 1 every release is of a Poisson sample,
-    and neighbours differ by one record that is there or not.
+    and neighbours differ by one record that is there or not. `stated_neighbours` says who they are
+    where the sensitivity doesn't.
 
     Not promised: anything about a query whose sensitivity is larger than declared; see
     `assumptions`.
@@ -85,6 +93,7 @@ class Certificate:
     grid: Fraction | None = None
     compositions: int = 1
     sampling_rate: Fraction = Fraction(1)
+    stated_neighbours: Neighbours | None = None
     version: int = field(default=VERSION, init=False)
     _proved: bool = field(default=False, init=False, compare=False, repr=False)
 
@@ -102,6 +111,9 @@ class Certificate:
         object.__setattr__(self, "sampling_rate", sampling_rate_of(self.sampling_rate))
         if self.grid is not None:
             object.__setattr__(self, "grid", exact(self.grid, name="grid"))
+        own = neighbours_of(self.sensitivity, self.sampling_rate)
+        stated = stated_beside(own, self.stated_neighbours)
+        object.__setattr__(self, "stated_neighbours", stated)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -120,7 +132,7 @@ class Certificate:
         None: those that whoever declared the sensitivity had in mind. A statement about samples is
         one about records that are there or not.
         """
-        return neighbours_of(self.sensitivity, self.sampling_rate)
+        return neighbours_of(self.sensitivity, self.sampling_rate) or self.stated_neighbours
 
     @property
     def hidden(self) -> Hidden:
@@ -141,7 +153,8 @@ class Certificate:
     def one_release_at(self, sampling_rate: Exact) -> Releases:
         """Return the draws of noise of one release of such a sample; raises like `hidden`."""
         rate = sampling_rate_of(sampling_rate)
-        return one_release(self.noise, self.sensitivity, self.geometry, rate)
+        one = one_release(self.noise, self.sensitivity, self.geometry, rate)
+        return replace(one, neighbours=common_neighbours((one.neighbours, self.neighbours)))
 
     @classmethod
     def prove(
@@ -196,6 +209,16 @@ class Certificate:
             _note_proof(rounded)
         return rounded
 
+    def about(self, neighbours: Neighbours) -> Self:
+        """Return the same statement, which says who the neighbours are; the shifts stay the same.
+
+        Raises InvalidArgument where it is about others.
+        """
+        stated = replace(self, stated_neighbours=neighbours)
+        if self.proved:
+            _note_proof(stated)
+        return stated
+
     def verify(self) -> Interval:
         """Prove the statement again from its fields; return a fresh enclosure of δ.
 
@@ -237,7 +260,8 @@ class Certificate:
 
     def to_record(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
-        return {
+        stated = self.stated_neighbours
+        return ({} if stated is None else {_NEIGHBOURS: stated}) | {
             "kind": "certificate",
             "version": self.version,
             "epsilon": decimal_text(self.budget.epsilon),
@@ -265,7 +289,8 @@ class Certificate:
     @classmethod
     def from_record(cls, record: object) -> Certificate:
         """Read what `to_record` gave; see `from_json`."""
-        fields = exact_fields(record, _FIELDS, where="certificate")
+        known = (*_FIELDS, _NEIGHBOURS) if _states_neighbours(record) else _FIELDS
+        fields = exact_fields(record, known, where="certificate")
         check_header(fields, kind="certificate")
         _check_fixed(fields)
         try:
@@ -281,9 +306,14 @@ class Certificate:
                 compositions=fields["compositions"],
                 sampling_rate=number(fields["sampling_rate"], where="sampling_rate"),
                 grid=None if fields["grid"] is None else number(fields["grid"], where="grid"),
+                stated_neighbours=fields.get(_NEIGHBOURS),
             )
         except ValueError as error:  # every InvalidArgument is one
             raise CertificateRejected(str(error)) from error
+
+
+def _states_neighbours(record: object) -> bool:
+    return isinstance(record, dict) and record.get(_NEIGHBOURS) is not None
 
 
 def _note_proof(claim: Certificate) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import cast
 
 from leastnoise import _validate
 from leastnoise.certify.composed import Releases
@@ -10,7 +11,12 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, check_sensitivity
+from leastnoise.guarantees.sensitivity import (
+    NEIGHBOURS,
+    Neighbours,
+    Sensitivity,
+    check_sensitivity,
+)
 from leastnoise.noise.base import Noise
 
 
@@ -51,6 +57,20 @@ def one_release(
 def neighbours_of(sensitivity: Sensitivity, rate: Fraction) -> Neighbours | None:
     """Return the neighbours that a statement is about; None: whoever was meant."""
     return sensitivity.stated_neighbours if rate == 1 else "add-remove"
+
+
+def stated_beside(own: Neighbours | None, stated: object) -> Neighbours | None:
+    """Return what a certificate states of its neighbours beside its `own`; None: nothing more.
+
+    Raises InvalidArgument for what is no relation, and for another than its own.
+    """
+    if stated is None:
+        return None
+    found = cast("Neighbours", _validate.one_of(stated, NEIGHBOURS, name="neighbours"))
+    if own not in {None, found}:
+        why = f"{own}, which the sensitivity or the sampling is about"
+        raise InvalidArgument(name="neighbours", value=found, expected=why)
+    return None if found == own else found
 
 
 def check_sampling(

@@ -80,6 +80,12 @@ class _Forgiving:
         return getattr(self._stream, name)
 
 
+_NEIGHBOURS = {
+    "add-remove": "Neighbouring tables differ by one {unit} that is there or not.",
+    "replace-one": "Neighbouring tables differ by one {unit} that is replaced by another.",
+}
+
+
 def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = None) -> None:
     """Print what a release will hold and how large its errors will be, a table a query.
 
@@ -123,6 +129,7 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
                 typer.echo(f"Rows are dropped where {axis.column} is {axis.dropped}.")
         for wish in block.wishes:
             typer.echo(wish.in_words())
+    typer.echo(_NEIGHBOURS[plan.blocks[0].layout.neighbours].format(unit=plan.unit))
     epsilon, delta = float(plan.budget.epsilon), float(plan.budget.delta)
     found = ", the least found with which every accuracy is met" if least else ""
     typer.echo(f"For the whole release ε = {epsilon:.5g} and δ = {delta:.4g}{found}.")

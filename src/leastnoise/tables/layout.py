@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from leastnoise.tables import statistic
+from leastnoise.tables import replaced, statistic
 from leastnoise.tables.limits import (
     OF_A_ROW,
     Bounding,
@@ -27,7 +27,7 @@ from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.spec import Accuracy, Edge, Key, Predicate, Query, Spec
 
 MAX_BITS = 22
@@ -49,12 +49,16 @@ ComponentKind = Literal["count", "units", "value"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One scalar per row, in [−1, 1]: 1, "this unit is here", or (x − centre) / radius."""
+    """One scalar per row, in [−1, 1]: 1, "this unit is here", or (x − centre) / radius.
+
+    `lowers` says that it may be below 0.
+    """
 
     kind: ComponentKind
     column: str = ""
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)
+    lowers: bool = False
 
 
 @final
@@ -134,7 +138,8 @@ class Layout:
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
     the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then the
-    count's. With `by_row` nothing is bounded: a row is within `bounding` anyway.
+    count's. `neighbours` says what one unit does between two tables. With `by_row` nothing is
+    bounded: a row is within `bounding` anyway.
 
     With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
     what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
@@ -143,6 +148,7 @@ class Layout:
 
     name: str
     by_row: bool
+    neighbours: Neighbours
     statistics: tuple[Statistic, ...]
     axes: tuple[Axis, ...]
     conditions: tuple[Condition, ...]
@@ -176,21 +182,29 @@ class Layout:
             each=len(kinds),
             counts="value" not in kinds,
             once=kinds.count("units"),
+            lowered=sum(component.lowers for component in self.components),
+            rows="count" in kinds,
         )
 
     @property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
         """What is true of the query: every shift by one unit lies in each of these sets."""
+        if self.neighbours == "replace-one":
+            return replaced.sensitivities(self.bounding, self.numbers)
         return self.bounding.sensitivities(self.numbers)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
         """The bodies that hold every shift by one unit, beside what signs say."""
+        if self.neighbours == "replace-one":
+            return replaced.bodies(self.bounding, self.numbers)
         return self.bounding.bodies(self.numbers)
 
     @property
     def l1(self) -> Fraction:
         """A bound on the l1 norm of every shift by one unit."""
+        if self.neighbours == "replace-one":
+            return replaced.l1(self.bounding, self.numbers)
         return self.bounding.l1(self.numbers)
 
     @property
@@ -218,6 +232,7 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
     shape = Layout(
         name=query.name,
         by_row=by_row,
+        neighbours=spec.privacy.neighbours,
         statistics=statistics,
         axes=_axes(spec, query),
         conditions=tuple(
@@ -303,9 +318,10 @@ def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ..
         return (Component(kind="count"),)
     low, high = _bounds(spec, asked.column)
     if asked.kind == "sum":
-        return (Component(kind="value", column=asked.column, radius=max(abs(low), abs(high))),)
+        largest = max(abs(low), abs(high))
+        return (Component(kind="value", column=asked.column, radius=largest, lowers=low < 0),)
     centre, radius = (low + high) / 2, (high - low) / 2
-    value = Component(kind="value", column=asked.column, centre=centre, radius=radius)
+    value = Component(kind="value", column=asked.column, centre=centre, radius=radius, lowers=True)
     return (value, Component(kind="count"))
 
 

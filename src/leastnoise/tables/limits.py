@@ -3,6 +3,9 @@
 notation: m cells of q numbers, every row in one cell with numbers in [−1, 1]; M_j = the largest
 size of the j-th cell's numbers. A person with n_j rows there has M_j <= n_j, so that nobody within
 limits on rows is touched by any bounding here (theory/release.md §5).
+
+What is said of shifts here is about a person who is added or removed; `replaced` is about one who
+is replaced by another.
 """
 
 from __future__ import annotations
@@ -30,13 +33,16 @@ class Numbers:
     """The numbers of a block: `each` of them in each of `cells`.
 
     `counts` says that they are counts, which no row lowers, and which move by whole numbers. Of
-    `each`, `once` are 1 for a person in the cell, whatever their rows.
+    `each`, `once` are 1 for a person in the cell, whatever their rows, and `lowered` are sums that
+    a row may lower; `rows` says that one of them is the number of rows.
     """
 
     cells: int
     each: int
     counts: bool
     once: int = 0
+    lowered: int = 0
+    rows: bool = False
 
     @property
     def all(self) -> int:
@@ -72,7 +78,7 @@ class FirstCells:
         if self.most == 1:
             return (Linf(1, whole=True),)
         counting = CountingQueries(dimension=numbers.cells, max_nonzero=self.most)
-        return (counting, Linf(1, l0=self.most, whole=True))
+        return (counting, Linf(1, l0=self.most, whole=True), L1(self.most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
         """Return the bodies that hold every shift, beside what signs say of several cells."""
@@ -108,8 +114,7 @@ class InCells:
         """Return what one unit can do, to end a sentence that begins with the unit."""
         if self.apart:
             return f"adds at most {_short(self.total)} in l1 norm"
-        most, moved = min(self.per_cell, self.total), self.moved(numbers)
-        total = min(self.total, most * moved)
+        most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
         said = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
         if moved > 1 and most < total:
             said += f", {_short(most)} in a cell"
@@ -129,20 +134,34 @@ class InCells:
         cells = numbers.all if self.apart else numbers.cells
         return cells if self.first is None else min(self.first, cells)
 
+    @property
+    def most(self) -> Fraction:
+        """The most that one number can be."""
+        return min(self.per_cell, self.total)
+
+    def all_cells(self, numbers: Numbers) -> Fraction:
+        """Return the most that the cells' largest numbers can add up to."""
+        return min(self.total, self.most * self.moved(numbers))
+
+    def squared(self, numbers: Numbers) -> Fraction:
+        """Return the most that ‖x‖² can be: r·R for each number, or less for those of `once`."""
+        q, once = (1, 0) if self.apart else (numbers.each, numbers.once)
+        total = self.all_cells(numbers)
+        return (q - once) * self.most * total + once * min(self.moved(numbers), total)
+
     def shrinks(self, numbers: Numbers) -> bool:
         """Say whether a person can pass `total` without passing `per_cell`."""
         return self.total < self.per_cell * self.moved(numbers)
 
     def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
         """Return what is true of every shift by one person, each by itself."""
-        most, moved = min(self.per_cell, self.total), self.moved(numbers)
+        most, moved = self.most, self.moved(numbers)
         q = 1 if self.apart else numbers.each
         whole = numbers.counts and not self.shrinks(numbers) and most.denominator == 1
         if numbers.all == 1:
             return (Integer(most),) if whole else (L1(most),)
-        total = min(self.total, most * moved)
-        once = 0 if self.apart else numbers.once
-        ball = L2(root_above((q - once) * most * total + once * min(moved, total)))
+        total = self.all_cells(numbers)
+        ball = L2(root_above(self.squared(numbers)))
         if q > 1:
             return (*(Within(body) for body in self.bodies(numbers)), ball)
         found: list[Sensitivity] = []
@@ -160,11 +179,11 @@ class InCells:
 
         None where signs say more: of counts that one person moves by as much each.
         """
-        most, moved = min(self.per_cell, self.total), self.moved(numbers)
+        most, moved = self.most, self.moved(numbers)
         each, cells = (1, numbers.all) if self.apart else (numbers.each, numbers.cells)
         if each == 1 and numbers.counts and moved > 1 and not self.shrinks(numbers):
             return ()
-        total = min(self.total, most * moved)
+        total = self.all_cells(numbers)
         cell = Box(bounds=[total] * each)
         if cells == 1:
             return (cell,)

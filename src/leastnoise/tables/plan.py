@@ -14,6 +14,7 @@ from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.loss import Loss
+from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
 from leastnoise.selection.rivals import FIRST, LATER, QUICK, draws_of
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
-    from leastnoise.release.mechanism import Mechanism
     from leastnoise.tables.spec import Spec
 
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
@@ -186,6 +186,7 @@ def plan_record(
     return {
         "version": 1,
         "unit": unit,
+        "neighbours": layouts[0].neighbours,
         "epsilon": decimal_text(certificate.budget.epsilon),
         "delta": decimal_text(certificate.budget.delta),
         "rule": certificate.rule,
@@ -316,6 +317,7 @@ def _blocks(
     layouts = together.layouts_for(draw.ways, mechanism.certificate.sensitivity)
     if layouts is None:
         raise RuntimeError("noise is found for what the layouts of its blocks imply")
+    stated = Mechanism(mechanism.certificate.about(spec.privacy.neighbours))
     found: dict[int, BlockPlan] = {}
     first = 0
     for index, layout in zip(draw.members, layouts, strict=True):
@@ -325,7 +327,7 @@ def _blocks(
             group=draw.names,
             first=first,
             budget=share,
-            mechanism=mechanism.on_grid(max(mechanism.grid, FINEST_GRID)),
+            mechanism=stated.on_grid(max(stated.grid, FINEST_GRID)),
             baselines=Baselines.of(layout, share),
             split=split,
         )

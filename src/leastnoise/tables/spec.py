@@ -23,6 +23,7 @@ from pydantic import (
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.sensitivity import Neighbours
 
 ColumnType = Literal["int", "float", "text", "bool"]
 Key = int | str | bool
@@ -132,12 +133,14 @@ class LedgerAccount(_Section):
 class Privacy(_Section):
     """Whom the guarantee protects, and how far. `unit` is a column, or "row".
 
-    Where a column is called row, `unit_is` says which of the two is meant.
+    Neighbouring tables differ by one unit that is there or not, or by one whose rows are all
+    replaced by another's, so that the number of units is the same. Where a column is called row,
+    `unit_is` says which of the two is meant.
     """
 
     unit: Text
     unit_is: Literal["column", "each-row"] | None = None
-    neighbours: Literal["add-remove"] = "add-remove"
+    neighbours: Neighbours = "add-remove"
     epsilon: Annotated[Epsilon, PlainValidator(_epsilon)]
     delta: Annotated[Fraction, PlainValidator(_delta)] = Fraction(0)
     ledger: LedgerAccount | None = None

@@ -249,10 +249,7 @@ def _message(item: Any) -> str:
 
 def _why(value: str) -> str:
     if "replace" in value or "change" in value or "bounded" in value:
-        return (
-            " The sensitivities here are proved for a person added or removed; changing a person "
-            "is removing one and adding another, at twice the loss."
-        )
+        return ' Where one person is replaced by another, write "replace-one".'
     return ""
 
 

@@ -2,7 +2,8 @@
 
 Two kinds of blocks are put together (theory/bodies.md §2, §3, §7). *Persons*: conditions and counts
 of persons, in all of which a unit may be. An added unit moves all of them up, a removed one all of
-them down: together they are as many counting queries. *Rows*: blocks that a unit moves within a
+them down, and one replaced by another any of them either way: together they are as many counting
+queries. *Rows*: blocks that a unit moves within a
 body K_i each; together within (Σ (N_i/r_i)^p)^(1/p) <= 1 for any p >= 1 and Σ r_i^(−p) <= 1. p = 1
 is what shares of the budget are; beyond it small blocks gain and large ones lose.
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.layout import Layout
 
     Floats = NDArray[np.float64]
@@ -86,6 +87,13 @@ class Block:
         """c_i."""
         return math.inf if self.body is None else self.body.second_moment / self.numbers
 
+    @property
+    def _moves_one(self) -> bool:
+        """Say whether a unit moves one cell alone, by 1."""
+        way = self.ways[0]
+        once = isinstance(way.bounding, FirstCells) and way.bounding.most == 1
+        return once and (way.neighbours == "add-remove" or way.cells == 1)
+
     def log_variance(self, budget: Budget) -> float:
         """Return about ln of the least variance of a number at the block's share of `budget`.
 
@@ -97,9 +105,9 @@ class Block:
             apart = math.log(2) - 2 * math.log(epsilon)
             found += [2 * math.log(float(way.l1)) + apart for way in self.ways]
             if self.persons:
-                found.append(_log_of_persons(self.numbers, epsilon))
-            if isinstance(self.ways[0].bounding, FirstCells) and self.ways[0].bounding.most == 1:
-                found.append(_log_of_persons(1, epsilon))
+                found.append(_log_of_persons(self.numbers, epsilon, self.ways[0].neighbours))
+            if self._moves_one:
+                found.append(_log_of_counts(1, epsilon))
             if self.body is not None:
                 found.append(math.log(self.moment) + _log_radial(self.numbers, epsilon))
         if part.delta:
@@ -213,7 +221,7 @@ def _cost_of_persons(
     counting = _counting([block.ways[0] for block in blocks])
     if numbers > MOST_PERSONS or counting is None or part is None:
         return None
-    log = _log_of_persons(numbers, float(part.epsilon))
+    log = _log_of_persons(numbers, float(part.epsilon), counting.neighbours)
     share = math.fsum(float(block.share) for block in blocks)
     return None if log > min(alone) else (share * log, counting)
 
@@ -233,7 +241,11 @@ def _counting(layouts: Sequence[Layout]) -> CountingQueries | None:
         if not isinstance(layout.bounding, FirstCells):
             return None
         most += min(layout.bounding.most, layout.cells)
-    return CountingQueries(dimension=sum(one.cells for one in layouts), max_nonzero=most)
+    return CountingQueries(
+        dimension=sum(one.cells for one in layouts),
+        max_nonzero=most,
+        neighbours=layouts[0].neighbours,
+    )
 
 
 def _cost_of_rows(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -> _Found | None:
@@ -317,8 +329,18 @@ def _log_radial(d: int, epsilon: float) -> float:
     return math.log(least)
 
 
+def _log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
+    """Return ln of the least variance of one of so many numbers, of which a unit may move all.
+
+    One that is replaced moves them within a box, whose c_i is 1/3.
+    """
+    if neighbours == "add-remove" or queries == 1:
+        return _log_of_counts(queries, epsilon)
+    return _log_radial(queries, epsilon) - math.log(3)
+
+
 @cache
-def _log_of_persons(queries: int, epsilon: float) -> float:
+def _log_of_counts(queries: int, epsilon: float) -> float:
     """Return ln of the variance of a query of the count staircase, at its best core (§3).
 
     Of one query it is that of noise on the whole numbers, which is less. Where ε is small the law
@@ -327,7 +349,7 @@ def _log_of_persons(queries: int, epsilon: float) -> float:
     if queries == 1:
         return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
     if epsilon < _SMOOTH:
-        return _log_of_persons(queries, _SMOOTH) + 2 * (math.log(_SMOOTH) - math.log(epsilon))
+        return _log_of_counts(queries, _SMOOTH) + 2 * (math.log(_SMOOTH) - math.log(epsilon))
     n = np.arange(math.ceil((queries + 60 + 12 * math.sqrt(queries)) / epsilon) + 2, dtype=float)
     least = math.inf
     for core in _CORES:

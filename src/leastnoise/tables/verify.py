@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.certify.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
+    from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
 
@@ -70,7 +71,7 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
         share = share_of(spec, draw.members)
         if certificate.rule == COMPOSED:  # its ε is what the noise is worth alone, its δ the share
             share = replace(share, epsilon=draw.certificate.budget.epsilon)
-        _check_draw(draw, share)
+        _check_draw(draw, share, spec.privacy.neighbours)
     _check_plan(folder, spec, certificate, draws)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
@@ -154,7 +155,7 @@ def _layouts(spec: Spec, group: tuple[int, ...], block: Certificate) -> tuple[La
     return layouts
 
 
-def _check_draw(draw: _Draw, share: Budget) -> None:
+def _check_draw(draw: _Draw, share: Budget, neighbours: Neighbours) -> None:
     block, where = draw.certificate, f"Block {JOIN.join(draw.names)!r}"
     coordinates = sum(layout.dimension for layout in draw.layouts)
     if block.dimension != coordinates:
@@ -169,6 +170,8 @@ def _check_draw(draw: _Draw, share: Budget) -> None:
         raise CertificateRejected(f"{where}: it is about several releases, there was one.")
     if block.grid is None:
         raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
+    if block.neighbours != neighbours:
+        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")
 
 
 def _check_plan(folder: Path, spec: Spec, certificate: PlanCertificate, draws: list[_Draw]) -> None:
