@@ -7,23 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
-import numpy as np
-
 from leastnoise import _validate
-from leastnoise.ledger.ledger import Ledger
-from leastnoise.release.values import ScaledIntegers
-from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
-from leastnoise.tables.plan import BlockPlan, Plan
-from leastnoise.tables.plan import plan as make_plan
-from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
-from leastnoise.tables.results import Table, table_of
-from leastnoise.tables.table_files import write_table
+from leastnoise.tables import output, source, spec_file
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from leastnoise.certify.plan import PlanCertificate
+    from leastnoise.ledger.ledger import Ledger
+    from leastnoise.tables.plan import BlockPlan, Plan
+    from leastnoise.tables.results import Table
     from leastnoise.tables.spec import LedgerAccount, Spec
+
+# What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
+# it is used, so that a spec that can't serve is refused without it, and before a ledger is charged.
+# ruff: noqa: PLC0415
 
 Progress = Callable[[str], object]
 
@@ -112,6 +111,8 @@ class Release:
     def _planned(self, progress: Progress | None) -> Plan:
         """Return the plan, found once: it depends on the spec alone."""
         if self._plan is None:
+            from leastnoise.tables.plan import plan as make_plan
+
             self._plan = make_plan(self._spec, progress=progress)
         return self._plan
 
@@ -143,6 +144,8 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, path=path, folder=folder)
             tell("Writing the tables")
+            from leastnoise.tables.table_files import write_table
+
             with output.writing(path):
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
@@ -154,6 +157,9 @@ class Release:
         self._check_account()
         plan = self._planned(tell)
         certificate = plan.certificate
+
+        from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
+
         if path is not None and folder is not None:
             tell("Writing the plan and its certificate")
             with output.writing(path):
@@ -190,6 +196,8 @@ class Release:
             ledger.use(certificate, plan=account.plan, label=label, **statement)
 
     def _ledger(self, account: LedgerAccount) -> Ledger:
+        from leastnoise.ledger.ledger import Ledger
+
         return Ledger(self._folder / account.path)
 
     def _statement(self, account: LedgerAccount) -> _Statement:
@@ -204,6 +212,11 @@ class Release:
         self, draw: tuple[BlockPlan, ...], found: source.Source, tell: Progress
     ) -> list[Table]:
         """Return the tables of blocks that share one draw of noise."""
+        import numpy as np
+
+        from leastnoise.release.values import ScaledIntegers
+        from leastnoise.tables.results import table_of
+
         exact = [self._vector(block, found, tell) for block in draw]
         first = draw[0]
         if any(block.layout.bits != first.layout.bits for block in draw):
@@ -219,6 +232,8 @@ class Release:
 
     def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""
+        from leastnoise.tables import bounding, engine_duckdb
+
         tell(f"Reading and bounding for {block.name}")
         with engine_duckdb.opened(found.path, columns=found.columns) as engine:
             return bounding.query_vector(engine, self._spec, block.layout)
