@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import leastnoise as ln
-from leastnoise.tables import release as module
+from leastnoise.tables import plan as module
 
-_make_plan = module.make_plan
+_make_plan = module.plan
 _plans: dict[str, Any] = {}
 
 
@@ -24,7 +24,7 @@ def account(path: Path, epsilon: str, *, rule: str = "sums") -> ln.Ledger:
 def plan_once() -> None:
     """Make a plan once for all releases of this process that ask for the same.
 
-    This wraps what the module calls; noise, charge and publication stay as they are.
+    This wraps what a release calls; noise, charge and publication stay as they are.
     """
 
     def planned(spec: Any, progress: Any = None) -> Any:
@@ -35,4 +35,4 @@ def plan_once() -> None:
             progress("Finding the plan again")
         return _plans[asked]
 
-    module.make_plan = planned
+    module.plan = planned

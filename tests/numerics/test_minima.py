@@ -13,6 +13,7 @@ from leastnoise.numerics.minima import minimise
 GRID = np.linspace(0, 1, 13).tolist()
 
 
+@pytest.mark.parametrize("thorough", [True, False])
 @pytest.mark.parametrize(
     ("f", "least"),
     [
@@ -26,8 +27,8 @@ GRID = np.linspace(0, 1, 13).tolist()
         (lambda x: math.inf if x < 0.5 else (x - 0.6) ** 2, 0.6),
     ],
 )
-def test_finds_the_least_value(f: Callable[[float], float], least: float) -> None:
-    found = minimise(f, GRID)
+def test_finds_the_least_value(f: Callable[[float], float], least: float, thorough: bool) -> None:
+    found = minimise(f, GRID, thorough=thorough)
     assert found == pytest.approx(least, abs=1e-4)
     assert f(found) <= f(least) + 1e-7
 
@@ -39,5 +40,5 @@ def test_leaves_dips_that_are_not_deep_enough() -> None:
         asked.append(x)
         return (x - 0.3) ** 2
 
-    minimise(f, GRID, rounds=30)
+    minimise(f, GRID, rounds=30, thorough=False)
     assert len(asked) < len(GRID) + 50  # a search around each of three places takes 32

@@ -71,7 +71,8 @@ class CutStaircase:
             return self._moment(gamma, whole, radius)
 
         if gamma is None:
-            gamma = max(Fraction(minimise(moment, self._grid(), rounds=_ROUNDS)), SMALLEST_GAMMA)
+            found = minimise(moment, self._grid(), rounds=_ROUNDS, thorough=False)
+            gamma = max(Fraction(found), SMALLEST_GAMMA)
         _, radius = self._radius(float(gamma), guess=whole)
         return gamma, Fraction(radius * (1 + _MARGIN))
 

@@ -126,17 +126,17 @@ def _quickly_read(params: list[Any]) -> list[Any]:
 
 
 def _read(param: Any, usual: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
-    """Return the value of an option that is left out, a text or plain digits; else the `usual` one.
+    """Return the value of an option that is left out, plain text or digits; else the `usual` one.
 
     typer makes a validator of pydantic's for each option, which takes a third of a second.
     """
     kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
     if value is None and kind is not None and not param.required:
-        found = () if param.multiple or param.nargs == -1 else None
-    elif kind is str and isinstance(value, str):
+        found: Any = () if param.multiple or param.nargs == -1 else None
+    elif kind is str and isinstance(value, str) and value.isascii():
         found = value
     elif kind is int and (type(value) is int or _is_digits(value)):
-        found = int(value)
+        found = int(str(value))
     else:
         return usual(context, value)
     return param.callback(context, param, found) if param.callback else found

@@ -15,14 +15,20 @@ _SAME_DIP = 0.2  # of two cells: a bracket that short has one dip
 _Value = tuple[float, float]  # f and its place
 
 
-def minimise(f: Callable[[float], float], grid: Sequence[float], *, rounds: int = 60) -> float:
+def minimise(
+    f: Callable[[float], float],
+    grid: Sequence[float],
+    *,
+    rounds: int = 60,
+    thorough: bool = True,
+) -> float:
     """Return about where f is least on [grid[0], grid[-1]]; `grid` rises.
 
     A golden-section search around each of the three best grid points. It finds the least value of
     any f that has a single dip within two grid cells of its minimum; kinks do no harm. A round
-    shortens the bracket of two cells to 0.62 of it. A bracket is left as soon as f, were it twice
-    as steep as it was seen to be there, couldn't get below what another found, or when it closes
-    on the same dip.
+    shortens the bracket of two cells to 0.62 of it. Unless it is to be `thorough`, a bracket is
+    left as soon as f, were it twice as steep as it was seen to be there, couldn't get below what
+    another found, or when it closes on the same dip: half the values of f will do.
 
     >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
     0.3
@@ -32,8 +38,10 @@ def minimise(f: Callable[[float], float], grid: Sequence[float], *, rounds: int 
     best, last = values[ranked[0]], len(grid) - 1
     for index in ranked[:_NEIGHBOURHOODS]:
         ends = values[max(index - 1, 0)], values[min(index + 1, last)]
-        dip = best[1] if index != ranked[0] else math.nan
-        found = _golden(f, *ends, rounds=rounds, to_beat=best[0], dip=dip)
+        to_beat, dip = (math.inf, math.nan) if thorough else (best[0], best[1])
+        if index == ranked[0]:
+            dip = math.nan
+        found = _golden(f, *ends, rounds=rounds, to_beat=to_beat, dip=dip)
         best = min(best, found, key=lambda one: one[0])
     return best[1]
 
