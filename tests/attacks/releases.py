@@ -24,7 +24,7 @@ def account(path: Path, epsilon: str, *, rule: str = "sums") -> ln.Ledger:
 def plan_once() -> None:
     """Make a plan once for all releases of this process that ask for the same.
 
-    This wraps what the module calls; noise, charge and publication stay as they are.
+    This wraps what a release calls; noise, charge and publication stay as they are.
     """
 
     def planned(spec: Any, progress: Any = None) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -350,3 +352,33 @@ def test_a_parameter_that_is_set_twice_exits_2(again: tuple[str, ...]) -> None:
     done = run("calibrate", "--noise", "generalized-gamma", *budget, "--param", "alpha=2", *again)
     assert (done.returncode, done.stdout) == (2, "")
     assert "alpha to be set once" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spared"),
+    [
+        ("--help", "numpy flint scipy pydantic duckdb rich"),
+        ("calibrate --noise laplace --epsilon 1 --json", "scipy pydantic duckdb rich"),
+        ("compare --epsilon 1 --delta 1e-5 --dimension 3 --norm l1 --json", "pydantic duckdb"),
+        ("release nowhere.toml", "scipy leastnoise.selection leastnoise.certify"),
+    ],
+)
+def test_commands_import_no_more_than_they_need(arguments: str, spared: str) -> None:
+    """What is slow to import stays out of commands that have no need of it."""
+    program = """
+import sys
+from leastnoise.cli.main import main
+try:
+    main()
+except SystemExit:
+    print("imported:", *sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments.split()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    imported = done.stdout.rpartition("imported:")[2].split()
+    assert "typer" in imported
+    assert not set(spared.split()) & set(imported)

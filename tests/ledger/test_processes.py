@@ -26,16 +26,17 @@ ROWS = "person,x\n" + "".join(f"{row // 2},{row % 5}\n" for row in range(100))
 RELEASES = """
 import sys
 from pathlib import Path
-from leastnoise.tables import release as module
+from leastnoise.tables import plan as plans
+from leastnoise.tables.release import Release
 folder, name = Path(sys.argv[1]), sys.argv[2]
 spec = (folder / "spec.toml").read_text()
-plan = module.Release.from_toml(folder / "spec.toml").plan()
-module.make_plan = lambda spec, progress=None: plan
+plan = Release.from_toml(folder / "spec.toml").plan()
+plans.plan = lambda spec, progress=None: plan
 print("ready", flush=True)
 for number in range(10**6):
     own = folder / f"spec{name}.toml"
     own.write_text(spec + f'output = {{ path = "out-{name}-{number}", format = "csv" }}')
-    module.Release.from_toml(own).run()
+    Release.from_toml(own).run()
 """
 
 # Charges until refused, and says how often it was not.

@@ -234,7 +234,7 @@ def test_a_refused_release_leaves_nothing(folder: Path) -> None:
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from leastnoise.tables import output, release
+from leastnoise.tables import output, rehearsal, table_files  # rehearsal keeps the real one
 from leastnoise.tables.release import Release
 stop, folder = int(sys.argv[1]), Path(sys.argv[2])
 steps = 0
@@ -244,14 +244,14 @@ def wait():
     if steps == stop:
         print("here", flush=True)
         time.sleep(60)
-real_table, real_sync, real_text = release.write_table, output._sync, Path.write_text
+real_table, real_sync, real_text = table_files.write_table, output._sync, Path.write_text
 def table(*args):
     real_table(*args); wait()
 def sync(path):
     wait(); real_sync(path)
 def text(self, data, **more):
     real_text(self, data[: len(data) // 2], **more); wait(); return real_text(self, data, **more)
-release.write_table, output._sync, Path.write_text = table, sync, text
+table_files.write_table, output._sync, Path.write_text = table, sync, text
 Release.from_toml(folder / "release.toml").run()
 """
 

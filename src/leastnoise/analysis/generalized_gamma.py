@@ -23,17 +23,20 @@ from numpy.typing import NDArray
 
 from leastnoise.analysis.spherical_laplace import log_sine
 from leastnoise.noise.moments import log_gamma_ratio, stirling_remainder
-from leastnoise.numerics.quadrature import gauss_legendre, tanh_sinh
+from leastnoise.numerics.quadrature import gauss_legendre, half_powers, narrowed, tanh_sinh
+from leastnoise.numerics.roots import falling_root
 
 _Array = NDArray[np.float64]
+_LogOf = Callable[[_Array], _Array]
 
 _CUT = 38.0  # an integrand is dropped where it is e^-38 of its peak
-_RADII, _ANGLES, _SCAN = 80, 36, 48  # nodes of the rules, and of a first look
+_RADII, _ANGLES = 80, 36  # nodes of the rules
 _STEEP = 8.0  # α + 1 from which the radius is bunched
 _LOST = 800.0  # density below e^-800 of its peak is dropped before anything is known
 _LOWEST = -690.0  # ln of about the least float
 _NEWTON = 30
-_LOOKS = 8
+_CLOSE = 1e-9  # relative: a step of Newton's as short leaves about its square
+_FAR = 500.0  # of px: beyond it e^(px) may be no float
 _TINY = 1e-280
 
 
@@ -44,14 +47,9 @@ def log_delta(
 
     `kappa` = dimension − 1 − `alpha` >= 0 is taken beside alpha, since it may be tiny.
     """
-    law = _Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)
-    edge, gap = law.inner_edge(), law.gap()
-    pieces: list[tuple[float, float]] = []
-    if edge > 0 or gap is None or gap[0] > 0:
-        pieces.append((edge, math.inf if gap is None else gap[0]))
-    if gap is not None and gap[1] < math.inf:
-        pieces.append((gap[1], math.inf))
-    parts = [law.outer(*piece) for piece in pieces if piece[0] < piece[1]]
+    law = Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)
+    edge, pieces = law.pieces()
+    parts = [law.outer(*piece) for piece in pieces]
     if edge > _TINY and law.most_inside(edge) > max(parts, default=-math.inf) - _CUT:
         parts.append(law.inner(edge))
     top = max(parts, default=-math.inf)
@@ -62,7 +60,9 @@ def log_delta(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class _Law:
+class Law:
+    """A law and a shift in scales; what the tails at `epsilon` are made of."""
+
     d: int
     alpha: float
     kappa: float
@@ -86,6 +86,16 @@ class _Law:
         """Return ℓ(s) − ℓ(0)."""
         return math.inf if self.kappa > 0 else math.exp(min(self.p * math.log(self.s), 700.0))
 
+    def pieces(self) -> tuple[float, list[tuple[float, float]]]:
+        """Return r₁ and the ranges of radii in which 0 < θ* < π."""
+        edge, gap = self.inner_edge(), self.gap()
+        pieces: list[tuple[float, float]] = []
+        if edge > 0 or gap is None or gap[0] > 0:
+            pieces.append((edge, math.inf if gap is None else gap[0]))
+        if gap is not None and gap[1] < math.inf:
+            pieces.append((gap[1], math.inf))
+        return edge, [(start, end) for start, end in pieces if start < end]
+
     def inner_edge(self) -> float:
         """Return r₁, where ℓ(s−r) − ℓ(r) falls through ε on (0, s/2); 0 if nowhere."""
         if self.rise_from_zero <= self.epsilon:
@@ -94,7 +104,7 @@ class _Law:
         def over(y: float) -> float:
             return self.rise(math.exp(y), math.log(self.s - math.exp(y)) - y) - self.epsilon
 
-        return math.exp(_bisect(over, _LOWEST, math.log(self.s / 2)))
+        return math.exp(falling_root(over, _LOWEST, math.log(self.s / 2)))
 
     def gap(self) -> tuple[float, float] | None:
         """Return (a, b) between which ℓ(r+s) − ℓ(r) < ε; None if nowhere.
@@ -113,13 +123,27 @@ class _Law:
         a, b = 0.0, math.inf
         turn = high
         if self.p > 1:
-            turn = low if self.kappa == 0 else _lowest(over, low, high)
+            turn = low if self.kappa == 0 else self._turn(low, high)
             if over(turn) >= 0:
                 return None
-            b = math.exp(_bisect(lambda y: -over(y), turn, high))
+            b = math.exp(falling_root(lambda y: -over(y), turn, high))
         if self.rise_from_zero > self.epsilon:
-            a = math.exp(_bisect(over, low, turn))
+            a = math.exp(falling_root(over, low, turn))
         return a, b
+
+    def _turn(self, low: float, high: float) -> float:
+        """Return ln r where ℓ(r+s) − ℓ(r) is least, p > 1: ℓ′ is the same at both."""
+
+        def falls(y: float) -> float:
+            ahead = math.log1p(self.s / math.exp(y))
+            powers, z = self.p * y, (self.p - 1) * ahead
+            if z > 1:
+                rise = math.exp(powers + z) - math.exp(powers)
+            else:
+                rise = math.exp(powers) * math.expm1(z)
+            return -self.kappa * math.expm1(-ahead) - self.p * rise
+
+        return falling_root(falls, low, high)
 
     def log_radius(self, y: _Array) -> _Array:
         """Ln of the density of y = ln r: k ln(r^p) − r^p + ln(p/Γ(k)), from its peak."""
@@ -143,10 +167,11 @@ class _Law:
                 return x
             x = np.minimum(x, rise / self.kappa)
             for _ in range(_NEWTON):
-                e = _powers(self.p, y, x)
+                near = self.p * x.max(initial=0.0) < _FAR
+                e = mass * np.expm1(self.p * x) if near else _powers(self.p, y, x)
                 step = (self.kappa * x + e - rise) / (self.kappa + self.p * (e + mass))
                 x = np.maximum(x - step, 0.0)
-                if np.all(np.abs(step) <= 1e-15 * x):
+                if np.all(np.abs(step) <= _CLOSE * x):
                     break
         return x
 
@@ -233,14 +258,17 @@ class _Law:
         mode = math.log(power / self.p) / self.p
         if power > _STEEP:  # the density falls towards 0 fast enough
             low = max(min(log_edge, mode) - _reach_down(power / self.p) / self.p, _LOWEST)
-            return self._integral(self._inside, low, log_edge, ends=(False, True))
+            return self._inner(low, log_edge)
         knee = min(log_edge, mode)
         u, _, weight = tanh_sinh(_RADII)  # u = (r/knee)^(α+1) takes the pole of r^α away
         y = knee + np.log(u) / power
         kept = np.maximum(y, _LOWEST)  # below it only the pole is felt
         near = _log_dot(self._inside(kept) + power * (y - kept) - np.log(power * u), weight)
-        far = self._integral(self._inside, knee, log_edge, ends=(False, True))
-        return float(np.logaddexp(near, far))
+        return float(np.logaddexp(near, self._inner(knee, log_edge)))
+
+    def _inner(self, low: float, high: float) -> float:
+        y, weight = self._rule(self._inside, low, high, ends=(False, True))
+        return _log_dot(self._inside(y), weight)
 
     def _inside(self, y: _Array) -> _Array:
         """Return ln of the integrand in y = ln r where θ* = π."""
@@ -254,12 +282,17 @@ class _Law:
 
     def outer(self, start: float, end: float) -> float:
         """Return ln of the part of δ from start < r < end, where 0 < θ* < π."""
+        y, weight = self.rule(self._beyond, start, end)
+        return _log_dot(self._beyond(y), weight)
+
+    def rule(self, log_f: _LogOf, start: float, end: float) -> tuple[_Array, _Array]:
+        """Return places y = ln r and weights for ∫ f dy over radii of one of the `pieces`."""
         k = (self.alpha + 1) / self.p
         mode = math.log(k) / self.p
         first, last = math.log(start) if start > 0 else -math.inf, math.log(end)
         low = max(first, mode - _reach_down(k) / self.p, _LOWEST)
         high = min(last, mode + _reach_up(k) / self.p)
-        return self._integral(self._beyond, low, high, ends=(low == first, high == last))
+        return self._rule(log_f, low, high, ends=(low == first, high == last))
 
     def _beyond(self, y: _Array) -> _Array:
         """Return ln of the integrand in y = ln r where θ* < π."""
@@ -269,29 +302,21 @@ class _Law:
             values = self.log_radius(y) + self.mean_gain(r, theta, rho, np.zeros_like(r))
         return np.where(np.isnan(values), -math.inf, values)
 
-    def _integral(
-        self,
-        log_f: Callable[[_Array], _Array],
-        low: float,
-        high: float,
-        *,
-        ends: tuple[bool, bool],
-    ) -> float:
-        """Return ln ∫ f where f counts; at the `ends` that are singular, it is in half powers."""
+    def _rule(
+        self, log_f: _LogOf, low: float, high: float, *, ends: tuple[bool, bool]
+    ) -> tuple[_Array, _Array]:
+        """Return a rule for ∫ f where f counts; at the `ends` that are singular, in half powers."""
         if high <= low:
-            return -math.inf
-        left, right = _narrowed(log_f, low, high)
+            return np.empty(0), np.empty(0)
+        left, right = narrowed(log_f, low, high, drop=_CUT)
         starts, stops = ends[0] and left == low, ends[1] and right == high
         # e^(−r^p) falls within a few 1/p of ln r; a long way up to there has a rule of its own
         cut = (math.log((self.alpha + 1) / self.p) - 3) / self.p
         if left < cut - 3 / self.p and cut < right:
-            return float(
-                np.logaddexp(
-                    _by_rule(log_f, left, cut, (starts, False)),
-                    _by_rule(log_f, cut, right, (False, stops)),
-                )
-            )
-        return _by_rule(log_f, left, right, (starts, stops))
+            below = half_powers(left, cut, nodes=_RADII, ends=(starts, False))
+            above = half_powers(cut, right, nodes=_RADII, ends=(False, stops))
+            return np.concatenate((below[0], above[0])), np.concatenate((below[1], above[1]))
+        return half_powers(left, right, nodes=_RADII, ends=(starts, stops))
 
 
 def _reach_up(k: float) -> float:
@@ -309,40 +334,6 @@ def _reach_down(k: float) -> float:
     """
     half = _LOST / k / 2
     return half + math.sqrt(half * (half + 4))
-
-
-def _narrowed(log_f: Callable[[_Array], _Array], low: float, high: float) -> tuple[float, float]:
-    """Return where f is above e^−_CUT of its largest value, as far as a grid can tell."""
-    for _ in range(_LOOKS):
-        edges = np.linspace(low, high, _SCAN + 1)
-        values = log_f((edges[1:] + edges[:-1]) / 2)
-        kept = np.flatnonzero(values > values.max() - _CUT)
-        if kept.size == 0 or values.max() == -math.inf:
-            break
-        low, high = float(edges[max(kept[0] - 1, 0)]), float(edges[min(kept[-1] + 2, _SCAN)])
-        if kept.size > _SCAN // 6:  # known to a third, as both ends are cells of the grid
-            break
-    return low, high
-
-
-def _by_rule(
-    log_f: Callable[[_Array], _Array], low: float, high: float, ends: tuple[bool, bool]
-) -> float:
-    unit, weight = gauss_legendre(0.0, 1.0, nodes=_RADII)
-    place, slope = _smoothed(unit, ends)
-    return _log_dot(log_f(low + (high - low) * place), weight * slope * (high - low))
-
-
-def _smoothed(unit: _Array, ends: tuple[bool, bool]) -> tuple[_Array, _Array]:
-    """Return a map of [0, 1] onto itself that is quadratic at the given ends, and its slope."""
-    v = unit
-    if ends == (True, True):
-        return v * v * (3 - 2 * v), 6 * v * (1 - v)
-    if ends == (True, False):
-        return v * v, 2 * v
-    if ends == (False, True):
-        return 1 - (1 - v) ** 2, 2 * (1 - v)
-    return v, np.ones_like(v)
 
 
 def _sine_of_double(x: _Array) -> _Array:
@@ -367,31 +358,7 @@ def _exp_gap(q: _Array) -> _Array:
 
 
 def _log_dot(logs: _Array, weight: _Array) -> float:
-    top = float(logs.max())
+    top = float(logs.max(initial=-math.inf))
     if top == -math.inf:
         return -math.inf
     return top + math.log(float(np.exp(logs - top) @ weight))
-
-
-def _bisect(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that falls goes through 0."""
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in {low, high}:
-            break
-        if f(middle) > 0:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def _lowest(f: Callable[[float], float], low: float, high: float) -> float:
-    """Return about where a function that falls, then rises, is least."""
-    for _ in range(120):
-        third = (high - low) / 3
-        if f(low + third) <= f(high - third):
-            high -= third
-        else:
-            low += third
-    return (low + high) / 2

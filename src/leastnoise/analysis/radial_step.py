@@ -19,6 +19,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.analysis.caps import cap, slab
 from leastnoise.noise.radial_steps import RadialStepNoise, RadialSteps
 
 Floats = NDArray[np.float64]
@@ -92,30 +93,36 @@ def _lower_last(one: _Height, other: _Height) -> int:
 def outside(a: Floats, b: Floats, *, shift: float, dimension: int) -> Floats:
     """Return the share of the ball of radius a that is outside one of radius b >= a, `shift` away.
 
-    The spheres meet in the plane α = (a² − b² + t²)/(2t) away from the first centre, in a sphere of
-    radius ρ. What is left is what the first ball has before that plane, less what the other has:
-    caps of I_{ρ²/a²}(p, ½)/2 and I_{ρ²/b²}(p, ½)/2 of each, p = (d + 1)/2, where α <= 0; else all
-    but a cap, through I_{1−ρ²/a²}(½, p) if both are nearly half balls. To a few 1e-16·b/t.
+    The spheres meet in the plane α = (a² − b² + t²)/(2t) away from the first centre, at the cosines
+    α/a and (t−α)/b. What is left is what the first ball has before that plane, less what the other
+    has: caps of each, with a cosine of dimension d + 2, where α <= 0; else all but a cap of each,
+    through slabs if both are nearly half balls. To a few 1e-16·b/t.
     """
-    from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
-
-    t, p = shift, (dimension + 1) / 2
+    t = shift
     with np.errstate(all="ignore"):  # overwritten below where the spheres don't meet
         square = (t - b + a) * (t + b - a) * (a + b - t) * (a + b + t) / (4 * t * t)
         before = (t - (b - a) * (b + a) / t) / 2
         log_ratio = dimension * np.log(b / a)  # the ratio itself may be beyond floats
+        own, other = np.abs(before) / a, np.abs(t - before) / b
+        shares = np.select([a + t <= b, a + b <= t], [0.0, 1.0], math.nan)
+        asked, halves = np.isnan(shares), (before > 0) & (log_ratio < 1)
+        if np.any(here := asked & halves):
+            cosines = np.stack((own[here], other[here]))
+            first, second = slab(dimension + 2, np.clip(cosines, 0.0, 1.0))
+            ratio = log_ratio[here]
+            shares[here] = (first - np.expm1(ratio) + _times(ratio, second)) / 2
+        if np.any(here := asked & ~halves):
+            # sin² = 4h(1−h) and h = (1 − cos)/2, which keeps its digits at either end
+            squares, cosines = (
+                np.stack((square / (a * a), square / (b * b))),
+                np.stack((own, other)),
+            )
+            half = (squares / (2 * (1 + cosines)))[:, here]
+            first, second = cap(dimension + 2, np.clip(half, 0.0, 0.5))
+            kept = np.where(before[here] <= 0, first, 1 - first)
+            shares[here] = kept - _times(log_ratio[here], second)
+    return shares
 
-        def of_other(share: Floats) -> Floats:
-            return np.exp(log_ratio + np.log(share))
 
-        own_cap = betainc(p, 0.5, _unit(square / (a * a)))
-        other_cap = of_other(betainc(p, 0.5, _unit(square / (b * b))))
-        bodies = betainc(0.5, p, _unit((before / a) ** 2)) - np.expm1(log_ratio)
-        bodies += of_other(betainc(0.5, p, _unit(((t - before) / b) ** 2)))
-        bodies = np.where(log_ratio < 1, bodies, 2 - own_cap - other_cap)
-        shares = np.where(before <= 0, own_cap - other_cap, bodies) / 2
-    return np.select([a + t <= b, a + b <= t], [0.0, 1.0], shares)
-
-
-def _unit(x: Floats) -> Floats:
-    return np.clip(x, 0.0, 1.0)
+def _times(log_ratio: Floats, share: Floats) -> Floats:
+    return np.exp(log_ratio + np.log(share))

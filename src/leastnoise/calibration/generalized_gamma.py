@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import final
 
 from leastnoise.analysis.generalized_gamma import log_delta
+from leastnoise.analysis.generalized_gamma_tails import quick_log_delta
 from leastnoise.calibration import classic
 from leastnoise.calibration.request import Request
 from leastnoise.errors import NotApplicable, Refused
@@ -23,6 +24,7 @@ LEAST_P, LARGEST_P = 0.3, 8.0  # searched; a user may fix any p that the family 
 _LEAST_SHARE = 0.02  # of (α+1)/d: with less, the pole at 0 costs more than it can gain
 _FIRST_POWERS = (0.6, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 _ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # of the log of the shift in scales
+_CLOSE_ROOT = IncreasingRoot(tolerance=1e-12, first_step=1e-9)  # from where it is about known
 _ROUGH = 3e-6  # a secant step as short as this, while shapes are compared, leaves 1e-9 or so
 _NEAR = 0.01  # of ln δ: secants from further off may be chords of a cliff
 _SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
@@ -36,6 +38,9 @@ _NO_GAIN = (
 )
 _LARGEST_EPSILON = 100
 _DIGITS = 6  # of a parameter that was searched
+
+_LogDelta = Callable[..., float]
+"""`log_delta`, or another with its arguments."""
 
 
 def search(request: Request) -> GeneralizedGamma:
@@ -98,18 +103,17 @@ class _Problem:
 
     def log_shift(self, law: GeneralizedGamma) -> float:
         """Return ln of the largest shift in scales that is hidden."""
-        found = _ROOT.find(lambda x: self._over(law, x), guess=self._guess(law))
-        self._last_log_mse = math.log(law.mse) - 2 * found
-        return found
+        about = self.about_log_shift(law)
+        return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
 
     def about_log_shift(self, law: GeneralizedGamma) -> float:
         """Return the same to about 1e-9, by secants whose first slope is that of the last law."""
         last = self._guess(law)
-        before = self._over(law, last)
+        before = self._over(law, last, quick_log_delta)
         step = -before / self._last_slope
         x = last + math.copysign(min(max(abs(step), _FIRST_STEP), _LONGEST_STEP), step)
         for _ in range(_SECANTS):
-            value = self._over(law, x)
+            value = self._over(law, x, quick_log_delta)
             slope = (value - before) / (x - last)
             if not slope > 0 or abs(value / slope) > _LONGEST_STEP:
                 break
@@ -117,16 +121,18 @@ class _Problem:
             if abs(value) < _NEAR and abs(x - last) < _ROUGH:
                 self._last_log_mse, self._last_slope = math.log(law.mse) - 2 * x, slope
                 return x
-        return self.log_shift(law)
+        found = _ROOT.find(lambda x: self._over(law, x, quick_log_delta), guess=self._guess(law))
+        self._last_log_mse = math.log(law.mse) - 2 * found
+        return found
 
     def _guess(self, law: GeneralizedGamma) -> float:
         """Return about that, since laws of one problem have about the same mean square."""
         return (math.log(law.mse) - self._last_log_mse) / 2
 
-    def _over(self, law: GeneralizedGamma, log_shift: float) -> float:
-        return max(self.log_delta(law, log_shift), _NOTHING) - self._log_target
+    def _over(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
+        return max(self._log_delta(law, log_shift, way), _NOTHING) - self._log_target
 
-    def log_delta(self, law: GeneralizedGamma, log_shift: float) -> float:
+    def _log_delta(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
         """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach.
 
         Raises Refused if the scale is beyond floats, as with nearly all of the mass at 0.
@@ -135,7 +141,7 @@ class _Problem:
             return 0.0
         if log_shift < -_LARGEST_LOG_SCALE:
             raise Refused(f"The scale would be more than e^{_LARGEST_LOG_SCALE:.0f} sensitivities.")
-        return log_delta(
+        return way(
             dimension=self.dimension,
             alpha=float(law.alpha),
             kappa=float(law.kappa),
@@ -159,7 +165,7 @@ class _Problem:
         law = self.law(shape)
         log_shift = self.log_shift(law)
         step = 1e-4
-        slope = (self._log_target - self.log_delta(law, log_shift - step)) / step
+        slope = (self._log_target - self._log_delta(law, log_shift - step, log_delta)) / step
         margin = _PROOF / slope if slope > 0 else math.inf
         if margin > _LARGEST_MARGIN:
             why = "delta is so close to 1 that its proof would not be tight"

@@ -14,7 +14,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.truncated_steps import MAX_STEPS, SMALLEST_GAMMA
 from leastnoise.numerics.minima import minimise
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.roots import IncreasingRoot, falling_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +30,11 @@ _LOOKS = 3  # at ever finer places around the best one
 _OUT_OF_REACH = 1.0  # of ln δ: no dip is so deep between two places
 _ROUNDS = 24  # of the search for γ: to 1e-6, where the loss is flat
 _NOTHING = -1e4  # stands for ln 0
+_TERMS = 12  # of a Chebyshev series between two places
+_POLYNOMIAL = 1e-10  # of its slope: so small are the last terms of one that is good
+_NODES = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
+_TO_SERIES = np.cos(np.outer(np.arange(_TERMS), np.arccos(_NODES))) * 2 / _TERMS
+_TO_SERIES[0] /= 2
 
 
 @final
@@ -62,12 +67,13 @@ class CutStaircase:
 
         def moment(gamma: float) -> float:
             nonlocal whole  # γ is tried in order, so that the last answer is near
-            whole, radius = self._radius(gamma, guess=whole, root=_ROUGH)
+            whole, radius = self._rough_radius(gamma, guess=whole)
             return self._moment(gamma, whole, radius)
 
         if gamma is None:
-            gamma = max(Fraction(minimise(moment, self._grid(), rounds=_ROUNDS)), SMALLEST_GAMMA)
-        _, radius = self._radius(float(gamma), guess=whole, root=_ROOT)
+            found = minimise(moment, self._grid(), rounds=_ROUNDS, thorough=False)
+            gamma = max(Fraction(found), SMALLEST_GAMMA)
+        _, radius = self._radius(float(gamma), guess=whole)
         return gamma, Fraction(radius * (1 + _MARGIN))
 
     def _grid(self) -> list[float]:
@@ -77,15 +83,38 @@ class CutStaircase:
         geometric = np.geomspace(max(first, float(SMALLEST_GAMMA)), 1.0, _POINTS)
         return sorted({*even.tolist(), *geometric.tolist()})
 
-    def _radius(self, gamma: float, *, guess: int, root: IncreasingRoot) -> tuple[int, float]:
+    def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
         """Return the smallest R that meets δ, and its m; the loss grows with R."""
         whole, unsafe, safe = self._period(gamma, guess)
+        place = self._root(_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
+        return whole, self._edge_at(gamma, whole, place)
 
+    def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
+        """Return the same to about 1e-9, which is enough to choose γ.
+
+        Where ln δ is a polynomial between neighbouring places, one look at it will do.
+        """
+        whole, unsafe, safe = self._period(gamma, guess)
+        places = (unsafe + safe) / 2 + (safe - unsafe) / 2 * _NODES
+        series = (_TO_SERIES @ (self._log_delta(gamma, whole, places) - self.log_target)).tolist()
+        if max(map(abs, series[-2:])) > _POLYNOMIAL * abs(series[1]):
+            place = self._root(_ROUGH, gamma, whole, unsafe=unsafe, safe=safe)
+        else:
+            place = (unsafe + safe) / 2 + (safe - unsafe) / 2 * falling_root(
+                lambda x: _at(series, x), -1.0, 1.0
+            )
+        return whole, self._edge_at(gamma, whole, place)
+
+    def _root(
+        self, root: IncreasingRoot, gamma: float, whole: int, *, unsafe: float, safe: float
+    ) -> float:
         def over(place: float) -> float:
             return float(self._log_delta(gamma, whole, np.array([place]))[0]) - self.log_target
 
-        place = root.between(over, safe=safe, unsafe=unsafe)
-        return whole, float(self._last_edge(gamma, whole, np.array([place]))[0])
+        return root.between(over, safe=safe, unsafe=unsafe)
+
+    def _edge_at(self, gamma: float, whole: int, place: float) -> float:
+        return float(self._last_edge(gamma, whole, np.array([place]))[0])
 
     def _moment(self, gamma: float, whole: int, radius: float) -> float:
         """Return what is in proportion to the loss: Σ π_j e_j, or Σ π_j e_j²."""
@@ -135,11 +164,13 @@ class CutStaircase:
         last = self._last_edge(gamma, whole, places)
         log_last, logs = self._log_last(whole, last), self._log_shares(gamma, whole)
         log_total = np.logaddexp(log_last, np.logaddexp.reduce(logs) if whole else -math.inf)
-        delta = np.exp(log_last - log_total) * self.outside(last, last)
         if whole:
             before = np.full_like(last, gamma + whole - 1)
-            exposed = self.outside(before, last)
-            delta += np.exp(logs[-1] - log_total) * exposed
+            both = self.outside(np.concatenate((last, before)), np.concatenate((last, last)))
+            exposed, of_last = np.exp(logs[-1] - log_total) * both[len(last) :], both[: len(last)]
+        else:
+            exposed, of_last = 0.0, self.outside(last, last)
+        delta = np.exp(log_last - log_total) * of_last + exposed
         with np.errstate(divide="ignore"):
             return np.maximum(np.log(delta), _NOTHING)
 
@@ -153,3 +184,11 @@ class CutStaircase:
         steps = np.arange(whole, dtype=float)
         kept = math.log(-math.expm1(-self.epsilon)) if self.epsilon else -math.inf
         return kept + self.dimension * np.log(gamma + steps) - self.epsilon * steps
+
+
+def _at(series: list[float], x: float) -> float:
+    """Return Σ c_n T_n(x), by Clenshaw's recurrence."""
+    here, after = 0.0, 0.0
+    for coefficient in reversed(series[1:]):
+        here, after = 2 * x * here - after + coefficient, here
+    return x * here - after + series[0]

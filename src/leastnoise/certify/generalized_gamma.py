@@ -32,6 +32,7 @@ from leastnoise.noise.spherical_laplace import SphericalLaplace
 ACCURACY = 33  # bits of δ that are aimed at; the enclosure is right whatever is reached
 _GOALS = 4
 _EVALUATIONS = 60_000  # of an integrand, at most
+_COARSE = 12  # steps from one place to the next of a first guess
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -84,19 +85,39 @@ def _along_the_curve(
     if start is None:
         return acb("nan")
 
-    def integral(goal: arb) -> acb:
+    def places(goal: arb) -> list[Place]:
         log_tail = 5 - float(goal.log()) + float(epsilon)
         last = hints.far_end(log_tail)
         inner = [r for r in sorted(edges) if first < r < last]
-        places = [start, *map(hints.place, inner)]
-        if last > first:
-            places.append(hints.place(last))
-        total = below + _tail(curve, places[-1])
-        for left, right in _stretches(curve, places):
+        found = [start, *map(hints.place, inner)]
+        return [*found, hints.place(last)] if last > first else found
+
+    def integral(goal: arb) -> acb:
+        found = places(goal)
+        total = below + _tail(curve, found[-1])
+        for left, right in _stretches(curve, found):
             total += _stretch(curve, left, right, goal)
         return total
 
+    if about == 1:
+        about = _guessed(curve, _stretches(curve, places(arb(2) ** -ACCURACY)), below)
     return _to_accuracy(integral, about)
+
+
+def _guessed(curve: Curve, stretches: list[tuple[Place, Place]], below: acb) -> float:
+    """Return about what δ is, by the trapezoidal rule; 1 where that says nothing.
+
+    It only sets what error is aimed at, so that no integral is computed twice.
+    """
+    total = below.real.mid() - below.imag.mid()
+    for left, right in stretches:
+        step = (right.y - left.y).mid() / _COARSE
+        for i in range(_COARSE + 1):
+            y = acb((left.y + i * step).mid())
+            value = curve.integrand(y, far=left.far, analytic=False)
+            part = (value.real - value.imag).mid() * step
+            total += (-part if left.far else part) / (2 if i in {0, _COARSE} else 1)
+    return float(total) if 0 < total < 1 else 1.0
 
 
 def _start(

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from leastnoise.ledger.store import Entry
 
 app = typer.Typer(
-    help="Budgets that releases are charged to, before their noise is drawn.", no_args_is_help=True
+    help="Budgets that releases are charged to, before their noise is drawn.",
+    cls=options.Group,
+    no_args_is_help=True,
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]

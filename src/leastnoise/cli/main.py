@@ -29,6 +29,7 @@ REFUSED, MALFORMED, INTERNAL = 1, 2, 70
 
 app = typer.Typer(
     name="leastnoise",
+    cls=options.Group,
     help="The least noise that a differential-privacy guarantee allows: found, proved, sampled.",
     no_args_is_help=True,
     add_completion=False,

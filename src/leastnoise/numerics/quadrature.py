@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 # 64 nodes integrate e^(-z u) on [0, 1] to 1e-16 for every z up to 400 (Chebyshev coefficients fall
 # like e^(-k²/z), and the rule is exact up to k = 127); the integrands here stay below z = 200.
 NODES = 64
+
+_SCAN, _LOOKS = 48, 8  # cells of a first look at where an integrand counts, and how often to look
 
 
 @lru_cache(maxsize=4)
@@ -45,3 +48,42 @@ def tanh_sinh(
     near, far = 1 / (1 + np.exp(-half)), 1 / (1 + np.exp(half))
     weight = np.pi * np.cosh(t) * near * far * (t[1] - t[0])
     return near, far, weight
+
+
+def narrowed(
+    log_f: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    low: float,
+    high: float,
+    *,
+    drop: float,
+) -> tuple[float, float]:
+    """Return where f is above e^−drop of its largest value, as far as a grid can tell."""
+    for _ in range(_LOOKS):
+        edges = np.linspace(low, high, _SCAN + 1)
+        values = log_f((edges[1:] + edges[:-1]) / 2)
+        kept = np.flatnonzero(values > values.max() - drop)
+        if kept.size == 0 or values.max() == -np.inf:
+            break
+        low, high = float(edges[max(kept[0] - 1, 0)]), float(edges[min(kept[-1] + 2, _SCAN)])
+        if kept.size > _SCAN // 6:  # known to a third, as both ends are cells of the grid
+            break
+    return low, high
+
+
+def half_powers(
+    lower: float, upper: float, *, nodes: int, ends: tuple[bool, bool]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return nodes and weights for f that goes like half powers at those of its `ends`.
+
+    Gauss-Legendre after a map of [0, 1] onto itself that is quadratic there.
+    """
+    v, weight = _unit_rule(nodes)
+    if ends == (True, True):
+        place, slope = v * v * (3 - 2 * v), 6 * v * (1 - v)
+    elif ends == (True, False):
+        place, slope = v * v, 2 * v
+    elif ends == (False, True):
+        place, slope = 1 - (1 - v) ** 2, 2 * (1 - v)
+    else:
+        place, slope = v, np.ones_like(v)
+    return lower + (upper - lower) * place, weight * slope * (upper - lower)

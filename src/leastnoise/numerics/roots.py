@@ -98,3 +98,42 @@ def _interpolated(a: _Point, b: _Point, c: _Point) -> float:
             + c.x * a.f * b.f / ((c.f - a.f) * (c.f - b.f))
         )
     return b.x - b.f * (b.x - a.x) / (b.f - a.f) if b.f != a.f else (a.x + b.x) / 2
+
+
+def falling_root(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that falls goes through 0 on [low, high], to a few ulps.
+
+    By Chandrupatla's method (1997), which bisects where f, as over a long range it may, is far from
+    any parabola. An end that f doesn't go through is returned. f may be infinite.
+
+    >>> falling_root(lambda x: 2 - x**2, 0.0, 1e9) ** 2
+    2.0000000000000004
+    """
+    a, b = _Point(high, f(high)), _Point(low, f(low))
+    if b.f <= 0 or a.f > 0:
+        return b.x if b.f <= 0 else a.x
+    c, share = a, 0.5
+    for _ in range(_MAX_EVALUATIONS):
+        x = a.x + share * (b.x - a.x)
+        point = _Point(x, f(x))
+        if point.safe == a.safe:
+            c, a = a, point
+        else:
+            a, b, c = point, a, b
+        best = a if abs(a.f) < abs(b.f) else b
+        tolerance = 2 * math.ulp(best.x) / abs(b.x - a.x) if b.x != a.x else 1.0
+        if tolerance > 0.5 or best.f == 0:
+            return best.x
+        share = min(max(_parabola(a, b, c), tolerance), 1 - tolerance)
+    return (a.x + b.x) / 2
+
+
+def _parabola(a: _Point, b: _Point, c: _Point) -> float:
+    """Return the next step as a share of b − a: inverse quadratic where that is safe, or half."""
+    if not (math.isfinite(b.f) and math.isfinite(c.f)):
+        return 0.5
+    xi, phi = (a.x - b.x) / (c.x - b.x), (a.f - b.f) / (c.f - b.f)
+    if not (phi * phi < xi and (1 - phi) ** 2 < 1 - xi):
+        return 0.5
+    third = (c.x - a.x) / (b.x - a.x)
+    return a.f / (b.f - a.f) * c.f / (b.f - c.f) + third * a.f / (c.f - a.f) * b.f / (c.f - b.f)

@@ -8,24 +8,24 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
-import numpy as np
-
 from leastnoise import _validate
-from leastnoise.ledger.ledger import Ledger
-from leastnoise.release.values import ScaledIntegers
-from leastnoise.tables import bounding, engine_duckdb, least_epsilon, output, source, spec_file
+from leastnoise.tables import output, source, spec_file
 from leastnoise.tables.layout import MAX_ROWS
-from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
-from leastnoise.tables.results import Table, table_of
 from leastnoise.tables.spec import LEAST
-from leastnoise.tables.table_files import write_table
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from leastnoise.certify.plan import PlanCertificate
+    from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan import BlockPlan, Plan
+    from leastnoise.tables.results import Table
     from leastnoise.tables.spec import LedgerAccount, Spec
+
+# What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
+# it is used, so that a spec that can't serve is refused without it, and before a ledger is charged.
+# ruff: noqa: PLC0415
 
 Progress = Callable[[str], object]
 
@@ -124,11 +124,15 @@ class Release:
         it, each with proved noise. Raises Refused if there is none up to 100, and what `plan` does.
         """
         self.plan()
+        from leastnoise.tables import least_epsilon
+
         return least_epsilon.needed_epsilon(*self._settled(None))
 
     def _settled(self, progress: Progress | None) -> tuple[Spec, Plan]:
         """Return the spec with its ε, and the plan, found once: the spec decides them alone."""
         if self._planned is None:
+            from leastnoise.tables import least_epsilon
+
             self._planned = least_epsilon.planned(self._spec, progress)
         return self._planned
 
@@ -160,6 +164,8 @@ class Release:
         with output.new_directory(path, ledger=ledger) as folder:
             released = self._release(tell, path=path, folder=folder)
             tell("Writing the tables")
+            from leastnoise.tables.table_files import write_table
+
             with output.writing(path):
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
@@ -171,6 +177,9 @@ class Release:
         self._check_account()
         spec, plan = self._settled(tell)
         certificate = plan.certificate
+
+        from leastnoise.tables.rehearsal import try_queries, try_tables, write_texts
+
         if path is not None and folder is not None:
             tell("Writing the plan and its certificate")
             with output.writing(path):
@@ -208,6 +217,8 @@ class Release:
             ledger.use(certificate, plan=account.plan, label=label, **statement)
 
     def _ledger(self, account: LedgerAccount) -> Ledger:
+        from leastnoise.ledger.ledger import Ledger
+
         return Ledger(self._folder / account.path)
 
     def _statement(self, account: LedgerAccount) -> _Statement:
@@ -222,6 +233,11 @@ class Release:
         self, draw: tuple[BlockPlan, ...], found: source.Source, tell: Progress
     ) -> list[Table]:
         """Return the tables of blocks that share one draw of noise."""
+        import numpy as np
+
+        from leastnoise.release.values import ScaledIntegers
+        from leastnoise.tables.results import table_of
+
         exact = [self._vector(block, found, tell) for block in draw]
         first = draw[0]
         if any(block.layout.bits != first.layout.bits for block in draw):
@@ -237,6 +253,8 @@ class Release:
 
     def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""
+        from leastnoise.tables import bounding, engine_duckdb
+
         tell(f"Reading and bounding for {block.name}")
         with engine_duckdb.opened(found.path, columns=found.columns) as engine:
             return bounding.query_vector(engine, self._spec, block.layout)
