@@ -14,7 +14,7 @@ import pytest
 from leastnoise.analysis.marginal import absolute_quantile
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.geometric import Geometric
-from tests.whole_steps import chance, chances
+from tests.whole_steps import chance, chances, weight
 
 SHAPES = [(1, 1, "1"), (1, 1, "0.02"), (4, 2, "0.5"), (7, 7, "0.3"), (3, 1, "6"), (5, 3, "40")]
 
@@ -51,7 +51,8 @@ def test_log_density_is_the_probability_of_a_point(cells: int, core: int, decay:
     places = np.arange(-40, 41)
     found = law.log_density(places[:, None] * 0.7 / cells)
     with mp.workdps(30):
-        expected = [float(mp.log(chance(law, k))) for k in places.tolist()]
+        middle = mp.log(chance(law, 0))
+        expected = [float(mp.log(weight(law, k)) + middle) for k in places.tolist()]
     assert found == pytest.approx(expected, rel=1e-13)
     assert law.log_density([0.35 / cells]) == -math.inf  # between lattice points
 
