@@ -184,7 +184,7 @@ class LatticeSteps(Route):
 @final
 @dataclass(frozen=True, kw_only=True)
 class WholeSteps(Route):
-    """P(K = k) ∝ e^(−decay·s(|k|)), s as `core` and `cells` say: a sum over the points of X/pitch."""
+    """X = pitch·K, P(K = k) ∝ e^(−decay·s(|k|)), s(j) = 0 for j < core, ⌊(j − core)/cells⌋ + 1."""
 
     logs: np.ndarray  # ln P(K = k) + constant, k = −n … n
     steps: np.ndarray

@@ -96,9 +96,7 @@ def test_draws_without_a_table_are_the_same() -> None:
     """Balls alone, with as much noise as no table is made for, and the first draws of a table."""
     wide = Geometric(scale=2**20, cells=2**20, core=437_000, decay="0.9")
     values, cells = np.zeros(60), Cells(count=60)
-    found = add_noise(
-        wide, Fraction(1), values, geometry=cells, entropy=InsecureSeededEntropy(5)
-    )
+    found = add_noise(wide, Fraction(1), values, geometry=cells, entropy=InsecureSeededEntropy(5))
     assert np.abs(found).mean() == pytest.approx(wide.mean_abs, rel=0.5)
     law = LAWS[1]
     one_by_one = InsecureSeededEntropy(3)

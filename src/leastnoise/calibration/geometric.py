@@ -27,9 +27,7 @@ def search(request: Request) -> Geometric:
         why = "it has as many cells as the sensitivity, and 2^53 at most"
         raise NotApplicable(family=Geometric.name, why=why)
     if request.budget.epsilon < SMALLEST_DECAY:
-        raise NotApplicable(
-            family=Geometric.name, why="its steps fall by epsilon, which is 0 here"
-        )
+        raise NotApplicable(family=Geometric.name, why="its steps fall by epsilon, which is 0 here")
     if "cells" in fixed:
         cells = _validate.whole(fixed["cells"], name="cells")
         decay = step_decay(fixed.get("decay", request.budget.epsilon / -(-shift // cells)))
@@ -52,9 +50,7 @@ def _law(request: Request, shift: int, decay: Fraction, cells: int) -> Geometric
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
     if "core" in request.fixed:
         return law(core=_validate.whole(request.fixed["core"], name="core"))
-    return min(
-        (law(core=core) for core in _cores(request, decay, cells)), key=request.loss.of
-    )
+    return min((law(core=core) for core in _cores(request, decay, cells)), key=request.loss.of)
 
 
 def _cores(request: Request, decay: Fraction, cells: int) -> range:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.sensitivity import Norm
 
-_NEAR = 1e-9  # of a cell and of the place: how near a float is to a lattice point that it stands for
+_NEAR = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
 
 
 @final

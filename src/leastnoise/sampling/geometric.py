@@ -1,7 +1,7 @@
 """Exact draws on the whole numbers, by inversion: a whole number is a piece, a logarithm its step.
 
 notation: c = cells, a = core, b = e^(−decay), m = b/(1 − b). In units of the weight of 0, the mass
-of all k >= j is T_j = a − j + cm for 1 <= j <= a, and b^i (cm − bv) for j = a + ic + v, 0 <= v <= c.
+of all k >= j is T_j = a − j + cm for 1 <= j <= a, b^i (cm − bv) for j = a + ic + v, 0 <= v <= c.
 All of it is 2T_1 + 1, and S_j = 2T_j/(2T_1 + 1) for j >= 1. A uniform u stands for
 t = u(2T_1 + 1)/2: t > cm for |K| = ⌊a + cm − t⌋, which is 0 for t in (T_1, T_1 + ½); and below it
 |K| = a + ic + ⌊v⌋ with i = ⌊−ln(t/cm)/decay⌋, v = (cm − t/b^i)/b.
