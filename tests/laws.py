@@ -16,6 +16,7 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
@@ -64,7 +65,10 @@ LAWS: tuple[Noise, ...] = (
 )
 
 # On a lattice there is no density to integrate.
-LATTICE_LAWS: tuple[Noise, ...] = (DiscreteStaircase(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),)
+LATTICE_LAWS: tuple[Noise, ...] = (
+    DiscreteStaircase(scale="0.7", cells=3, masses=(5, 3, 4, 0, 1)),
+    Geometric(scale="0.7", cells=3, core=2, decay="0.8"),
+)
 
 # Moments and densities of these have tests of their own: tests/noise/test_bodies.py.
 BODY_LAWS: tuple[VectorNoise, ...] = (

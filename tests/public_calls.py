@@ -101,6 +101,7 @@ NOISE: Mapping[str, dict[str, tuple[str, Any]]] = {
     "gaussian": {"dimension": ("whole", 3)},
     "gaussian-mixture": {"modes": ("whole", 1), "spacing": ("exact", 1), "decay": ("exact", 1)},
     "generalized-gamma": {"alpha": ("exact", 1), "p": ("exact", 1), "dimension": ("whole", 3)},
+    "geometric": {"cells": ("whole", 1), "core": ("whole", 1), "decay": ("exact", 1)},
     "k-norm": {"body": ("object", Signed(of=COUNTS))},
     "k-staircase": {
         "body": ("object", Signed(of=COUNTS)), "gamma": ("exact", "0.5"), "decay": ("exact", 1),

@@ -183,6 +183,51 @@ class LatticeSteps(Route):
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class WholeSteps(Route):
+    """X = pitch·K, P(K = k) ∝ e^(−decay·s(|k|)), s(j) = 0 for j < core, ⌊(j − core)/cells⌋ + 1."""
+
+    logs: np.ndarray  # ln P(K = k) + constant, k = −n … n
+    steps: np.ndarray
+    decay: Fraction
+    pitch: Fraction
+    limit: Fraction
+    epsilon: Fraction
+
+    @classmethod
+    def of(cls, law: Any, limit: Fraction, epsilon: Fraction) -> WholeSteps:
+        far = law.core + law.cells * math.ceil(_LOG_STEP_TAIL / law.decay)
+        k = np.abs(np.arange(-far, far + 1))
+        steps = np.where(k < law.core, 0, (k - law.core) // law.cells + 1)
+        return cls(
+            logs=-float(law.decay) * steps,
+            steps=steps,
+            decay=law.decay,
+            pitch=law.scale / law.cells,
+            limit=limit,
+            epsilon=epsilon,
+        )
+
+    def turns(self) -> list[Fraction]:
+        return [Fraction(v) for v in range(1, math.floor(self.limit) + 1)]
+
+    def certain(self, shift: Fraction) -> float:
+        cells = shift / self.pitch
+        if cells.denominator != 1:
+            return 1.0
+        j = int(cells)
+        jumps = self.steps[: len(self.steps) - j] - self.steps[j:]
+        least = math.floor(self.epsilon / self.decay) + 1  # steps that lose more than ε
+        lost = [
+            -math.expm1(float(self.epsilon - self.decay * i))
+            for i in range(least, int(jumps.max(initial=0)) + 1)
+        ]
+        gains = np.array([0.0] * least + lost)[np.maximum(jumps, 0)]
+        mass = np.exp(self.logs)
+        return float(mass[j:] @ gains / mass.sum()) * (1 - 1e-12)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Slopes(Route):
     """f ∝ e^(−|x|/scale) for |x| <= radius·scale: every stretch in closed form, in 40 digits."""
 
@@ -363,6 +408,7 @@ ROUTES: dict[str, Callable[[Any, Fraction, Fraction], Route]] = {
     "gaussian": _smooth(_gaussian),
     "gaussian-mixture": _smooth(_kernels),
     "generalized-gamma": _with_pole,
+    "geometric": WholeSteps.of,
     "laplace": Slopes.of,
     "optimal": LatticeSteps.of,
     "quasi-gaussian": _smooth(_kernels),

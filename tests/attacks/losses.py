@@ -23,6 +23,7 @@ from tests.attacks.oracles import Bounds, Floats, Smooth, Steps
 
 POINTS = 1 << 17
 SLACK = 1e-12
+_MOST_POINTS = 10**6  # of a lattice
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
@@ -81,6 +82,21 @@ def _of_steps(density: Steps, shift: Fraction) -> Losses:
             losses.append(math.log(heights[here] / other) if other else math.inf)
     exact = np.array(losses)
     return Losses(masses=np.array(masses), low=exact, high=exact)
+
+
+def of_points(p: oracles.Parameters, cells: Fraction) -> Losses | None:
+    """Return the losses of noise that falls in steps on a lattice, shifted by so many cells."""
+    levels = oracles.steps_of_points(p, _MOST_POINTS)
+    if cells.denominator != 1:  # the supports are disjoint
+        return Losses(masses=np.ones(1), low=np.array([np.inf]), high=np.array([np.inf]))
+    if levels is None or cells > _MOST_POINTS:
+        return None
+    half, decay = np.array(levels), float(p["decay"])
+    steps = np.concatenate([half[:0:-1], half])
+    masses = np.exp(-decay * steps)
+    beyond = np.full(int(cells), steps[-1])  # what is so far out counts for nothing
+    losses = decay * (np.concatenate([beyond, steps])[: len(steps)] - steps)
+    return Losses(masses=masses / masses.sum(), low=losses, high=losses)
 
 
 def composed(parts: Sequence[tuple[Losses, int]], epsilon: float) -> Bounds:

@@ -29,6 +29,7 @@ _FALLEN = 110.0  # what is e^−110 of the peak is left out
 _RELATIVE, _ABSOLUTE = 1e-8, 1e-14  # worst seen: 3e-11 of δ, against mpmath
 _SHIFTS = 40  # tried where the longest needn't be the worst
 _DIGITS = 40
+_POINTS = 10_000  # of a lattice that is summed over
 
 
 @final
@@ -322,6 +323,33 @@ def stepped(density: Steps, shift: Fraction, epsilon: Any) -> Any:
                 gain = heights[here] - (c * heights[there] if other else 0)
                 found += max(gain, mp.mpf(0)) * real(right - left)
         return real(density.atom) + real(1 - density.atom) * found / total
+
+
+def steps_of_points(p: Parameters, most: int) -> list[int] | None:
+    """Return how many steps down the points 0, 1, … are, up to e^−80; None if they are too many."""
+    last = p["core"] + p["cells"] * math.ceil(80 / p["decay"])
+    if last > most:
+        return None
+    core, cells = p["core"], p["cells"]
+    return [0 if k < core else (k - core) // cells + 1 for k in range(last + 1)]
+
+
+def whole_steps(p: Parameters, step: Fraction, bound: int, epsilon: Any) -> Bounds:
+    """Return δ of P(X = step·k) ∝ e^(−decay·s(|k|)) over whole shifts up to `bound`."""
+    levels, moved = steps_of_points(p, _POINTS), bound / step
+    if (1 / step).denominator != 1:
+        return 1.0, 1.0  # the two supports are disjoint
+    if levels is None or moved > _POINTS:
+        return 0.0, 1.0
+    with mp.workdps(_DIGITS):
+        masses = [mp.exp(-real(p["decay"]) * level) for level in levels]
+        c, total, n = mp.exp(epsilon), 2 * mp.fsum(masses) - masses[0], len(masses) - 1
+        found = mp.mpf(0)
+        for k in range(-n, n + 1):
+            other = abs(k - int(moved))
+            gain = masses[abs(k)] - c * masses[other] if other <= n else mp.mpf(0)
+            found += max(mp.mpf(0), gain)
+        return _around(float(found / total))
 
 
 def whole_numbers(masses: Sequence[int], step: Fraction, bound: int, epsilon: Any) -> float:

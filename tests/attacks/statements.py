@@ -121,6 +121,11 @@ def _together(parts: list[Part], epsilon: Fraction) -> Bounds:
             ends = np.linspace(-ratio, ratio, 4001)
             masses = vectors.losses(dimension, ratio, ends)
             held.append((losses.Losses(masses=masses, low=ends[:-1], high=ends[1:]), count))
+        elif name == "geometric":
+            points = losses.of_points(parameters, int(length) * parameters["cells"] / scale)
+            if points is None:
+                return _NOT_FOUND
+            held.append((points, count))
         elif name in _UNIMODAL:
             density = oracles.law(name, scale, parameters)
             shift = Fraction(length).limit_denominator(10**12)

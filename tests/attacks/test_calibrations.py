@@ -26,6 +26,7 @@ _WEIGHTS = {
     "staircase": 100,
     "truncated-staircase": 150,
     "discrete-staircase": 40,
+    "geometric": 100,
     "flipped-huber": 2,
     "spherical-staircase": 3,
     "optimal": 5,
@@ -56,17 +57,24 @@ def drawn(random: Random) -> Case:
         parameters = {"modes": random.randint(1, 3)}
     epsilon = decimal(random, 0.3, 3) if costly else decimal(random, 0.01, 12)
     delta = decimal(random, 1e-6, 0.05) if costly else decimal(random, 1e-12, 0.4)
-    whole = name == "discrete-staircase"
+    whole, designed = name in truth.LATTICES, name == "discrete-staircase"
     return {
         "name": "optimal" if name == "optimal-radial" else name,
         "dimension": dimension,
         "parameters": parameters,
         "bound": str(random.randint(1, 3)) if whole else decimal(random, 0.01, 100),
-        "epsilon": decimal(random, 0.1, 4) if whole else epsilon,
-        "delta": decimal(random, 1e-4, 0.2) if whole else delta,
-        "rate": "1" if costly or whole or random.random() < 0.6 else decimal(random, 0.05, 1),
+        "epsilon": decimal(random, 0.1, 4) if designed else epsilon,
+        "delta": _delta(random, name) or delta,
+        "rate": "1" if costly or designed or random.random() < 0.6 else decimal(random, 0.05, 1),
         "loss": random.choice(("mse", "mae")),
     }
+
+
+def _delta(random: Random, name: str) -> str:
+    """Return another δ than usual: a large one, or none, or "" for the usual one."""
+    if name == "discrete-staircase":
+        return decimal(random, 1e-4, 0.2)
+    return "0" if name == "geometric" and random.random() < 0.5 else ""
 
 
 def _body(random: Random) -> Case:

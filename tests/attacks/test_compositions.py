@@ -25,6 +25,7 @@ _WEIGHTS = {
     "truncated-laplace": 8,
     "l2": 8,
     "staircase": 6,
+    "geometric": 6,
     "truncated-staircase": 8,
     "tulap": 8,
     "flipped-huber": 3,
@@ -49,7 +50,7 @@ def _release(random: Random, name: str) -> dict[str, Any]:
         parameters["radius"] = decimal(random, 2, 25)
     return {
         "name": name,
-        "bound": decimal(random, 0.05, 1),
+        "bound": str(random.randint(1, 3)) if name == "geometric" else decimal(random, 0.05, 1),
         "dimension": random.choice((2, 3, 6)) if name == "l2" else 1,
         "parameters": parameters,
         "count": random.choice((1, 2, 3, 5, 8, random.randint(1, 200))),
@@ -88,6 +89,11 @@ def _losses(release: dict[str, Any]) -> losses.Losses:
         masses = vectors.losses(release["dimension"], ratio, ends)
         # coarser than the truth: the loss within a cell is no less than its lower end
         return losses.Losses(masses=masses, low=ends[:-1], high=ends[1:])
+    if release["name"] == "geometric":
+        parameters = truth.parameters(release["parameters"])
+        points = losses.of_points(parameters, bound * parameters["cells"])
+        assert points is not None
+        return points
     density = oracles.law(release["name"], Fraction(1), truth.parameters(release["parameters"]))
     return losses.of_law(density, bound)
 

@@ -30,12 +30,13 @@ _WEIGHTS = {
     "optimal": 20,
     "cactus": 20,
     "discrete-staircase": 20,
+    "geometric": 20,
     "optimal-radial": 20,
     "generalized-gamma": 4,
     "gaussian-mixture": 1,
     "quasi-gaussian": 1,
 }
-_ONE_NUMBER = ("discrete-staircase", *truth.oracles.ONE_NUMBER)
+_ONE_NUMBER = (*truth.LATTICES, *truth.oracles.ONE_NUMBER)
 _VECTORS = ("spherical-staircase", "optimal-radial", "l2")
 
 
@@ -54,6 +55,7 @@ def shape(random: Random, name: str, scale: str) -> dict[str, Any]:
     edges = sorted(random.sample(range(1, 13), random.randint(1, 6)))
     weights = sorted((random.randint(1, 99) for _ in edges), reverse=True)
     decay, radius = decimal(random, 0.1, 4), decimal(random, 0.2, 9)
+    cells = random.randint(1, 4)
     spacing = decimal(random, 0.3 * float(scale), 4 * float(scale))
     return {
         "truncated-laplace": {"radius": decimal(random, 0.05, 25)},
@@ -71,6 +73,11 @@ def shape(random: Random, name: str, scale: str) -> dict[str, Any]:
         "optimal": {"cells": random.randint(1, 4), "masses": masses},
         "cactus": {"cells": random.randint(1, 4), "masses": masses},
         "discrete-staircase": {"cells": random.randint(1, 3), "masses": masses},
+        "geometric": {
+            "cells": cells,
+            "core": random.randint(1, cells),
+            "decay": decimal(random, 0.3, 4),
+        },
         "optimal-radial": {"cells": random.randint(1, 6), "edges": edges, "weights": weights},
     }.get(name, {})
 
@@ -88,7 +95,7 @@ def drawn(random: Random) -> Case:
         dimension = random.randint(2, 5)
         parameters["alpha"] = f"{random.uniform(0, dimension - 1):.3g}"
     bound = decimal(random, 0.3, 3)
-    if name == "discrete-staircase":
+    if name in truth.LATTICES:
         bound, scale = str(random.randint(1, 3)), str(parameters["cells"])
     elif name in ("gaussian-mixture", "quasi-gaussian"):  # beyond 24 σ they are refused
         bound = decimal(random, 0.3 * float(scale), 4 * float(scale))
@@ -105,7 +112,8 @@ def drawn(random: Random) -> Case:
 
 def sensitivity(name: str, bound: str) -> Any:
     """Return the ball that the family hides."""
-    return {"laplace": ln.L1, "discrete-staircase": ln.Integer}.get(name, ln.L2)(bound)
+    whole = name in truth.LATTICES
+    return (ln.Integer if whole else {"laplace": ln.L1}.get(name, ln.L2))(bound)
 
 
 @cache

@@ -11,7 +11,7 @@ import mpmath as mp
 from tests.attacks import oracles, vectors
 from tests.attacks.oracles import Bounds, Parameters
 
-LATTICES = ("discrete-staircase",)
+LATTICES = ("discrete-staircase", "geometric")
 KNOWN = {*oracles.ONE_NUMBER, *vectors.VECTORS, *LATTICES}
 
 
@@ -28,6 +28,8 @@ def delta(
     if name == "laplace":
         found = vectors.laplace(length / scale, eps)
         return found * (1 - 1e-12), found * (1 + 1e-12)
+    if name == "geometric":
+        return oracles.whole_steps(p, scale / p["cells"], int(length), eps)
     if name in LATTICES:
         found = oracles.whole_numbers(p["masses"], scale / p["cells"], int(length), eps)
         return found * (1 - 1e-12), found * (1 + 1e-12)

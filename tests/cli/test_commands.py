@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -269,6 +270,25 @@ def test_a_whole_number_query_gets_the_best_noise_on_whole_numbers() -> None:
     assert found["lower_bound"]["scope"] == "integer"
     assert best["sensitivity"] == {"kind": "integer", "bound": "1"}
     assert run("compare", "--epsilon", "1", "--integer", "--sensitivity", "1.5").returncode == 2
+
+
+def test_a_count_without_a_delta(tmp_path: Path) -> None:
+    path = tmp_path / "count.json"
+    found = answer("compare", "--epsilon", "1", "--integer")["candidates"][0]
+    assert found["noise"]["name"] == "geometric"
+    assert found["mse"] == pytest.approx(2 / math.e / (1 - 1 / math.e) ** 2, rel=1e-12)
+    one = answer(
+        "calibrate", "--noise", "geometric", "--epsilon", "2", "--integer", "--sensitivity", "2",
+        "--certificate", str(path),
+    )  # fmt: skip
+    assert one["noise"]["parameters"] == {"cells": 2, "core": 1, "decay": 2}
+    assert one["mse"] == pytest.approx(1.6406335924475586, rel=1e-12)
+    assert answer("verify", str(path))["verified"]
+    at = ("--scale", "1", "--param", "cells=1", "--param", "core=1", "--param", "decay=1")
+    (known,) = answer(
+        "profile", "--noise", "geometric", "--norm", "integer", *at, "--epsilon", "0.5"
+    )["points"]
+    assert known["delta_interval"] == pytest.approx([0.28764913664496] * 2, rel=1e-12)
 
 
 def test_noise_for_one_number_is_refused_for_several() -> None:

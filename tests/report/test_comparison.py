@@ -8,6 +8,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.loss import Loss
@@ -23,7 +24,7 @@ from leastnoise.selection.comparison import BestPossible, Candidate, Comparison
 
 
 def comparison(
-    dimension: int, *names: str, delta: str = "1e-5", sensitivity: ln.L1 | ln.L2 | None = None
+    dimension: int, *names: str, delta: str = "1e-5", sensitivity: Sensitivity | None = None
 ) -> Comparison:
     found = [
         ln.calibrate(
@@ -117,6 +118,12 @@ def test_the_radius_figure_has_every_spherical_law_within_sight() -> None:
     for line in figure.lines:
         x, y = np.array(line.x), np.array(line.y)
         assert (y * (x[1] - x[0])).sum() == pytest.approx(1, abs=5e-3)
+
+
+def test_noise_on_the_whole_numbers_has_no_density_to_draw() -> None:
+    figure = radius_figure(comparison(1, "laplace", "geometric", sensitivity=ln.Integer(1)))
+    assert figure is not None
+    assert [line.name for line in figure.lines] == ["laplace"]
 
 
 def test_in_many_dimensions_the_radius_is_still_within_sight() -> None:

@@ -37,6 +37,28 @@ def test_pure_privacy_has_a_bound_at_once() -> None:
         assert found.best_possible.value <= mechanism.mse
 
 
+def test_counts_without_a_delta_have_no_better_noise_on_whole_numbers() -> None:
+    for loss in ("mse", "mae"):
+        found = compare(epsilon=1, sensitivity=Integer(1), loss=loss, bound=True)
+        assert found.candidates[0].label == "geometric"
+        assert found.best_possible is not None
+        assert found.best_possible.bound.scope == "integer"
+        assert found.gap is not None
+        assert found.gap < 1e-9
+    cells = compare(epsilon=5, sensitivity=Linf(1, whole=True), dimension=20)
+    assert cells.candidates[0].label == "geometric (cells)"
+    assert cells.best_possible is None  # whole shifts have no volume
+
+
+def test_noise_on_the_real_line_is_not_measured_by_that_on_whole_numbers() -> None:
+    """Of a sensitivity of 2 the staircase has less than any noise on the whole numbers."""
+    found = compare(epsilon=1, sensitivity=Integer(2), bound=True, time_limit=5)
+    assert [one.label for one in found.candidates[:2]] == ["staircase", "geometric"]
+    assert found.best_possible is not None
+    assert found.mechanisms[0].mse < found.best_possible.value <= found.mechanisms[1].mse
+    assert found.gap is None
+
+
 def test_one_cell_after_the_other_is_as_good_as_it_gets() -> None:
     for loss in ("mse", "mae"):
         found = compare(epsilon=1, sensitivity=Linf(1), dimension=20, loss=loss)

@@ -409,6 +409,22 @@ def test_a_histogram_of_rows_gets_whole_numbers_in_each_cell(folder: Path) -> No
     verify_directory(folder / "out")
 
 
+def test_counts_without_a_delta_are_whole_numbers(folder: Path) -> None:
+    """Geometric noise: at a fourth of ε = 1, 5.6421 instead of 5.6495 of the staircase."""
+    keys = {"plan": list(range(20))}
+    query = [{"name": "cells", "weight": 1, "statistics": ["count"], "group_by": keys}]
+    privacy = {"unit": "row", "epsilon": "0.25", "delta": "0"}
+    released = release(folder, query=query, privacy=privacy, contribution=None).run()
+    ((_, certificate),) = released.certificate.blocks
+    assert certificate.noise.name == "geometric"
+    error = NoiseError.of(certificate)
+    assert error.std == pytest.approx(math.exp(-0.125) * math.sqrt(2) / -math.expm1(-0.25))
+    assert error.std == pytest.approx(5.6421, abs=5e-5)
+    assert error.half95.is_integer()
+    assert all(value % 1 == 0 for value in released.tables["cells"].columns["count"])
+    verify_directory(folder / "out")
+
+
 def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     queries = [{"name": "rows", "statistics": ["count"]}]
     privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}

@@ -218,6 +218,39 @@ def test_no_block_has_more_noise_than_its_own_share_gives(
         assert block.mechanism.noise.variance <= alone.noise.variance * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "together"),
+    [
+        ("2", "0", True),
+        ("8", "0", False),
+        pytest.param("8", "1e-6", False, marks=pytest.mark.slow),  # noise is designed
+        ("20", "0", False),
+    ],
+)
+def test_counts_that_whole_numbers_serve_better_are_drawn_apart(
+    tmp_path: Path, epsilon: str, delta: str, together: bool
+) -> None:
+    """At ε = 8 twice the variance by steps in the gauge of all cells, which is best at ε = 2."""
+    pd.DataFrame({"who": [1, 2]}).to_parquet(tmp_path / "rows.parquet")
+    query = [rows_of(name, 2) for name in ("a", "b")]
+    made = Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": "row", "epsilon": epsilon, "delta": delta},
+        query=query,
+        folder=tmp_path,
+    )
+    for block in made.plan().blocks:
+        assert (len(block.group) > 1) == together
+        (counts,) = block.layout.sensitivities
+        alone = least_noise(
+            epsilon=block.budget.epsilon,
+            delta=block.budget.delta,
+            sensitivity=counts,
+            dimension=2,
+        )
+        assert block.noise_error.std**2 <= alone.variances[0] * (1 + 1e-9)
+
+
 def test_rows_are_drawn_together_as_well(tmp_path: Path) -> None:
     raw = release(tmp_path, CONDITIONS[:2])
     by_row = Release(

@@ -17,6 +17,7 @@ from leastnoise.noise.body_noise import BodyNoise, VectorNoise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.staircase import Staircase
@@ -255,6 +256,14 @@ def _staircase(noise: Noise, outside: float) -> float:
     return gamma + whole + math.expm1(-decay * (steps - whole)) / math.expm1(-decay)
 
 
+def _geometric(noise: Noise, outside: float) -> float:
+    """Return the least point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
+    if not isinstance(noise, Geometric):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
+    edge = _staircase(noise.staircase, outside) * noise.cells
+    return max(0, math.ceil(edge - 0.5)) / noise.cells
+
+
 def _truncated_laplace(noise: Noise, outside: float) -> float:
     if not isinstance(noise, TruncatedLaplace):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
@@ -292,6 +301,7 @@ _QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
     Shape.STEP: _step,
     Shape.RADIAL_STEP: _radial_step,
     Shape.FLIPPED_HUBER: _flipped_huber,
+    Shape.GEOMETRIC: _geometric,
     Shape.STAIRCASE: _staircase,
     Shape.TRUNCATED_LAPLACE: _truncated_laplace,
     Shape.TWO_SIDED: _two_sided,

@@ -20,8 +20,9 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
@@ -33,7 +34,7 @@ from leastnoise.numerics.roots import IncreasingRoot
 Law = TypeVar("Law", bound=Noise)
 
 # Families with parameters whose search for one release takes milliseconds.
-_SHAPED = frozenset({Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
+_SHAPED = frozenset({Geometric, Staircase, TruncatedLaplace, TruncatedStaircase, Tulap})
 _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 _ALL = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
 
@@ -236,7 +237,10 @@ def _shaped_law(family: type[Noise], request: Request, compositions: int, rate: 
         return unit_law(family, replace(request, budget=budget))
 
     def excess(law: Noise, fineness: int) -> float:
-        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=compositions, rate=rate)
+        noise, hidden = law, Hidden.of(L2(1))
+        if law.for_whole_numbers:  # its shift can't be called 1
+            noise, hidden = law.scaled(request.shift), Hidden.of(Integer(request.shift))
+        part = Releases(noise=noise, hidden=hidden, count=compositions, rate=rate)
         return excess_of(part, request.budget, fineness=fineness)
 
     return law_of_best_share(

@@ -48,7 +48,7 @@ def scalable(certificate: Certificate) -> bool:
     """Say whether the certificate's noise is a scale alone, and its composition is proved."""
     noise = certificate.noise
     alone = not noise.parameter_kinds or isinstance(noise, _SMOOTH_BODIES)
-    known = alone and noise.shape in MONOTONE and noise.norm != "integer"
+    known = alone and noise.shape in MONOTONE and not noise.for_whole_numbers
     return known and certificate.sampling_rate == 1
 
 
@@ -60,7 +60,7 @@ def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
     noise = certificate.noise
     if certificate.sampling_rate != 1:
         return "only noise for all of the data is scaled together"
-    if noise.norm == "integer":
+    if noise.for_whole_numbers:
         return "noise on whole numbers has no scale to change"
     if noise.parameter_kinds and not budget.delta:
         return "at delta=0 budgets add up, and only laplace and l2 are scaled together"

@@ -16,6 +16,7 @@ from leastnoise.calibration import (
     flipped_huber,
     gaussian_mixture,
     generalized_gamma,
+    geometric,
     quasi_gaussian,
     spherical_staircase,
     staircase,
@@ -33,6 +34,7 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
@@ -82,6 +84,7 @@ SEARCHES: dict[type[Noise], Search] = {
     Gaussian: _by_scale_alone(Gaussian, classic.gaussian),
     GaussianMixture: gaussian_mixture.search,
     GeneralizedGamma: generalized_gamma.search,
+    Geometric: geometric.search,
     KNorm: bodies.k_norm,
     KStaircase: bodies.k_staircase,
     Laplace: _by_scale_alone(Laplace, classic.laplace),

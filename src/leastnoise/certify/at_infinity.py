@@ -11,6 +11,7 @@ from leastnoise.balls.core import ball, float_above
 from leastnoise.certify.losses import Profile
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.radial_steps import RadialStepNoise
 from leastnoise.noise.spherical_laplace import SphericalLaplace
@@ -30,6 +31,8 @@ def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
     """
     if isinstance(noise, Laplace | SphericalLaplace | TruncatedLaplace):
         return shift / noise.scale
+    if isinstance(noise, Geometric):
+        return noise.decay * math.ceil(math.floor(shift) / noise.scale)
     if isinstance(noise, Staircase):
         return noise.decay * math.ceil(shift / noise.scale)
     if isinstance(noise, TruncatedStaircase | Tulap | SphericalStaircase):

@@ -39,6 +39,7 @@ from leastnoise.certify.sampled import loss_range, sampled_lower, sampled_spread
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.spherical_staircase import SphericalStaircase
@@ -64,7 +65,9 @@ _OWN_LOSSES = MappingProxyType(
     }
 )
 
-_EVEN = SphericalStaircase | Staircase | TruncatedKStaircase | TruncatedStaircase | Tulap
+_EVEN = (
+    Geometric | SphericalStaircase | Staircase | TruncatedKStaircase | TruncatedStaircase | Tulap
+)
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
 _CHEAP = frozenset({Shape.GAUSSIAN, Shape.LAPLACE_PRODUCT, Shape.TRUNCATED_LAPLACE})

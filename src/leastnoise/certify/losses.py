@@ -57,6 +57,7 @@ MONOTONE = frozenset(
     {
         Shape.FLIPPED_HUBER,
         Shape.GAUSSIAN,
+        Shape.GEOMETRIC,
         Shape.K_NORM,
         Shape.K_STAIRCASE,
         Shape.LAPLACE_PRODUCT,

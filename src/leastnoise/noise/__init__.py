@@ -6,6 +6,7 @@
 | `radius` | R, a | where the density ends, in scales |
 | `decay` | ε | each step of a staircase or Tulap law is e^−decay of the last |
 | `gamma` (staircases) | γ | where the first step ends, in scales |
+| `cells`, `core` (geometric) | c, a | whole numbers on a step, and on one side of the top |
 | `alpha`, `gamma` (flipped-huber) | α, γ | end of the Laplace body, σ of the tail, in scales |
 | `alpha`, `p` (generalized-gamma) | α, p | r^α e^(−r^p) is the density of the radius r in scales |
 | `edges`, `weights` (optimal-radial) | e_j, h_j | where steps end, in scale/cells; their heights |

@@ -37,6 +37,7 @@ class Shape(StrEnum):
     LAPLACE_PRODUCT = "laplace-product"  # closed form in the l1 shift
     FLIPPED_HUBER = "flipped-huber"  # closed form, where the loss crosses ε decided exactly
     STAIRCASE = "staircase"  # infinitely many steps in closed form, decided exactly
+    GEOMETRIC = "geometric"  # the same on a lattice, for shifts on it
     TRUNCATED_LAPLACE = "truncated-laplace"  # closed form, truncation and shift decided exactly
     LATTICE = "lattice"  # whole-number weights on a lattice: finite sums of whole numbers
     LATTICE_STEP = "lattice-step"  # the same, each point spread evenly over its cell
@@ -145,6 +146,11 @@ class Noise(ABC):
     def parameters(self) -> dict[str, Parameter]:
         """The parameters beside scale and dimension, by name, exact."""
         return {name: getattr(self, name) for name in self.parameter_kinds}
+
+    @property
+    def for_whole_numbers(self) -> bool:
+        """Whether it hides whole shifts alone, so that it is added to whole numbers alone."""
+        return self.norm == "integer"
 
     @property
     def mse(self) -> float:

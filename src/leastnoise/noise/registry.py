@@ -13,6 +13,7 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
@@ -48,6 +49,7 @@ FAMILIES: dict[str, type[Noise]] = by_name(
         Gaussian,
         GaussianMixture,
         GeneralizedGamma,
+        Geometric,
         KNorm,
         KStaircase,
         Laplace,

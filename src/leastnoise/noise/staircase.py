@@ -24,6 +24,16 @@ SMALLEST_GAMMA = Fraction(1, 10**140)
 SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 10**140), Fraction(10**6)
 
 
+def step_decay(decay: Exact) -> Fraction:
+    """Return by what steps fall, exactly; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
+    number = exact(decay, name="decay")
+    if not SMALLEST_DECAY <= number <= LARGEST_DECAY:
+        raise InvalidArgument(
+            name="decay", value=str(decay)[:40], expected="1e-140 <= decay <= 1e6"
+        )
+    return number
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Staircase(Noise):
@@ -50,15 +60,11 @@ class Staircase(Noise):
     def __init__(self, *, scale: Exact, gamma: Exact, decay: Exact, dimension: int = 1) -> None:
         object.__setattr__(self, "scale", positive_scale(scale))
         object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
-        object.__setattr__(self, "decay", exact(decay, name="decay"))
+        object.__setattr__(self, "decay", step_decay(decay))
         object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
         if not SMALLEST_GAMMA <= self.gamma <= 1:
             raise InvalidArgument(
                 name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1"
-            )
-        if not SMALLEST_DECAY <= self.decay <= LARGEST_DECAY:
-            raise InvalidArgument(
-                name="decay", value=str(decay)[:40], expected="1e-140 <= decay <= 1e6"
             )
 
     @classmethod

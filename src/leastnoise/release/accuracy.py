@@ -115,7 +115,7 @@ def _out_of_range(log_epsilon: float) -> str:
 def _added(certificate: Certificate) -> float:
     """Return the grid, 0 where rounding to it changes nothing."""
     grid = certificate.grid or Fraction(0)
-    return 0.0 if certificate.noise.norm == "integer" and grid <= 1 else float(grid)
+    return 0.0 if certificate.noise.for_whole_numbers and grid <= 1 else float(grid)
 
 
 def _mapped(certificate: Certificate, coordinate: int) -> tuple[float, float]:

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.base import Shape
 
 if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
@@ -72,7 +71,7 @@ def _variance(noise: Noise) -> Fraction:
     grid steps, and unless that is a whole number too, what is left of them shows through the noise.
     """
     variance = noise.scale**2 * Fraction(noise.scaled(1 / noise.scale).variance)
-    return max(variance, Fraction(1)) if noise.shape is Shape.LATTICE else variance
+    return max(variance, Fraction(1)) if noise.for_whole_numbers else variance
 
 
 def _floor_log2(number: Fraction) -> int:

@@ -19,7 +19,6 @@ import numpy as np
 
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.base import Shape
 from leastnoise.release.grid import check_grid, exponent_of
 from leastnoise.release.values import (
     LARGEST_STEPS,
@@ -74,7 +73,7 @@ def add_noise(
     """
     check_grid(grid, noise)
     exact_values = as_exact(values)
-    if noise.shape is Shape.LATTICE:  # a fraction would stay visible in the sum
+    if noise.for_whole_numbers:  # a fraction would stay visible in the sum
         exact_values = nearest_whole(exact_values)
     shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
     sampler = sampler_of(noise, grid=grid, entropy=entropy or SystemEntropy())

@@ -95,7 +95,8 @@ def radius_figure(found: Comparison) -> Figure | None:
 
 
 def _is_spherical(noise: Noise) -> bool:
-    return noise.norm == "l2" or noise.dimension == 1
+    has_density = not noise.for_whole_numbers
+    return has_density and (noise.norm == "l2" or noise.dimension == 1)
 
 
 def _radii(laws: Sequence[Noise]) -> NDArray[np.float64]:

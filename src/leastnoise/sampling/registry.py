@@ -13,6 +13,7 @@ from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.k_staircase import KStaircase
 from leastnoise.noise.laplace import Laplace
@@ -32,6 +33,7 @@ from leastnoise.sampling import (
     flipped_huber,
     gaussian,
     generalized_gamma,
+    geometric,
     kernels,
     laplace,
     lattice,
@@ -52,6 +54,7 @@ SAMPLERS: dict[type[Noise], Callable[[Noise, Fraction, Entropy], Sampler]] = {
     Gaussian: gaussian.sampler,
     GaussianMixture: kernels.mixture_sampler,
     GeneralizedGamma: generalized_gamma.sampler,
+    Geometric: geometric.sampler,
     KNorm: k_norm.sampler,
     KStaircase: k_norm.staircase_sampler,
     Laplace: laplace.sampler,

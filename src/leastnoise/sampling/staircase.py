@@ -21,8 +21,8 @@ from leastnoise.sampling.entropy import Entropy
 from leastnoise.sampling.pieces import Pieces
 from leastnoise.sampling.step import inverting
 
-_LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
-_LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls
+LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
+LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -52,6 +52,6 @@ def _pieces(noise: Staircase, unit: Fraction) -> Pieces:
         whole = steps.floor().unique_fmpz() if steps.is_finite() else None
         return None if whole is None else int(whole) + 1
 
-    count = math.ceil(_LAST / decay) + 2
-    tabled = count if count <= _LARGEST_TABLE else 0
+    count = math.ceil(LAST / decay) + 2
+    tabled = count if count <= LARGEST_TABLE else 0
     return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)

@@ -8,7 +8,6 @@ from typing import final
 
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.loss import Loss
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.constructions import BALL
@@ -96,7 +95,7 @@ class Comparison:
         if self.best_possible is None or self.best_possible.value <= 0 or not self.candidates:
             return None
         best = self.mechanisms[0].noise
-        if self.best_possible.bound.scope == "integer" and not isinstance(best, DiscreteStaircase):
+        if self.best_possible.bound.scope == "integer" and not best.for_whole_numbers:
             return None
         return max(0.0, self.loss.of(self.mechanisms[0]) / self.best_possible.value - 1)
 

@@ -24,11 +24,18 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from leastnoise._validate import MAX_COUNT
 from leastnoise.calibration import classic
+from leastnoise.calibration.request import Request
+from leastnoise.calibration.search import unit_law
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.guarantees.structured import CountingQueries
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import Integer
+from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.guarantees.within import Within
+from leastnoise.noise.geometric import Geometric
+from leastnoise.noise.staircase import SMALLEST_DECAY, Staircase
 from leastnoise.numerics.shares import raised_shares
 from leastnoise.tables.layout import for_noise
 from leastnoise.tables.limits import FirstCells
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.layout import Layout
 
@@ -87,13 +93,6 @@ class Block:
         """c_i."""
         return math.inf if self.body is None else self.body.second_moment / self.numbers
 
-    @property
-    def _moves_one(self) -> bool:
-        """Say whether a unit moves one cell alone, by 1."""
-        way = self.ways[0]
-        once = isinstance(way.bounding, FirstCells) and way.bounding.most == 1
-        return once and (way.neighbours == "add-remove" or way.cells == 1)
-
     def log_variance(self, budget: Budget) -> float:
         """Return about ln of the least variance of a number at the block's share of `budget`.
 
@@ -106,14 +105,27 @@ class Block:
             found += [2 * math.log(float(way.l1)) + apart for way in self.ways]
             if self.persons:
                 found.append(_log_of_persons(self.numbers, epsilon, self.ways[0].neighbours))
-            if self._moves_one:
-                found.append(_log_of_counts(1, epsilon))
+            found += self._logs_in_cells(part.epsilon)
             if self.body is not None:
                 found.append(math.log(self.moment) + _log_radial(self.numbers, epsilon))
         if part.delta:
             sigma = math.log(classic.gaussian(1, part))
             found += [2 * (sigma + math.log(way.l2)) for way in self.ways]
         return min(found) - _GAINED * min(1.0, float(part.delta) / max(epsilon, 1e-300))
+
+    def _logs_in_cells(self, epsilon: Fraction) -> list[float]:
+        """Return ln of the variance of noise in each cell by itself, as far as that is known.
+
+        Of k cells that a unit moves at once, each has ε/k.
+        """
+        found = list[float]()
+        for one in (one for way in self.ways for one in way.sensitivities):
+            if isinstance(one, Integer):
+                found.append(_log_in_a_cell(one.bound, epsilon, whole=True))
+            elif isinstance(one, Linf):
+                share = epsilon / min(one.l0, self.numbers)
+                found.append(_log_in_a_cell(one.bound, share, whole=one.whole))
+        return found
 
 
 @final
@@ -313,6 +325,15 @@ def _gained_by_gaussians(
 def _exp(logs: Floats) -> Floats:
     """Return e^logs, or e where that is more: more than the whole, however much."""
     return np.exp(np.minimum(logs, 1.0))
+
+
+@cache
+def _log_in_a_cell(bound: Fraction, epsilon: Fraction, *, whole: bool) -> float:
+    """Return ln of the variance of the best staircase for a number that moves by `bound`."""
+    asked = Request(budget=Budget(epsilon=max(epsilon, SMALLEST_DECAY)), shift=bound)
+    families = (Staircase, Geometric) if whole and bound <= MAX_COUNT else (Staircase,)
+    least = min(unit_law(family, asked).variance for family in families)
+    return math.log(least) + 2 * math.log(bound)
 
 
 @cache
