@@ -210,6 +210,7 @@ _GOOD: dict[str, Any] = {
     "record": lambda: instance("Certificate", ln.Certificate).to_record(),
     "loss": "mse",
     "probability": 0.95,
+    "neighbours": "add-remove",
     "half_width": 10,
     "dataset": "b",
     "unit": "person",

@@ -180,6 +180,7 @@ def test_no_private_law_gets_below(example: tuple[int, str, str]) -> None:
         assert float(witness.bound(epsilon=bound.epsilon, delta=bound.delta)) <= law.mse
 
 
+@pytest.mark.slow
 def test_says_most_of_what_there_is_to_say() -> None:
     """Even few rounds on coarse cells come near the best law known here, l2."""
     for example in EXAMPLES:
