@@ -47,7 +47,7 @@ def cap(dimension: int, half: Floats) -> Floats:
 def slab(dimension: int, cosine: Floats) -> Floats:
     """Return P(|W| < w) for w = `cosine` in [0, 1]; dimension >= 3.
 
-    >>> slab(3, np.array([0.0, 0.25, 1.0])).tolist()
+    >>> slab(3, np.array([0.0, 0.25, 1.0])).round(15).tolist()
     [0.0, 0.25, 1.0]
     """
     square, a = cosine * cosine, (dimension - 1) / 2
