@@ -117,6 +117,10 @@ def test_whole_numbers() -> None:
     assert wrapped.map(2) == (1.0, 1e-5)
     with pytest.raises(OpenDPException, match="d_in"):
         wrapped.map(3)
+    pure = to_opendp(ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(2)))
+    assert pure.output_measure == dp.max_divergence()
+    assert pure(7) % 1 == 0
+    assert pure.map(2) == 1.0
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
@@ -38,11 +39,13 @@ LAWS = [
     SphericalLaplace(scale="0.5", dimension=10),
     TruncatedLaplace(scale=2, radius=6),
     Staircase(scale=1, gamma="0.4", decay="0.8"),
+    Geometric(scale=1, cells=1, core=1, decay="0.8"),
 ]
 
 
 def releases(noise: Noise, *, count: int = 1, rate: str = "1") -> Composition:
-    ball = ln.L1(1) if noise.norm == "l1" else ln.L2(1)
+    balls = {"l1": ln.L1(1), "l2": ln.L2(1), "integer": ln.Integer(1)}
+    ball = balls[noise.norm]
     part = Releases(noise=noise, hidden=Hidden.of(ball), count=count, rate=Fraction(rate))
     return Composition(parts=(part,))
 

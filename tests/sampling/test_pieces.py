@@ -18,6 +18,7 @@ from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.base import Noise
 from leastnoise.noise.cactus import Cactus
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
@@ -78,6 +79,16 @@ def _lattice(masses: tuple[int, ...], cells: int, half: Fraction) -> Reference:
     ]
 
 
+@with_60_digits
+def _points(*, cells: int, core: int, decay: str, last: int) -> Reference:
+    """Steps on the whole numbers, up to one beyond which there is e^−66 of the mass."""
+    steps = [0 if k < core else (k - core) // cells + 1 for k in range(last)]
+    weights = [exp(-mpf(decay) * step) * (2 if k else 1) for k, step in enumerate(steps)]
+    total = sum(weights)
+    places = [Fraction(k, cells) for k in range(last)]
+    return [(at, at, one / total) for at, one in zip(places, weights, strict=True)]
+
+
 def _real(number: Fraction) -> Any:
     return mpf(number.numerator) / number.denominator
 
@@ -110,6 +121,10 @@ LAWS: dict[str, tuple[Noise, Reference]] = {
     "falling discrete-staircase": (
         DiscreteStaircase(scale=SCALE, cells=3, masses=FALLING),
         _lattice(FALLING, 3, Fraction(0)),
+    ),
+    "geometric": (
+        Geometric(scale=SCALE, cells=3, core=2, decay="0.5"),
+        _points(cells=3, core=2, decay="0.5", last=400),
     ),
     "optimal": (Optimal(scale=SCALE, cells=2, masses=MASSES), _lattice(MASSES, 2, HALF)),
     "cactus": (Cactus(scale=SCALE, cells=3, masses=FALLING), _lattice(FALLING, 3, HALF)),
