@@ -126,7 +126,7 @@ def _sample(steps: Steps, law: Record, dimension: int) -> tuple[Floats, Floats]:
         width = unit * float(law["radius"])
     else:
         width = unit * (float(law.get("core", 0)) + 2 / min(float(law.get("decay", 1)), 1) + 1)
-    random = np.random.default_rng(7)
+    random = np.random.default_rng(7)  # where to look, no noise
     points = random.laplace(scale=width, size=(_POINTS, dimension))
     return points, -np.abs(points).sum(axis=1) / width
 

@@ -121,7 +121,7 @@ def _use(made: Any) -> None:
                 value(**public.arguments(inspect.signature(value), {}))
         except ln.LeastnoiseError:
             continue
-        except Exception as error:
+        except Exception as error:  # whatever comes out is what was looked for
             raise AssertionError(f"then .{name}: {type(error).__name__}: {error}") from error
 
 

@@ -73,7 +73,7 @@ def _laws_around(law: VectorNoise, name: str) -> list[float]:
     given = {**law.parameters, "scale": law.scale}
     near = [value * Fraction(round(by * 10**6), 10**6) for by in np.geomspace(1 / 4, 4, 61)]
     return [
-        type(law)(**given | {name: one}).mse  # type: ignore[arg-type]
+        type(law)(**given | {name: one}).mse  # type: ignore[arg-type]  # by name
         for one in near
         if not (name == "gamma" and one > 1) and one >= SMALLEST_CORE
     ]

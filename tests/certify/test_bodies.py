@@ -184,7 +184,7 @@ def test_independent_steps_in_each_cell_are_not_hidden_by_the_joint_curve() -> N
     one = KStaircase(scale=1, body=Interval(bound=1), gamma="0.3", decay=1)
 
     def density(x: np.ndarray) -> np.ndarray:
-        return sum(one.log_density(x[..., i : i + 1]) for i in range(2))  # type: ignore[return-value]
+        return sum(one.log_density(x[..., i : i + 1]) for i in range(2))  # type: ignore[return-value]  # sum() starts at 0
 
     points = np.stack(np.meshgrid(*[np.arange(-4, 4, 0.05) + 0.013] * 2, indexing="ij"), axis=-1)
     ratios = density(points) - density(points - np.array([0.5, 0.5]))
@@ -212,7 +212,7 @@ def test_one_count_has_laplaces() -> None:
 @pytest.mark.parametrize("queries", [4, 7, 20])
 def test_counts_against_a_sample(queries: int) -> None:
     """All corners, by a sampler of its own: j negative coordinates, below B, the others below A."""
-    draws, random = 40_000, np.random.default_rng(queries)
+    draws, random = 40_000, np.random.default_rng(queries)  # a law by another route, no noise
     j = random.integers(0, queries + 1, size=draws)
     order = random.random((draws, queries)).argsort(axis=1)
     negative = order < j[:, None]

@@ -135,3 +135,14 @@ def test_neighbours_are_named_once_and_without_contradiction() -> None:
             Certificate.from_record(record | {"neighbours": value})
     with pytest.raises(NotApplicable):
         PLAIN.certificate.about("replace-one").one_release_at("0.5")
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_what_is_stated_is_kept_and_never_another(neighbours: Neighbours) -> None:
+    stated = Mechanism(PLAIN.certificate.about(neighbours))
+    assert stated.certificate.about(neighbours) == stated.certificate
+    (other,) = set(NEIGHBOURS) - {neighbours}
+    with pytest.raises(InvalidArgument, match="neighbours"):
+        stated.certificate.about(other)
+    assert stated.at_accuracy(10).certificate.neighbours == neighbours
+    assert stated.on_grid(1).certificate.neighbours == neighbours

@@ -202,3 +202,22 @@ def test_assumed_sizes_of_a_file(folder: Path) -> None:
     assert [error.rows for error in assumed] == [None, 4000]
     with pytest.raises(ln.InvalidArgument, match="assume"):
         ln.Release.from_toml(path, assume=0)
+
+
+def test_an_assumed_size_is_for_means_alone(folder: Path) -> None:
+    """A sum of a column that is called mean_age is none; without any, the option says so."""
+    made = ln.Release(
+        data={"source": "rows.csv", "types": {"person": "int", "mean_age": "float"}},
+        privacy={"unit": "person", "epsilon": "1"},
+        contribution={"max_rows": 2},
+        columns={"mean_age": {"bounds": [0, 20]}},
+        query=[{"name": "sums", "statistics": ["sum(mean_age)"]}],
+        folder=folder,
+    )
+    path = folder / "spec.toml"
+    path.write_text(made.to_toml())
+    with pytest.raises(ln.InvalidArgument, match="no block asks for a mean"):
+        ln.Release.from_toml(path, assume=10)
+    path.write_text(made.to_toml().replace("sum(mean_age)", "median(mean_age)"))
+    with pytest.raises(SpecError, match="statistics"):
+        ln.Release.from_toml(path, assume=10)

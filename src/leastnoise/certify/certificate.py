@@ -214,6 +214,8 @@ class Certificate:
 
         Raises InvalidArgument where it is about others.
         """
+        if self.neighbours is not None:
+            stated_beside(self.neighbours, neighbours)  # raises for another relation
         stated = replace(self, stated_neighbours=neighbours)
         if self.proved:
             _note_proof(stated)

@@ -139,4 +139,5 @@ def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
         sampling_rate=certificate.sampling_rate,
         search=partial(designer, effort=find.Effort()) if designer else None,
     )
-    return found.certificate.on_grid(default_grid(found.certificate.noise))
+    least, stated = found.certificate, certificate.stated_neighbours
+    return (least if stated is None else least.about(stated)).on_grid(default_grid(least.noise))

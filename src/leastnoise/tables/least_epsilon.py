@@ -87,6 +87,7 @@ def _least(spec: Spec, *, guess: float) -> tuple[Spec, Plan]:
             best = _Met(epsilon, (settled, found))
         else:
             too_little = epsilon
+        # a little more than _CLOSE apart, since both are rounded
         near = best.epsilon <= max(too_little * (1 + 1.01 * _CLOSE), _SMALLEST)
         if near or too_little >= _LARGEST:
             break

@@ -121,9 +121,9 @@ class Release:
         """Return the ε with which every block has its `accuracy`, at the weights of the spec.
 
         None if the plan at the spec's own ε has them all. To about 0.2 %; plans are made to find
-        it, each with proved noise. Raises Refused if there is none up to 100, and what `plan` does.
+        it, each with proved noise, and the source isn't looked at. Raises Refused if there is none
+        up to 100, or if no noise can serve a block.
         """
-        self.plan()
         from leastnoise.tables import least_epsilon
 
         return least_epsilon.needed_epsilon(*self._settled(None))

@@ -14,9 +14,9 @@ import tomli_w
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from leastnoise import _files, _validate
-from leastnoise.errors import SourceError, SpecError
+from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables import checks, key_files
+from leastnoise.tables import checks, key_files, statistic
 from leastnoise.tables.spec import (
     Accuracy,
     Assumed,
@@ -56,7 +56,16 @@ def read(path: Path, *, assume: int | None = None) -> Spec:
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
     raw = _raw(_files.read_text(path, most=LARGEST))
-    return parse(raw if assume is None else _assuming(raw, assume), folder=path.parent)
+    if assume is None:
+        return parse(raw, folder=path.parent)
+    found = parse(_assuming(raw, assume), folder=path.parent)
+    if all(query.assume is None for query in found.query):
+        raise InvalidArgument(
+            name="assume",
+            value=f"n={assume}",
+            expected="no assumed size, as no block asks for a mean",
+        )
+    return found
 
 
 def loads(text: str, *, folder: Path | None = None) -> Spec:
@@ -83,9 +92,16 @@ def _assuming(raw: dict[str, Any], rows: int) -> dict[str, Any]:
     blocks, changed = raw.get("query"), list[Any]()
     for block in blocks if isinstance(blocks, list) else []:
         asked = block.get("statistics") if isinstance(block, dict) else None
-        means = isinstance(asked, list) and any("mean" in str(one) for one in asked)
+        means = isinstance(asked, list) and any(map(_is_mean, asked))
         changed.append(block | {"assume": {"n": rows}} if means else block)
     return raw | {"query": changed} if changed else raw
+
+
+def _is_mean(text: object) -> bool:
+    try:
+        return isinstance(text, str) and statistic.parse(text).kind == "mean"
+    except ValueError:  # said later, with its key
+        return False
 
 
 def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
