@@ -9,7 +9,6 @@ notation: c = e^ε, H(φ) = ∫ (f(x) − c f(x − φ))₊ dx, the δ of the sh
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,25 +19,14 @@ import numpy as np
 from scipy.special import gammainc
 
 from leastnoise.noise.base import Noise
+from tests.lattice_shifts import LatticeSteps, WholeSteps
+from tests.shift_route import LOG_STEP_TAIL, Route, mpf
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _GRID = 48  # parts of [0, Δ] that are looked at before anything is known
 _LOG_TAIL = 90.0  # e^−90 of a density is left out
-_LOG_STEP_TAIL = 45.0  # the same, of steps: e^−45 of the mass is below the last digit
 _HOLE = 2.0**-30  # scales
 _EPS = 4e-16  # relative rounding of a log density, two units of the last place
-
-
-class Route(ABC):
-    """H of one law at one ε, for shifts up to `limit`."""
-
-    @abstractmethod
-    def certain(self, shift: Fraction) -> float:
-        """Return H(shift), less what rounding may have added to it."""
-
-    @abstractmethod
-    def turns(self) -> list[Fraction]:
-        """Return the shifts in (0, limit] that deserve a look."""
 
 
 def _multiples(limit: Fraction) -> list[Fraction]:
@@ -110,9 +98,7 @@ class Stairs(Route):
     def _edges(self) -> np.ndarray:
         """Edges in 1/D, rising from the first, the last of them the end."""
         end = (
-            self.radius
-            if self.radius is not None
-            else self.gamma + int(_LOG_STEP_TAIL / self.decay)
+            self.radius if self.radius is not None else self.gamma + int(LOG_STEP_TAIL / self.decay)
         )
         first = [self.gamma + j for j in range(math.ceil(end - self.gamma))]
         return np.array([int(edge * self.unit) for edge in (*first, end)], dtype=object)
@@ -124,106 +110,6 @@ class Stairs(Route):
     def _gain(self, jump: int) -> float:
         """(1 − c e^(−decay·jump))₊; exactly 0 where they are equal."""
         return max(0.0, -math.expm1(float(self.epsilon - self.decay * jump)))
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class LatticeSteps(Route):
-    """P(K = k) ∝ masses[|k|] in whole numbers; spread over cells of `pitch`, or not (`spread`).
-
-    Spread, H is affine between shifts by whole cells, and there a sum of whole numbers.
-    """
-
-    masses: np.ndarray
-    pitch: Fraction
-    limit: Fraction
-    epsilon: Fraction
-    spread: bool
-
-    @classmethod
-    def of(cls, law: Any, limit: Fraction, epsilon: Fraction) -> LatticeSteps:
-        half = [int(mass) for mass in law.masses]
-        return cls(
-            masses=np.array([*half[:0:-1], *half], dtype=object),
-            pitch=law.scale / law.cells,
-            limit=limit,
-            epsilon=epsilon,
-            spread=law.name != "discrete-staircase",
-        )
-
-    def turns(self) -> list[Fraction]:
-        """Whole cells: all of them if that is quick, else those that floats find largest."""
-        last = int(self.limit / self.pitch)
-        shifts = list(range(1, last + 1))
-        if len(self.masses) * last > 200_000:
-            total = int(self.masses.sum())
-            p = np.array([int(mass) / total for mass in self.masses])
-            c = math.exp(self.epsilon)
-            sums = [p[:j].sum() + np.maximum(p[j:] - c * p[:-j], 0).sum() for j in shifts]
-            shifts = [shifts[i] for i in np.argsort(sums)[-6:]] + shifts[-1:]
-        return [self.pitch * j for j in shifts] + ([self.limit] if self.spread else [])
-
-    def certain(self, shift: Fraction) -> float:
-        cells = shift / self.pitch
-        j = math.floor(cells)
-        below = self._whole(j)
-        part = float(cells - j)
-        return ((1 - part) * below + part * self._whole(j + 1) if part else below) * (1 - 1e-13)
-
-    def _whole(self, j: int) -> float:
-        if j >= len(self.masses):
-            return 1.0
-        with mp.workprec(300):
-            c: Any = mp.exp(_mpf(self.epsilon))
-            factor = int(c * 2**200) + 2  # too large
-        ahead = self.masses * 2**200
-        ahead[j:] -= factor * self.masses[: len(self.masses) - j]
-        return float(Fraction(int(np.maximum(ahead, 0).sum()), int(self.masses.sum()) * 2**200))
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class WholeSteps(Route):
-    """X = pitch·K, P(K = k) ∝ e^(−decay·s(|k|)), s(j) = 0 for j < core, ⌊(j − core)/cells⌋ + 1."""
-
-    logs: np.ndarray  # ln P(K = k) + constant, k = −n … n
-    steps: np.ndarray
-    decay: Fraction
-    pitch: Fraction
-    limit: Fraction
-    epsilon: Fraction
-
-    @classmethod
-    def of(cls, law: Any, limit: Fraction, epsilon: Fraction) -> WholeSteps:
-        far = law.core + law.cells * math.ceil(_LOG_STEP_TAIL / law.decay)
-        k = np.abs(np.arange(-far, far + 1))
-        steps = np.where(k < law.core, 0, (k - law.core) // law.cells + 1)
-        return cls(
-            logs=-float(law.decay) * steps,
-            steps=steps,
-            decay=law.decay,
-            pitch=law.scale / law.cells,
-            limit=limit,
-            epsilon=epsilon,
-        )
-
-    def turns(self) -> list[Fraction]:
-        return [Fraction(v) for v in range(1, math.floor(self.limit) + 1)]
-
-    def certain(self, shift: Fraction) -> float:
-        cells = shift / self.pitch
-        if cells.denominator != 1:
-            return 1.0
-        j = int(cells)
-        jumps = self.steps[: len(self.steps) - j] - self.steps[j:]
-        least = math.floor(self.epsilon / self.decay) + 1  # steps that lose more than ε
-        lost = [
-            -math.expm1(float(self.epsilon - self.decay * i))
-            for i in range(least, int(jumps.max(initial=0)) + 1)
-        ]
-        gains = np.array([0.0] * least + lost)[np.maximum(jumps, 0)]
-        mass = np.exp(self.logs)
-        return float(mass[j:] @ gains / mass.sum()) * (1 - 1e-12)
 
 
 @final
@@ -246,8 +132,8 @@ class Slopes(Route):
 
     def certain(self, shift: Fraction) -> float:
         with mp.workdps(40):
-            phi, eps = _mpf(shift / self.scale), _mpf(self.epsilon)
-            end = _mpf(self.radius) if self.radius is not None else mp.inf
+            phi, eps = mpf(shift / self.scale), mpf(self.epsilon)
+            end = mpf(self.radius) if self.radius is not None else mp.inf
             norm = 2 - 2 * mp.exp(-end)
             start = phi - end  # left of it the other copy is 0
             uncovered = _one_sided(min(start, end)) - _one_sided(-end)
@@ -266,10 +152,6 @@ class Slopes(Route):
 def _one_sided(x: Any) -> Any:
     """∫ e^(−|t|) from −∞ to x."""
     return mp.exp(x) if x <= 0 else 2 - mp.exp(-x)
-
-
-def _mpf(number: Fraction) -> Any:
-    return mp.mpf(number.numerator) / number.denominator
 
 
 @final

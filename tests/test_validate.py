@@ -19,7 +19,8 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, InvalidInput, LeastnoiseError
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.registry import FAMILIES
-from tests.public_calls import BIG, HOSTILE, NOISE, SUBJECTS, certificate, gaussian
+from tests.hostile_values import BIG, HOSTILE
+from tests.public_calls import NOISE, SUBJECTS, certificate, gaussian
 
 # Hostile values that mean something after all.
 OPTIONAL = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -259,89 +258,6 @@ def test_designed_noise_takes_a_gap_and_a_time_limit() -> None:
         assert run("calibrate", "--noise", "gaussian", *asked, *wrong).returncode == 2
     refused = run("calibrate", "--noise", "gaussian", *asked, "--gap", "0.01")
     assert "not designed" in refused.stderr
-
-
-@pytest.mark.slow
-def test_a_whole_number_query_gets_the_best_noise_on_whole_numbers() -> None:
-    found = answer("compare", "--epsilon", "1", "--delta", "0.01", "--loss", "mae", "--integer")
-    best = found["candidates"][0]
-    assert best["noise"]["name"] == "discrete-staircase"
-    assert best["mae"] == pytest.approx(0.7984977697, abs=1e-9)
-    assert found["lower_bound"]["scope"] == "integer"
-    assert best["sensitivity"] == {"kind": "integer", "bound": "1"}
-    assert run("compare", "--epsilon", "1", "--integer", "--sensitivity", "1.5").returncode == 2
-
-
-def test_a_count_without_a_delta(tmp_path: Path) -> None:
-    path = tmp_path / "count.json"
-    found = answer("compare", "--epsilon", "1", "--integer")["candidates"][0]
-    assert found["noise"]["name"] == "geometric"
-    assert found["mse"] == pytest.approx(2 / math.e / (1 - 1 / math.e) ** 2, rel=1e-12)
-    one = answer(
-        "calibrate", "--noise", "geometric", "--epsilon", "2", "--integer", "--sensitivity", "2",
-        "--certificate", str(path),
-    )  # fmt: skip
-    assert one["noise"]["parameters"] == {"cells": 2, "core": 1, "decay": 2}
-    assert one["mse"] == pytest.approx(1.6406335924475586, rel=1e-12)
-    assert answer("verify", str(path))["verified"]
-    at = ("--scale", "1", "--param", "cells=1", "--param", "core=1", "--param", "decay=1")
-    (known,) = answer(
-        "profile", "--noise", "geometric", "--norm", "integer", *at, "--epsilon", "0.5"
-    )["points"]
-    assert known["delta_interval"] == pytest.approx([0.28764913664496] * 2, rel=1e-12)
-
-
-def test_noise_for_one_number_is_refused_for_several() -> None:
-    for name in ("truncated-staircase", "discrete-staircase"):
-        done = run("calibrate", "--noise", name, "--epsilon", "1", "--delta", "1e-5",
-                   "--dimension", "2", "--json")  # fmt: skip
-        assert (done.returncode, done.stdout) == (1, "")
-
-
-def test_counting_queries_are_fitted_with_an_ellipse() -> None:
-    budget = ("--epsilon", "1", "--delta", "1e-5", "--counting-queries", "--dimension", "5")
-    found = answer("compare", *budget)["candidates"]
-    plain = next(
-        one for one in found if one["noise"]["name"] == "gaussian" and "geometry" not in one
-    )
-    assert plain["mse"] / 5 == pytest.approx(69.588, rel=1e-5)
-    assert found[0]["noise"]["name"] == "two-sided-staircase"
-    assert found[0]["variances"] == pytest.approx([8.1896] * 5, rel=1e-4)
-    ellipse = next(
-        one for one in found if one["noise"]["name"] == "l2" and one.get("geometry") is not None
-    )
-    assert ellipse["variances"][0] == pytest.approx(14.5424, rel=1e-5)
-    counted = answer("compare", *budget, "--max-nonzero", "2", "--release-n")["candidates"]
-    assert all(one["dimension"] == 6 and one["certified"] for one in counted)
-    assert {one["geometry"]["name"] for one in counted if "geometry" in one} == {
-        "ellipse",
-        "algorithm-1",
-    }
-    one = answer("calibrate", "--noise", "gaussian", *budget, "--neighbours", "replace-one")
-    assert one["sensitivity"]["neighbours"] == "replace-one"
-
-
-def test_cells_of_a_histogram() -> None:
-    options = ("--norm", "linf", "--integer", "--dimension", "30")
-    one = answer(
-        "calibrate", "--noise", "discrete-staircase", "--epsilon", "1", "--delta", "0.01", *options
-    )
-    assert one["geometry"] == {"name": "cells", "kind": "cells", "count": 30}
-    assert one["mae"] == pytest.approx(30 * 0.7984977697, rel=1e-9)
-
-
-def test_cells_of_which_several_move(tmp_path: Path) -> None:
-    path = tmp_path / "two.json"
-    one = answer(
-        "calibrate", "--noise", "laplace", "--epsilon", "1", "--delta", "1e-5", "--norm", "linf",
-        "--l0", "2", "--dimension", "30", "--certificate", str(path),
-    )  # fmt: skip
-    assert one["geometry"]["kind"] == "cells"
-    assert one["sensitivity"] == {"kind": "linf", "bound": "1", "l0": 2, "whole": False}
-    assert 7.99 < one["variances"][0] < 8
-    assert answer("verify", str(path))["verified"]
-    path.write_text(path.read_text().replace('"l0": 2', '"l0": 3'))
-    assert run("verify", str(path)).returncode == 1
 
 
 @pytest.mark.parametrize(

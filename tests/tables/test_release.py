@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -16,16 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.analysis.marginal import variance_of
 from leastnoise.certify.plan import COMPOSED, RULE
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.guarantees.exact import root_above
-from leastnoise.guarantees.geometry import Cells
-from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.guarantees.structured import Linf
-from leastnoise.selection.search import calibrate, compare, least_noise
+from leastnoise.guarantees.sensitivity import Integer
+from leastnoise.selection.search import compare, least_noise
 from leastnoise.tables import output
-from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.plan import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
 from leastnoise.tables.release import Release
 from leastnoise.tables.verify import verify_directory
@@ -328,113 +322,3 @@ def _while_it_appears(path: Path) -> None:
     with output.new_directory(path) as working:
         (working / "file").touch()
         path.mkdir()
-
-
-def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
-    plan = release(folder).plan()
-    mechanism = plan.blocks[0].mechanism
-    coarse = mechanism.on_grid(2 * Fraction(2) ** round(math.log2(mechanism.noise.variance) / 2))
-    grid, found = float(coarse.grid), NoiseError.of(coarse.certificate)
-    variance = variance_of(coarse.noise, 0)
-    assert found.std**2 == pytest.approx(variance + grid**2 / 12)
-    assert found.std > 1.001 * math.sqrt(variance)
-    fine = NoiseError.of(mechanism.certificate)
-    assert found.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
-
-
-def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path) -> None:
-    where = {
-        "low": {"x": {"below": 4}},
-        "high": {"x": {"min": 3}},
-        "plan": {"plan": {"among": [1, 2]}},
-    }
-    released = release(folder, query=[{"name": "who", "where": where}]).run()
-    (block,) = released.plan.blocks
-    certificate = block.mechanism.certificate
-    assert certificate.noise.name == "two-sided-staircase"
-    assert certificate.geometry is None
-    assert certificate.delta.upper == 0.0  # nothing of δ is spent
-    table = released.tables["who"].columns
-    assert table["condition"] == ["low", "high", "plan"]
-    error = NoiseError.of(certificate)
-    assert error.std**2 == pytest.approx(block.mechanism.variances[0], rel=1e-6)
-    spherical = calibrate(
-        "l2", epsilon=1, delta="1e-6", sensitivity=L2(root_above(Fraction(3))), dimension=3
-    )
-    assert block.baselines.spherical == spherical.noise
-    assert block.saved == pytest.approx(1 - 3 * block.mechanism.variances[0] / spherical.mse)
-    plain = calibrate(
-        "gaussian", epsilon=1, delta="1e-6", sensitivity=L2(root_above(Fraction(3))), dimension=3
-    )
-    assert block.errors[0].plain_gaussian_std == math.sqrt(plain.noise.variance)
-    frame = pd.read_parquet(folder / "rows.parquet")
-    for name, held in [
-        ("low", frame["x"] < 4),
-        ("high", frame["x"] >= 3),
-        ("plan", frame["plan"] <= 2),
-    ]:
-        truth = len(set(frame.loc[held, "who"]))
-        place = table["condition"].index(name)
-        assert abs(table["count_units"][place] - truth) < 12 * error.std
-        assert table["count_units_std"][place] == error.std
-    assert verify_directory(folder / "out").delta.upper <= 1e-6
-
-
-@pytest.mark.slow
-def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> None:
-    many = [
-        {
-            "name": "who",
-            "statistics": ["count_units"],
-            "group_by": {"plan": list(range(40))},
-        }
-    ]
-    (block,) = release(folder, query=many, contribution={"max_rows": 2}).plan().blocks
-    certificate = block.mechanism.certificate
-    assert certificate.geometry == Cells(count=40)
-    assert certificate.sensitivity == Linf(1, l0=2, whole=True)
-    assert block.saved is not None
-    assert block.saved > 0.5
-    assert block.to_record()["saved_by_geometry"] == block.saved
-
-
-def test_a_histogram_of_rows_gets_whole_numbers_in_each_cell(folder: Path) -> None:
-    privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}
-    queries = [{"name": "bins", "histogram": {"column": "x", "edges": [0, 2, 5, 10]}}]
-    released = release(folder, query=queries, privacy=privacy, contribution=None).run()
-    certificate = released.plan.blocks[0].mechanism.certificate
-    assert certificate.noise.name == "discrete-staircase"
-    assert certificate.dimension == 3
-    assert all(value % 1 == 0 for value in released.tables["bins"].columns["count"])
-    verify_directory(folder / "out")
-
-
-def test_counts_without_a_delta_are_whole_numbers(folder: Path) -> None:
-    """Geometric noise: at a fourth of ε = 1, 5.6421 instead of 5.6495 of the staircase."""
-    keys = {"plan": list(range(20))}
-    query = [{"name": "cells", "weight": 1, "statistics": ["count"], "group_by": keys}]
-    privacy = {"unit": "row", "epsilon": "0.25", "delta": "0"}
-    released = release(folder, query=query, privacy=privacy, contribution=None).run()
-    ((_, certificate),) = released.certificate.blocks
-    assert certificate.noise.name == "geometric"
-    error = NoiseError.of(certificate)
-    assert error.std == pytest.approx(math.exp(-0.125) * math.sqrt(2) / -math.expm1(-0.25))
-    assert error.std == pytest.approx(5.6421, abs=5e-5)
-    assert error.half95.is_integer()
-    assert all(value % 1 == 0 for value in released.tables["cells"].columns["count"])
-    verify_directory(folder / "out")
-
-
-def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
-    queries = [{"name": "rows", "statistics": ["count"]}]
-    privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}
-    released = release(folder, query=queries, privacy=privacy, contribution=None).run()
-    ((_, certificate),) = released.certificate.blocks
-    assert certificate.noise.name == "discrete-staircase"
-    error = NoiseError.of(certificate)
-    assert error.std == math.sqrt(certificate.noise.variance)  # nothing is lost to the grid
-    assert error.half95.is_integer()
-    found = pd.read_csv(folder / "out" / "rows.csv").iloc[0]
-    assert found["count"] % 1 == 0
-    assert abs(found["count"] - 20_000) < 12 * error.std
-    verify_directory(folder / "out")
