@@ -19,9 +19,8 @@ from leastnoise.balls.core import precision
 from leastnoise.noise.base import Noise
 from leastnoise.release.grid import default_grid, exponent_of
 from leastnoise.release.rounding import round_sums
-from leastnoise.sampling.base import Block, Sampler
+from leastnoise.sampling.base import Block, Sampler, sampler_of
 from leastnoise.sampling.entropy import Entropy, InsecureSeededEntropy
-from leastnoise.sampling.registry import sampler_of
 
 FULL = 1 << 63
 Truth = Callable[[Any], Any]

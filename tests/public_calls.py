@@ -16,7 +16,7 @@ import numpy as np
 
 import leastnoise as ln
 from leastnoise.accounting import conversions
-from leastnoise.certify.composed import Releases
+from leastnoise.certify.releases import Releases
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.lower_bound import Witness
 from leastnoise.guarantees.bodies.at_most import AtMost
@@ -38,7 +38,7 @@ from leastnoise.guarantees.sensitivity import sensitivity_of_kind
 from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.registry import FAMILIES, family_named
+from leastnoise.noise.registry import family_named
 from leastnoise.release.mechanism import Released
 from leastnoise.release.values import ScaledIntegers
 
@@ -173,7 +173,8 @@ AS_SENSITIVITY = {"bound": "sensitivity"}
 
 SUBJECTS: dict[str, Subject] = {
     **{
-        name: subject(FAMILIES[name], scale=("exact", 1), **given) for name, given in NOISE.items()
+        name: subject(family_named(name), scale=("exact", 1), **given)
+        for name, given in NOISE.items()
     },
     **{
         name: subject(getattr(conversions, name), {"leak": "delta"}, **{

@@ -9,7 +9,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.composed import Releases
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2

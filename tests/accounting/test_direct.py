@@ -12,9 +12,10 @@ import pytest
 
 from leastnoise.balls.core import float_above, float_below
 from leastnoise.certify.common_lattice import lower_parts, upper_parts
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.losses import MONOTONE
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise

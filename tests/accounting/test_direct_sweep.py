@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.noise.base import Noise

@@ -12,8 +12,8 @@ import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.inversion import enclose_epsilon
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify.composed import Releases, prove_composed
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.composed import prove_composed
+from leastnoise.certify.releases import ProvedDelta, Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval

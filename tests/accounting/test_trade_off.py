@@ -14,8 +14,7 @@ from scipy.stats import norm
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.trade_off import Tangents
-from leastnoise.certify.composed import Releases
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.releases import ProvedDelta, Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.noise.base import Noise

@@ -10,7 +10,8 @@ import pytest
 from leastnoise.analysis import gaussian
 from leastnoise.analysis.kernel_composition import log_composed_delta
 from leastnoise.analysis.kernel_crossings import Kernels
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian_mixture import GaussianMixture

@@ -12,7 +12,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.calibration.composed import polished
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.structured import Linf

@@ -13,8 +13,9 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.composed import composed_law
 from leastnoise.calibration.composed_gamma import _log_delta, _Several, composed_gamma
 from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.generalized_gamma_sketch import sketch
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden

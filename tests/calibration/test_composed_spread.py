@@ -11,7 +11,8 @@ import leastnoise as ln
 from leastnoise.calibration.composed import least_factor
 from leastnoise.calibration.composed_spread import composed_cactus, composed_flipped_huber
 from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden

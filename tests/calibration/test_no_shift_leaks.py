@@ -31,7 +31,7 @@ from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.gaussian_mixture import GaussianMixture
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.registry import FAMILIES
+from leastnoise.noise.registry import all_families
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
@@ -108,7 +108,7 @@ def families() -> list[type[Noise]]:
     """All that serve one number; tests/noise/test_bodies_privacy.py is about bodies."""
     return [
         family
-        for family in FAMILIES.values()
+        for family in all_families()
         if family.norm != "body" and family.why_not(dimension=1, delta=Fraction(1, 100)) is None
     ]
 

@@ -16,8 +16,9 @@ from scipy.stats import qmc
 
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certify import bodies, staircase
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.box import Box

@@ -24,9 +24,10 @@ from leastnoise.certify import (
     lattice_losses,
     losses,
 )
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.composition import Convolution, composed_lower, composed_upper, tilt_for
 from leastnoise.certify.losses import LossLattice, Profile
+from leastnoise.certify.releases import Releases
 from leastnoise.certify.tilted import Tilted
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden

@@ -7,8 +7,9 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.certify.at_infinity import certain, largest_loss
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.prove import method_of
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise

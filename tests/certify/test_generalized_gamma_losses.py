@@ -20,11 +20,12 @@ from leastnoise.analysis import gaussian
 from leastnoise.analysis.generalized_gamma import log_delta
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify.common_lattice import lower_parts, upper_parts
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.generalized_gamma_sketch import MOST_PLACES, places, sketch
 from leastnoise.certify.hull import chords
 from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2

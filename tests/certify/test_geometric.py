@@ -11,8 +11,8 @@ import pytest
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import Releases
 from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden

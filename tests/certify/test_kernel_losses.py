@@ -12,9 +12,10 @@ import pytest
 from leastnoise.balls.core import precision
 from leastnoise.certify import kernel_losses
 from leastnoise.certify.atoms import Falling, inscribed
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.kernels import delta_ball
 from leastnoise.certify.losses import LossLattice
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval

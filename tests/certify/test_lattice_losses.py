@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from leastnoise.balls.core import precision
 from leastnoise.certify import lattice, lattice_losses, losses
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.composition import composed_upper
 from leastnoise.certify.losses import LossLattice
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.noise.cactus import Cactus

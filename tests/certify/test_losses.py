@@ -14,8 +14,9 @@ from mpmath import mp, mpf, ncdf
 
 from leastnoise.balls.core import precision
 from leastnoise.certify import common_lattice, gaussian, laplace, losses
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.losses import LowerCells, on_best_lattice
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise

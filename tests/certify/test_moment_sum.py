@@ -17,7 +17,7 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify import moment_sum, spherical_laplace
 from leastnoise.certify.common_lattice import lower_parts, upper_parts
-from leastnoise.certify.composed import Releases, composed_at_most, prove_composed
+from leastnoise.certify.composed import composed_at_most, prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.gaussian import delta_of_ratio
 from leastnoise.certify.moment_sum import MomentSum, delta_by_moments, serves
@@ -27,6 +27,7 @@ from leastnoise.certify.moment_sum_laws import (
     SphericalMoments,
     laws_of,
 )
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2

@@ -13,9 +13,10 @@ import pytest
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.certify.common_lattice import lower_parts, upper_parts
-from leastnoise.certify.composed import Releases, composed_at_most, prove_composed
+from leastnoise.certify.composed import composed_at_most, prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
 from leastnoise.certify.losses import LossLattice
+from leastnoise.certify.releases import Releases
 from leastnoise.certify.sampled import sampled_upper
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2, Integer

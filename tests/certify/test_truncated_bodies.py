@@ -16,8 +16,9 @@ import pytest
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certify import radial_step, step
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.prove import prove_delta
+from leastnoise.certify.releases import Releases
 from leastnoise.certify.truncated_bodies import delta_ball
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.bodies.ball import Ball

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
+from leastnoise.certify.releases import Releases
 from leastnoise.certify.work import check_work
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.budget import Budget

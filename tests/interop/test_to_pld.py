@@ -11,7 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.composed import Releases
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld

@@ -14,7 +14,7 @@ from scipy import stats
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import Releases
+from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells, Hidden
 from leastnoise.guarantees.sensitivity import L2

@@ -1,14 +1,17 @@
-"""A family that is missing from a table, or is wrong in it, is named together with the table."""
+"""The registry knows every family and all its parts; what is missing or wrong is named."""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from enum import StrEnum
 from fractions import Fraction
+from importlib import import_module
 from typing import ClassVar, cast
 
 import pytest
 
+import leastnoise.noise
 from leastnoise.analysis.marginal import absolute_quantile
 from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
@@ -21,9 +24,10 @@ from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.registry import by_name
+from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.registry import FAMILIES, all_families, part_of, registered
+from leastnoise.sampling.base import sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
-from leastnoise.sampling.registry import sampler_of
 from leastnoise.sampling.step import sampler
 
 
@@ -38,13 +42,19 @@ class Stranger(Gaussian):  # pyright: ignore[reportGeneralTypeIssues] - what a s
     shape: ClassVar[Shape] = cast("Shape", Unknown.SHAPE)
 
 
+class Gauss(Laplace):  # pyright: ignore[reportGeneralTypeIssues] - as above
+    """A family by the name of another."""
+
+    name: ClassVar[str] = "gaussian"
+
+
 STRANGER = Stranger(scale=1)
 REQUEST = Request(budget=Budget(epsilon=1, delta="1e-5"), dimension=1, loss=Loss.MSE)
 ENTROPY = InsecureSeededEntropy(1)
 
 MISSING: dict[str, Callable[[], object]] = {
-    "certify.prove": lambda: prove_delta(STRANGER, L2(1), Fraction(1)),
-    "calibration.search": lambda: unit_law(Stranger, REQUEST),
+    "noise.registry": lambda: prove_delta(STRANGER, L2(1), Fraction(1)),
+    "noise.registry ": lambda: unit_law(Stranger, REQUEST),
     "analysis.marginal": lambda: absolute_quantile(STRANGER, 0.95),
 }
 WRONG: dict[str, Callable[[], object]] = {
@@ -53,9 +63,46 @@ WRONG: dict[str, Callable[[], object]] = {
 }
 
 
+def _described() -> set[type[Noise]]:
+    """Return every family that a module of leastnoise.noise describes."""
+    found: set[type[Noise]] = set()
+    for module in pkgutil.walk_packages(leastnoise.noise.__path__, "leastnoise.noise."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, type) and issubclass(value, Noise) and hasattr(value, "name"):
+                found.add(value)
+    return found
+
+
+def test_every_family_is_registered_by_its_name() -> None:
+    assert set(all_families()) == _described()
+    assert {family.name: registered(family) for family in all_families()} == FAMILIES
+    assert list(FAMILIES) == sorted(FAMILIES)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_part_is_there_and_in_the_layer_that_may_have_it(name: str) -> None:
+    """import-linter can't see what the registry imports by its name."""
+    family = FAMILIES[name]
+    layers = {
+        "law": "noise",
+        "proof": "certify",
+        "sampler": "sampling",
+        "fit": "calibration",
+        "limit": "calibration",
+        "design": "design",
+    }
+    for part, layer in layers.items():
+        place = getattr(family, part)
+        if place is not None:
+            assert place.startswith(f"leastnoise.{layer}."), place
+            assert callable(family.part(part))
+    assert (family.fit is None) != (family.design is None)
+    assert family.sampler is not None
+
+
 @pytest.mark.parametrize("table", MISSING)
 def test_a_missing_family_is_named(table: str) -> None:
-    with pytest.raises(NotRegistered, match=rf"leastnoise\.{table} .* stranger: it isn't reg"):
+    with pytest.raises(NotRegistered, match=rf"leastnoise\.{table.strip()} .* stranger: it isn't"):
         MISSING[table]()
 
 
@@ -70,11 +117,11 @@ def test_a_family_in_the_wrong_place_is_named(table: str) -> None:
         WRONG[table]()
 
 
-def test_two_families_of_one_name_are_both_named() -> None:
-    class Gauss(Laplace):  # pyright: ignore[reportGeneralTypeIssues] - as above
-        name: ClassVar[str] = "gaussian"
+def test_a_part_that_a_family_lacks_is_named() -> None:
+    with pytest.raises(NotRegistered, match="noise family optimal: it has no fit"):
+        part_of(Optimal, "fit")
 
-    families: tuple[type[Noise], ...] = (Gaussian, Laplace, Gauss)
+
+def test_two_families_of_one_name_are_both_named() -> None:
     with pytest.raises(NotRegistered, match="gaussian: Gauss and Gaussian both have that name"):
-        by_name(families)
-    assert by_name(families[:2]) == {"gaussian": Gaussian, "laplace": Laplace}
+        registered(Gauss)

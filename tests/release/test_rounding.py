@@ -25,9 +25,8 @@ from leastnoise.release.rounding import (
     round_sums,
 )
 from leastnoise.release.values import ScaledIntegers
-from leastnoise.sampling.base import Block, Sampler
+from leastnoise.sampling.base import Block, Sampler, sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
-from leastnoise.sampling.registry import sampler_of
 from leastnoise.selection.search import calibrate
 from tests.both_routes import Counting, OnlyBalls
 

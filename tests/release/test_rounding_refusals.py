@@ -13,8 +13,8 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers
+from leastnoise.sampling.base import sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
-from leastnoise.sampling.registry import sampler_of
 
 TWO = Fraction(2)
 

@@ -21,8 +21,8 @@ from leastnoise.release.values import (
     as_exact,
 )
 from leastnoise.release.whitening import whiten
+from leastnoise.sampling.base import sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
-from leastnoise.sampling.registry import sampler_of
 
 PLAIN = CountEllipse(queries=5, shared="-0.13")
 COUNTED = CountEllipse(queries=4, shared="-0.13", offset="-1/3", total="1.7")

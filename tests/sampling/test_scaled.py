@@ -11,10 +11,9 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.spherical_laplace import SphericalLaplace
-from leastnoise.sampling.base import Block
+from leastnoise.sampling.base import Block, sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.lazy import GUARD, LEVELS
-from leastnoise.sampling.registry import sampler_of
 
 NOISES = [
     Gaussian(scale=Fraction(10, 3), dimension=300),

@@ -18,18 +18,13 @@ from leastnoise.accounting.inversion import (
     no_epsilon,
 )
 from leastnoise.accounting.trade_off import Null, Tangents, least
+from leastnoise.certify.by_losses import directions
 from leastnoise.certify.common_lattice import FINENESS, lower_parts, upper_parts
-from leastnoise.certify.composed import (
-    Releases,
-    directions,
-    is_gaussian,
-    prove_composed,
-    prove_pair,
-)
+from leastnoise.certify.composed import is_gaussian, prove_composed, prove_pair
 from leastnoise.certify.composition import Convolution, Part, tilt_for
 from leastnoise.certify.moment_sum import MomentSum, serves
 from leastnoise.certify.moment_sum_laws import laws_of
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.releases import ProvedDelta, Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least

@@ -22,7 +22,7 @@ from flint import arb
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify.composed import Releases
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.releases import ProvedDelta
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON
 from leastnoise.guarantees.interval import Interval

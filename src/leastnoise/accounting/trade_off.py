@@ -27,7 +27,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.releases import ProvedDelta
 from leastnoise.guarantees.interval import Interval
 
 _BITS = 128

@@ -9,18 +9,9 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.calibration.composed import amplified, check_rate, composed_law
-from leastnoise.calibration.composed_bodies import composed_bodies
-from leastnoise.calibration.composed_gamma import composed_gamma
-from leastnoise.calibration.composed_kernels import composed_kernels
-from leastnoise.calibration.composed_spread import (
-    composed_cactus,
-    composed_flipped_huber,
-    sampled_kernels,
-)
-from leastnoise.calibration.composed_steps import composed_radial_steps, composed_whole_numbers
 from leastnoise.calibration.request import Request
-from leastnoise.calibration.search import Search, limit_of, unit_law
+from leastnoise.calibration.samples import amplified
+from leastnoise.calibration.search import Search, unit_law
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.prove import radius_in_norm_of
 from leastnoise.certify.subject import check_sampling, hidden_by
@@ -30,24 +21,14 @@ from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.gaussian_mixture import GaussianMixture
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
-from leastnoise.noise.spherical_staircase import SphericalStaircase
+from leastnoise.noise.registry import registered
 
 # Beyond this, 1 − δ has too few digits in floats.
 _LARGEST_DELTA = 1 - Fraction(1, 10**12)
-
-_TOO_SLOW_FOR_SAMPLES: dict[type[Noise], str] = {
-    GeneralizedGamma: "for several samples every scale tried takes seconds to prove",
-    SphericalStaircase: "for several samples its proof takes a minute",
-}
 
 # If the proof fails at the scale found, it is widened by these relative amounts in turn; the total
 # stays within the 1e-9 that is promised of the exact minimum.
@@ -130,13 +111,14 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
         compositions=compositions,
         sampling_rate=sampling_rate,
     )
+    limit = registered(family).part("limit")
     steep = isinstance(law, KernelNoise) and budget.delta < _STEEP
     certificate = _widened(least, prove, _STEEP_WIDENINGS if steep else _WIDENINGS)
     return Calibrated(
         certificate=certificate,
         search_seconds=found - started,
         proof_seconds=time.perf_counter() - found,
-        note=limit_of(law, request),
+        note=limit(law, request) if limit else None,
     )
 
 
@@ -144,31 +126,13 @@ def _law(
     family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
 ) -> Noise:
     if draws > 1:
-        return _law_for_several(family, request, draws, rate=rate, search=search)
+        # Imported where it is needed: most of the accountant stands behind it.
+        from leastnoise.calibration.several import law_for_several  # noqa: PLC0415
+
+        return law_for_several(family, request, draws, rate=rate, search=search)
     if rate != 1:
         request = replace(request, budget=amplified(request.budget, rate))
     return search(request) if search else unit_law(family, request)
-
-
-def _law_for_several(
-    family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
-) -> Noise:
-    check_rate(request.budget, rate)
-    if rate != 1 and (why := _TOO_SLOW_FOR_SAMPLES.get(family)):
-        raise NotApplicable(family=family.name, why=why)
-    if family is DiscreteStaircase and search:
-        return composed_whole_numbers(request, draws, rate, search=search)
-    if issubclass(family, KernelNoise):
-        if rate != 1:
-            return sampled_kernels(family, request, draws, rate)
-        return composed_kernels(family, request, draws)
-    if issubclass(family, VectorNoise):
-        return composed_bodies(family, request, draws, rate=rate)
-    whole = {GeneralizedGamma: composed_gamma, SphericalStaircase: composed_radial_steps}
-    if family in whole:
-        return whole[family](request, draws)
-    own = {Cactus: composed_cactus, FlippedHuber: composed_flipped_huber}.get(family)
-    return own(request, draws, rate) if own else composed_law(family, request, draws, rate)
 
 
 def _widened(

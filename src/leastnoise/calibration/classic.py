@@ -11,7 +11,11 @@ from fractions import Fraction
 
 from leastnoise.analysis import gaussian as gaussian_delta
 from leastnoise.analysis import spherical_laplace as spherical_laplace_delta
+from leastnoise.calibration.request import Request
 from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.numerics.roots import IncreasingRoot
 
 # Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
@@ -67,6 +71,24 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
     excess = math.exp(_ROOT.find(over, guess=math.log(guess)))
     return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
+
+
+def fit_gaussian(request: Request) -> Gaussian:
+    """Return the law of least scale."""
+    scale = gaussian(request.dimension, request.budget)
+    return Gaussian(scale=scale, dimension=request.dimension)
+
+
+def fit_laplace(request: Request) -> Laplace:
+    """Return the law of least scale."""
+    scale = laplace(request.dimension, request.budget)
+    return Laplace(scale=scale, dimension=request.dimension)
+
+
+def fit_l2(request: Request) -> SphericalLaplace:
+    """Return the law of least scale."""
+    scale = spherical_laplace(request.dimension, request.budget)
+    return SphericalLaplace(scale=scale, dimension=request.dimension)
 
 
 def _log(number: Fraction) -> float:

@@ -9,15 +9,16 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import TypeVar
 
-from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.core import float_above
 from leastnoise.calibration import classic
 from leastnoise.calibration.request import Request
+from leastnoise.calibration.samples import amplified, check_rate, share_of
 from leastnoise.calibration.search import unit_law
-from leastnoise.certify.composed import FINENESS, Releases, composed_at_most
+from leastnoise.certify.composed import FINENESS, composed_at_most
 from leastnoise.certify.moment_sum import delta_by_moments
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
@@ -47,7 +48,6 @@ _STEPS = 8
 _ASTRAY = 0.1  # of the logarithm: a step so long says that the slope is wrong
 _ROUNDS = 60
 _LEAST_FACTOR = 1e-6  # at ε = 0, shares of ε say nothing
-_BITS = 256
 _FAR, _CLOSE = 1e-7, 1e-9  # of δ: some 6e-11 of the scale
 _CLOSEST = 2e-10  # of 1/σ − ε/k
 _NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarithm
@@ -174,34 +174,6 @@ def polished(
             break
         factor *= math.exp(move + relative / 2)
     return root_of(excess, near, near * (1 + apart), relative=relative)
-
-
-def check_rate(budget: Budget, rate: Fraction) -> None:
-    """Raise Refused if sampling alone hides all."""
-    if budget.delta >= rate:
-        raise Refused(
-            f"With delta >= the sampling rate ({decimal_text(rate)}) the budget holds even for a "
-            "release of the sample without noise. Lower delta."
-        )
-
-
-def share_of(budget: Budget, factor: float, share: Fraction, *, rate: Fraction) -> Budget:
-    """Return the budget ε/factor and share·δ of one release, of the whole data if it is sampled."""
-    one = Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
-    return one if rate == 1 else amplified(one, rate)
-
-
-def amplified(budget: Budget, rate: Fraction) -> Budget:
-    """Return the budget at which one release of the whole data meets `budget` on Poisson samples.
-
-    log(1 + (e^ε − 1)/γ), rounded down, and δ/γ (theory/accounting.md §4, for a record that is
-    removed; at ε >= 0 one that is added leaks less). Raises Refused if sampling alone hides all.
-    """
-    check_rate(budget, rate)
-    with precision(_BITS):
-        epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(rate)).log()
-        low = Fraction(float_below(epsilon))
-    return Budget(epsilon=max(Fraction(0), low), delta=budget.delta / rate)
 
 
 def _sampled_law(family: type[Noise], request: Request, compositions: int, rate: Fraction) -> Noise:

@@ -6,9 +6,10 @@ import math
 from fractions import Fraction
 
 from leastnoise.calibration.bodies import at_loss, purely, sensitivity_of
-from leastnoise.calibration.composed import amplified, excess_of
+from leastnoise.calibration.composed import excess_of
 from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import Releases
+from leastnoise.calibration.samples import amplified
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden

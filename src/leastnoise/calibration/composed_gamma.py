@@ -28,10 +28,11 @@ from leastnoise.calibration.composed import composed_law
 from leastnoise.calibration.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
 from leastnoise.calibration.request import Request
 from leastnoise.certify.common_lattice import FINENESS
-from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.certify.composed import composed_at_most
 from leastnoise.certify.composition import composed_upper
 from leastnoise.certify.generalized_gamma_losses import between, chosen, reach
 from leastnoise.certify.generalized_gamma_sketch import LossSketch, sketch
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden

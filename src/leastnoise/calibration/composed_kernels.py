@@ -21,7 +21,8 @@ from leastnoise.calibration import classic
 from leastnoise.calibration.composed import root_of
 from leastnoise.calibration.gaussian_mixture import MOST_MODES
 from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.certify.composed import composed_at_most
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2

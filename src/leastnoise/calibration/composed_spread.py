@@ -17,14 +17,14 @@ import numpy as np
 
 from leastnoise.calibration import cactus, classic
 from leastnoise.calibration.composed import (
-    amplified,
     excess_of,
     least_factor,
     root_of,
 )
 from leastnoise.calibration.composed_kernels import composed_kernels
 from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import Releases
+from leastnoise.calibration.samples import amplified
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden

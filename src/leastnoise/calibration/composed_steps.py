@@ -16,12 +16,13 @@ from flint import arb
 from leastnoise.analysis.radial_step import log_delta
 from leastnoise.balls.core import float_above
 from leastnoise.calibration import spherical_staircase
-from leastnoise.calibration.composed import excess_of, law_of_best_share, share_of
+from leastnoise.calibration.composed import excess_of, law_of_best_share
 from leastnoise.calibration.request import Request
+from leastnoise.calibration.samples import share_of
 from leastnoise.calibration.search import Search
-from leastnoise.certify.composed import Releases
 from leastnoise.certify.composition import composed_upper
 from leastnoise.certify.losses import symmetric_lattice
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Integer

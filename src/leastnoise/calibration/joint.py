@@ -13,9 +13,10 @@ from leastnoise.balls.core import float_above
 from leastnoise.calibration import classic
 from leastnoise.calibration.composed import root_of
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.certify.composed import composed_at_most
 from leastnoise.certify.losses import MONOTONE
 from leastnoise.certify.prove import worst_shift
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least

@@ -10,8 +10,9 @@ from typing import Any, Self, final
 
 from leastnoise import _validate
 from leastnoise.certify import kinds
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.noise_records import read_noise, record_of_noise
+from leastnoise.certify.releases import Releases
 from leastnoise.certify.strict_json import (
     exact_fields,
     number,

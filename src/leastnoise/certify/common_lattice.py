@@ -25,6 +25,7 @@ from leastnoise.certify import (
     lattice_losses,
 )
 from leastnoise.certify.at_infinity import certain, largest_loss
+from leastnoise.certify.composed import FINENESS
 from leastnoise.certify.losses import (
     BITS,
     LossLattice,
@@ -50,10 +51,7 @@ from leastnoise.noise.tulap import Tulap
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 
 if TYPE_CHECKING:
-    from leastnoise.certify.composed import Releases
-
-FINENESS = 64
-"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
+    from leastnoise.certify.releases import Releases
 
 # How the losses of a law get on a lattice, where that isn't worked out from its profile (`losses`):
 # modules with `upper`, `lower` and `reach`.

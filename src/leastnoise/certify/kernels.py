@@ -25,6 +25,7 @@ from leastnoise.balls.core import ball, float_above, float_below
 from leastnoise.certify.kernel_divergence import Divergence, Look, falls
 from leastnoise.certify.kernel_law import KernelLaw
 from leastnoise.certify.kernel_table import LEFT_OUT, Table
+from leastnoise.certify.work import MOST_KERNEL_EPSILON
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels import KernelNoise
 
@@ -32,7 +33,6 @@ _PER_SIGMA = (32, 128)  # points of the tables
 _MOST_CELLS = 4096
 _HALVINGS = 400
 _CLOSE = 1e-10  # a supremum known so well, relatively, is known well enough
-LARGEST_EPSILON = 500  # beyond it e^ε isn't formed in floats
 _FARTHEST = 4096  # σ from 0 to the outermost kernel: beyond, tables take gigabytes
 _REMEMBERED = 2**22  # points of looks kept, of 48 bytes
 
@@ -42,7 +42,7 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     law = KernelLaw.of(cast("KernelNoise", noise))
     longest = shift / noise.scale
     too_long = longest * _PER_SIGMA[0] > _MOST_CELLS or law.reach > _FARTHEST
-    if epsilon > LARGEST_EPSILON or too_long:
+    if epsilon > MOST_KERNEL_EPSILON or too_long:
         return arb(0).union(arb(1))
     decay = cast("KernelNoise", noise).decay
     far = math.ceil(math.sqrt(2 * (98 + epsilon)))

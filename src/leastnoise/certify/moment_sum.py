@@ -26,13 +26,13 @@ from flint import acb, arb
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.certify.moment_sum_laws import SHAPES, Moments, laws_of, shape_of
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.releases import ProvedDelta
 from leastnoise.noise.base import Shape
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.certify.composed import Releases
+    from leastnoise.certify.releases import Releases
 
 _BITS = 128
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.

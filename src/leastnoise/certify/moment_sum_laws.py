@@ -23,7 +23,7 @@ from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 
 if TYPE_CHECKING:
-    from leastnoise.certify.composed import Releases
+    from leastnoise.certify.releases import Releases
 
 SHAPES = frozenset({Shape.GAUSSIAN, Shape.SPHERICAL_LAPLACE})
 

@@ -11,8 +11,8 @@ from typing import Self, final
 
 from leastnoise import _validate
 from leastnoise.certify.certificate import VERSION, Certificate, budget_of, check_header
-from leastnoise.certify.composed import Releases, composed_at_most, prove_composed
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.composed import composed_at_most, prove_composed
+from leastnoise.certify.releases import ProvedDelta, Releases
 from leastnoise.certify.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget

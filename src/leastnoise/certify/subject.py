@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import cast
 
 from leastnoise import _validate
-from leastnoise.certify.composed import Releases
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
-from leastnoise.certify.kernels import LARGEST_EPSILON
 from leastnoise.certify.prove import worst_shift
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise, Shape
@@ -24,8 +23,9 @@ from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
 
 if TYPE_CHECKING:
-    from leastnoise.certify.composed import Releases
+    from leastnoise.certify.releases import Releases
 
+MOST_KERNEL_EPSILON = 500  # beyond it e^ε isn't formed in floats
 # shift/σ times the length of the law in σ: 2,370 for the narrowest that is calibrated, at ε = 500
 MOST_KERNEL_WORK, MOST_KERNEL_WORK_COMPOSED = 4_000, 1_000
 # masses times shifts, if they rise anywhere; 6e5 for `optimal` at ε = 20
@@ -62,9 +62,9 @@ def why_not_kernels(
 
     Tables go over the whole law, from kernel to kernel, for each of the shifts that are looked at.
     """
-    if count == 1 and epsilon > LARGEST_EPSILON:
-        return f"it is proved up to epsilon = {LARGEST_EPSILON}; e^epsilon is formed in floats"
-    far = math.sqrt(2 * (98 + min(float(epsilon), LARGEST_EPSILON)))
+    if count == 1 and epsilon > MOST_KERNEL_EPSILON:
+        return f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is formed in floats"
+    far = math.sqrt(2 * (98 + min(float(epsilon), MOST_KERNEL_EPSILON)))
     work = shift * (modes * spacing + (Fraction(far) if count == 1 else shift + 14))
     most = MOST_KERNEL_WORK if count == 1 else MOST_KERNEL_WORK_COMPOSED
     what = "the shift times the length of the law, both in scales,"

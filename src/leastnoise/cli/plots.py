@@ -54,12 +54,12 @@ class Request:
         Raises InvalidArgument with one of the options in `refused`, with --json in the terminal,
         and for a file that isn't SVG; InvalidInput without the libraries.
         """
+        if target is None:
+            return None
         from leastnoise.errors import InvalidArgument
         from leastnoise.report.comparison import dimensions_around
         from leastnoise.report.figures import TERMINAL, check_target
 
-        if target is None:
-            return None
         shown = {"--json": as_json and target == TERMINAL}
         for name, value in (refused | shown).items():
             if value:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, final
+from typing import final
 
 from leastnoise import _validate
 from leastnoise.calibration.request import Request
@@ -18,7 +18,6 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.optimal_radial import OptimalRadial
 
 GAP = 0.005
 FINE_GAP = 0.0005
@@ -197,19 +196,3 @@ def _refuse_fixed(fixed: Mapping[str, Fraction | int], family: str) -> None:
             value=", ".join(fixed),
             expected=f"no fixed parameters: {family} finds its own",
         )
-
-
-class Search(Protocol):
-    """A search that makes a given effort."""
-
-    def __call__(self, request: Request, *, effort: Effort) -> Noise:
-        """Return the law for `request`; raises NotApplicable if none was found."""
-        ...
-
-
-SEARCHES: dict[type[Noise], Search] = {
-    Optimal: optimal,
-    OptimalRadial: optimal_radial,
-    DiscreteStaircase: discrete_staircase,
-}
-"""Who designs for whom; the counterpart of calibration's table."""

@@ -9,9 +9,9 @@ from typing import Any, final
 
 from leastnoise import _validate
 from leastnoise.certify.certificate import Certificate, budget_of
-from leastnoise.certify.composed import Releases, composed_at_most
+from leastnoise.certify.composed import composed_at_most
 from leastnoise.certify.plan import PlanCertificate
-from leastnoise.certify.prove import ProvedDelta
+from leastnoise.certify.releases import ProvedDelta, Releases
 from leastnoise.certify.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget

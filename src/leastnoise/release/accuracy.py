@@ -18,10 +18,11 @@ import numpy as np
 from leastnoise.analysis.body_marginal import first_of_blocks
 from leastnoise.analysis.marginal import absolute_quantile, has_quantiles, variance_of
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.design import find
+from leastnoise.design.find import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.registry import registered
 from leastnoise.numerics.roots import IncreasingRoot
 from leastnoise.release.grid import default_grid
 
@@ -128,7 +129,7 @@ def _mapped(certificate: Certificate, coordinate: int) -> tuple[float, float]:
 
 def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
     family = type(certificate.noise)
-    designer = find.SEARCHES.get(family)
+    design = registered(family).part("design")
     found = calibrate_family(
         family,
         budget=Budget(epsilon=epsilon, delta=certificate.budget.delta),
@@ -137,7 +138,7 @@ def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
         geometry=certificate.geometry,
         compositions=certificate.compositions,
         sampling_rate=certificate.sampling_rate,
-        search=partial(designer, effort=find.Effort()) if designer else None,
+        search=partial(design, effort=Effort()) if design else None,
     )
     least, stated = found.certificate, certificate.stated_neighbours
     return (least if stated is None else least.about(stated)).on_grid(default_grid(least.noise))

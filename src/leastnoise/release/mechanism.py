@@ -6,17 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _validate
-from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.conversions import Converted, Nature
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import Releases, gaussian_square, prove_composed
+from leastnoise.certify.composed import gaussian_square, prove_composed
+from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
@@ -29,6 +28,10 @@ from leastnoise.release.accuracy import at_accuracy, half_widths
 from leastnoise.release.grid import check_grid, default_grid
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers
+
+if TYPE_CHECKING:
+    from leastnoise.accounting.composition import Composition
+    from leastnoise.accounting.conversions import Converted
 
 _BITS = 128
 
@@ -196,6 +199,8 @@ class Mechanism:
 
         Raises NotApplicable where there is none (a Gaussian at delta=0).
         """
+        from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
+
         return Composition(parts=(self.certificate.one_release,)).epsilon(delta=delta)
 
     @property
@@ -205,27 +210,33 @@ class Mechanism:
         Exact for Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise and
         more that doesn't depend on the data. Raises NotApplicable for other noise and for samples.
         """
-        nature, low, high = self._gaussian_squares()
+        low, high = self._gaussian_squares()
         with precision(_BITS):
-            ends = float_below(ball(low).sqrt()), float_above(ball(high).sqrt())
-        return Converted(value=Interval(*ends), nature=nature)
+            return self._converted(float_below(ball(low).sqrt()), float_above(ball(high).sqrt()))
 
     @property
     def zcdp(self) -> Converted:
         """ρ of one release's zero-concentrated differential privacy: Δ²/2σ²; see `gdp`."""
-        nature, low, high = self._gaussian_squares()
+        low, high = self._gaussian_squares()
         with precision(_BITS):
-            ends = float_below(ball(low / 2)), float_above(ball(high / 2))
-        return Converted(value=Interval(*ends), nature=nature)
+            return self._converted(float_below(ball(low / 2)), float_above(ball(high / 2)))
 
-    def _gaussian_squares(self) -> tuple[Nature, Fraction, Fraction]:
+    def _converted(self, lower: float, upper: float) -> Converted:
+        from leastnoise.accounting.conversions import (  # noqa: PLC0415 (see `compose`)
+            Converted,
+            Nature,
+        )
+
+        nature = Nature.EXACT if isinstance(self.noise, Gaussian) else Nature.UPPER_BOUND
+        return Converted(value=Interval(lower, upper), nature=nature)
+
+    def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
         """Return μ², below and above what rounded roots in the sensitivity make it."""
         one = self.certificate.one_release
         if not isinstance(self.noise, Gaussian | GaussianMixture) or one.rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"
             raise NotApplicable(family=self.noise.name, why=why)
-        nature = Nature.EXACT if isinstance(self.noise, Gaussian) else Nature.UPPER_BOUND
-        return nature, gaussian_square((one,), inner=True), gaussian_square((one,), inner=False)
+        return gaussian_square((one,), inner=True), gaussian_square((one,), inner=False)
 
     def release(self, values: Sequence[float] | NDArray[Any] | ScaledIntegers) -> Released:
         """Return `values` with fresh noise, on the grid. Every call spends the budget again.
@@ -259,6 +270,9 @@ def compose(
     >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)
     (True, 1.177742)
     """
+    # The accountant is imported where it is used: who releases once need not wait for it.
+    from leastnoise.accounting.composition import Composition  # noqa: PLC0415
+
     ones = [(_one_release(one, sampling_rate), count) for one, count in mechanism_counts(releases)]
     return Composition(parts=tuple(replace(one, count=one.count * count) for one, count in ones))
 

@@ -30,9 +30,9 @@ from leastnoise.release.values import (
     splitter,
 )
 from leastnoise.release.whitening import whiten
+from leastnoise.sampling.base import sampler_of
 from leastnoise.sampling.entropy import Entropy, SystemEntropy
 from leastnoise.sampling.lazy import decide
-from leastnoise.sampling.registry import sampler_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

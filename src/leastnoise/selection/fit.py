@@ -10,13 +10,14 @@ from typing import final
 
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.certify.prove import needs_norm
-from leastnoise.design import find
+from leastnoise.design.find import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.registry import registered
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.constructions import Construction, constructions
@@ -56,7 +57,7 @@ def fitted(
     *,
     ways: list[Way],
     fixed: Mapping[str, Fraction | int] | None = None,
-    effort: find.Effort | None = None,
+    effort: Effort | None = None,
 ) -> list[Candidate]:
     """Return `family`, calibrated and proved, in each of `ways` that it can serve; best first.
 
@@ -69,7 +70,7 @@ def fitted(
     for sensitivity, way in _worthwhile(family, problem, ways):
         try:
             found.append(
-                _candidate(family, problem, sensitivity, way, fixed or {}, effort or find.Effort())
+                _candidate(family, problem, sensitivity, way, fixed or {}, effort or Effort())
             )
         except Refused as error:
             reasons.append(error)
@@ -129,9 +130,9 @@ def _candidate(  # noqa: PLR0917 (one call of its own)
     sensitivity: Sensitivity,
     way: Construction,
     fixed: Mapping[str, Fraction | int],
-    effort: find.Effort,
+    effort: Effort,
 ) -> Candidate:
-    designer = find.SEARCHES.get(family)
+    design = registered(family).part("design")
     geometry = way.geometry
     calibrated = calibrate_family(
         family,
@@ -143,7 +144,7 @@ def _candidate(  # noqa: PLR0917 (one call of its own)
         sampling_rate=problem.sampling_rate,
         loss=problem.loss,
         fixed=fixed,
-        search=partial(designer, effort=effort) if designer else None,
+        search=partial(design, effort=effort) if design else None,
     )
     return Candidate(
         mechanism=Mechanism(calibrated.certificate),

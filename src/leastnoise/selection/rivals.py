@@ -21,7 +21,7 @@ from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal_radial import OptimalRadial
 from leastnoise.noise.quasi_gaussian import QuasiGaussian
-from leastnoise.noise.registry import FAMILIES
+from leastnoise.noise.registry import all_families
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
@@ -42,7 +42,7 @@ def _turn(family: type[Noise]) -> int:
 
 
 QUICK: tuple[type[Noise], ...] = tuple(
-    sorted((one for one in FAMILIES.values() if one not in SLOW), key=_turn)
+    sorted((one for one in all_families() if one not in SLOW), key=_turn)
 )
 """All others, in an order in which each is searched after what may show it to be needless."""
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from leastnoise import _validate
-from leastnoise.certify.composed import Releases, prove_composed
+from leastnoise.certify.composed import prove_composed
+from leastnoise.certify.releases import Releases
 from leastnoise.certify.subject import check_sampling
-from leastnoise.design import find
-from leastnoise.design.find import Effort
+from leastnoise.design.find import SECONDS, Effort
 from leastnoise.design.refine import Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
@@ -25,7 +25,7 @@ from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
-from leastnoise.noise.registry import family_named
+from leastnoise.noise.registry import family_named, registered
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
@@ -199,8 +199,8 @@ def effort_for(
 
     Raises InvalidArgument for a gap or a time that isn't positive, or that `noise` has no use for.
     """
-    if family_named(noise) in find.SEARCHES:
-        return _effort(gap, time_limit, find.SECONDS, progress)
+    if registered(family_named(noise)).design:
+        return _effort(gap, time_limit, SECONDS, progress)
     for name, value in (("gap", gap), ("time_limit", time_limit)):
         if value is not None:
             raise InvalidArgument(

@@ -18,9 +18,8 @@ from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.two_sided import TwoSided
 from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
-from leastnoise.sampling.base import Block
+from leastnoise.sampling.base import Block, sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
-from leastnoise.sampling.registry import sampler_of
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED
 
 GRID = Fraction(1, 2**20)

@@ -26,10 +26,10 @@ from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import add_noise, round_sums
+from leastnoise.sampling.base import sampler_of
 from leastnoise.sampling.bodies import draw
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.lazy import GUARD
-from leastnoise.sampling.registry import sampler_of
 from tests.sampling.bodies.examples import GRID, LAWS, SCALE, block, draws, rejected, same_law
 
 # some 1,600 p-values are looked at: one of them is below 1e-6 in two of a thousand such runs

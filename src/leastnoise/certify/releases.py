@@ -1,0 +1,97 @@
+"""What is released, and what is proved of it: the records that all proofs speak in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self, final
+
+from flint import arb
+
+from leastnoise import _validate
+from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.guarantees.budget import sampling_rate_of
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_neighbours
+from leastnoise.noise.base import Noise
+
+_BITS = 128
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Releases:
+    """`count` releases with noise of one law, which must hide one set of shifts.
+
+    With `rate` < 1 each is of a Poisson sample that every record is in with that probability,
+    independently of the others and of other samples. `neighbours` is the relation under which no
+    shift is longer; None: the one that whoever declared the sensitivity had in mind.
+    """
+
+    noise: Noise
+    hidden: Hidden
+    count: int = 1
+    rate: Fraction = Fraction(1)
+    neighbours: Neighbours | None = None
+
+    def __post_init__(self) -> None:
+        """Check and keep the parts; samples are about records that are there or not.
+
+        Raises InvalidArgument, and NotApplicable for samples of records that are replaced.
+        """
+        _validate.instance(self.noise, Noise, name="noise", like="a noise law")
+        _validate.instance(self.hidden, Hidden, name="hidden", like="a Hidden")
+        object.__setattr__(self, "count", _validate.whole(self.count, name="compositions"))
+        object.__setattr__(self, "rate", sampling_rate_of(self.rate))
+        if self.neighbours is not None:
+            _validate.one_of(self.neighbours, NEIGHBOURS, name="neighbours")
+        if self.rate != 1:
+            neighbours = common_neighbours((self.neighbours, "add-remove"))
+            object.__setattr__(self, "neighbours", neighbours)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ProvedDelta:
+    """What is proved of one δ(ε): that no point of `lower` is above it, and none of `upper` below.
+
+    Two balls, as the radius of one that holds both has 30 bits only. Questions are answered in
+    balls.
+    """
+
+    lower: arb
+    upper: arb
+
+    @classmethod
+    def within(cls, enclosure: arb) -> Self:
+        """Return that δ(ε) lies in a ball."""
+        return cls(lower=enclosure, upper=enclosure)
+
+    @property
+    def enclosure(self) -> arb:
+        """A ball that δ(ε) lies in."""
+        return self.lower.union(self.upper)
+
+    @property
+    def interval(self) -> Interval:
+        """What is proved, rounded outward to floats; [0, 1] if nothing is known."""
+        with precision(_BITS):
+            if not (self.lower.is_finite() and self.upper.is_finite()):
+                return Interval(0.0, 1.0)
+            lower, upper = float_below(self.lower), float_above(self.upper)
+            return Interval(max(0.0, lower), min(1.0, upper))
+
+    def certainly_at_most(self, delta: Fraction) -> bool:
+        """Return True only if δ(ε) <= `delta` is proved."""
+        with precision(_BITS):
+            return bool(self.upper <= ball(delta))
+
+    def certainly_above(self, delta: Fraction) -> bool:
+        """Return True only if δ(ε) > `delta` is proved."""
+        with precision(_BITS):
+            return bool(self.lower > ball(delta))
+
+    def certainly_outside(self, interval: Interval) -> bool:
+        """Return True only if it is proved that δ(ε) isn't in `interval`."""
+        return bool(self.upper < arb(interval.lower) or self.lower > arb(interval.upper))
