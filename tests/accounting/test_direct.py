@@ -14,7 +14,6 @@ from leastnoise.balls.core import float_above, float_below
 from leastnoise.certify.common_lattice import lower_parts, upper_parts
 from leastnoise.certify.composed import prove_composed
 from leastnoise.certify.composition import composed_lower, composed_upper
-from leastnoise.certify.losses import MONOTONE
 from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
@@ -26,6 +25,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.optimal_radial import OptimalRadial
+from leastnoise.noise.registry import registered
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
@@ -127,7 +127,8 @@ DISCRETE = [
 SAMPLED = [
     law
     for law in DISCRETE
-    if law.noise.shape in MONOTONE and not isinstance(law.noise, SphericalStaircase)
+    if registered(type(law.noise)).longest_is_worst
+    and not isinstance(law.noise, SphericalStaircase)
 ]
 
 

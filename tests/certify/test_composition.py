@@ -19,9 +19,6 @@ from leastnoise.certify import (
     composed,
     composition,
     gaussian,
-    generalized_gamma_losses,
-    kernel_losses,
-    lattice_losses,
     losses,
 )
 from leastnoise.certify.composed import prove_composed
@@ -34,6 +31,7 @@ from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.registry import registered
 from leastnoise.noise.spherical_laplace import SphericalLaplace
 from leastnoise.noise.staircase import Staircase
 from tests.laws import LAWS
@@ -290,11 +288,10 @@ def test_pure_budgets_add_up_exactly() -> None:
 
 
 def test_laws_whose_worst_shift_may_change_have_losses_of_their_own() -> None:
-    own = generalized_gamma_losses.SHAPES | kernel_losses.SHAPES | lattice_losses.SHAPES
-    others = [law for law in LAWS if law.shape not in losses.MONOTONE]
+    others = [law for law in LAWS if not registered(type(law)).longest_is_worst]
     assert others
     for law in others:
-        assert law.shape in own
+        assert registered(type(law)).losses
         with pytest.raises(NotApplicable, match="worst shift"):
             losses.check_monotone(law)
 

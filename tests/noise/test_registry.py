@@ -55,7 +55,7 @@ ENTROPY = InsecureSeededEntropy(1)
 MISSING: dict[str, Callable[[], object]] = {
     "noise.registry": lambda: prove_delta(STRANGER, L2(1), Fraction(1)),
     "noise.registry ": lambda: unit_law(Stranger, REQUEST),
-    "analysis.marginal": lambda: absolute_quantile(STRANGER, 0.95),
+    "noise.registry  ": lambda: absolute_quantile(STRANGER, 0.95),
 }
 WRONG: dict[str, Callable[[], object]] = {
     "certify.step": lambda: delta_ball(Gaussian(scale=1), shift=Fraction(1), epsilon=Fraction(1)),
@@ -86,16 +86,23 @@ def test_every_part_is_there_and_in_the_layer_that_may_have_it(name: str) -> Non
     layers = {
         "law": "noise",
         "proof": "certify",
-        "sampler": "sampling",
+        "losses": "certify",
+        "largest_loss": "certify",
+        "work": "certify",
         "fit": "calibration",
         "limit": "calibration",
         "design": "design",
+        "sampler": "sampling",
+        "quantile": "analysis",
     }
     for part, layer in layers.items():
         place = getattr(family, part)
         if place is not None:
             assert place.startswith(f"leastnoise.{layer}."), place
-            assert callable(family.part(part))
+            assert family.part(part) is not None
+    assert family.longest_is_worst or family.losses
+    law = family.part("law")
+    assert family.loss_unit in {None, "largest_loss", *law.parameter_kinds}
     assert (family.fit is None) != (family.design is None)
     assert family.sampler is not None
 

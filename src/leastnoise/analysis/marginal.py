@@ -12,7 +12,7 @@ from leastnoise.analysis.body_marginal import first_of_blocks, tail_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import BodyNoise, VectorNoise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber, standard_mass
@@ -20,6 +20,7 @@ from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.geometric import Geometric
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.radial_steps import RadialStepNoise
+from leastnoise.noise.registry import part_of, registered
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
 from leastnoise.noise.truncated_laplace import TruncatedLaplace
@@ -42,7 +43,7 @@ def has_quantiles(noise: Noise) -> bool:
         return all(tail_of(noise, first) is not None for first in first_of_blocks(noise.body))
     if isinstance(noise, VectorNoise):
         return isinstance(noise, TwoSidedStaircase | TwoSidedLaplace) and all_conditions(noise.of)
-    return noise.shape in _QUANTILES
+    return registered(type(noise)).quantile is not None
 
 
 def variance_of(noise: Noise, coordinate: int) -> float:
@@ -66,10 +67,7 @@ def absolute_quantile(noise: Noise, probability: float, coordinate: int = 0) -> 
         raise InvalidArgument(name="probability", value=probability, expected="0 < probability < 1")
     if isinstance(noise, BodyNoise):
         return float(noise.scale) * _body(noise, 1 - probability, coordinate)
-    quantile = _QUANTILES.get(noise.shape)
-    if quantile is None:
-        raise NotRegistered(family=noise.name, table=__name__)
-    return float(noise.scale) * quantile(noise, 1 - probability)
+    return float(noise.scale) * part_of(type(noise), "quantile")(noise, 1 - probability)
 
 
 def all_conditions(of: OneSided) -> bool:
@@ -77,7 +75,7 @@ def all_conditions(of: OneSided) -> bool:
     return isinstance(of, Counts) and of.most == of.queries
 
 
-def _two_sided(noise: Noise, outside: float) -> float:
+def two_sided(noise: Noise, outside: float) -> float:
     """X is uniform in [−B, A]^d; a tail for each law of A and B, which are weighted by volume."""
     known = isinstance(noise, TwoSidedStaircase | TwoSidedLaplace)
     if not known or not isinstance(noise.of, Counts) or not all_conditions(noise.of):
@@ -144,17 +142,19 @@ def _body(noise: BodyNoise, outside: float, coordinate: int) -> float:
     return _solve(tail, outside, guess=guess)
 
 
-def _gaussian(noise: Noise, outside: float) -> float:
+def gaussian(noise: Noise, outside: float) -> float:
+    """Invert P(|X| > t) = erfc(t/√2)."""
     del noise
     return _solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)
 
 
-def _laplace(noise: Noise, outside: float) -> float:
+def laplace(noise: Noise, outside: float) -> float:
+    """Invert P(|X| > t) = e^(−t)."""
     del noise
     return -math.log(outside)
 
 
-def _spherical_laplace(noise: Noise, outside: float) -> float:
+def spherical_laplace(noise: Noise, outside: float) -> float:
     """X_i = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2)."""
     k = (noise.dimension + 1) / 2
     # g = s²: the density of s ∝ s^(2k−1) e^(−s²) is smooth at 0 and nearly normal for large k
@@ -171,7 +171,7 @@ def _spherical_laplace(noise: Noise, outside: float) -> float:
     return _solve(tail, outside, guess=2 * mode)
 
 
-def _radial_step(noise: Noise, outside: float) -> float:
+def radial_step(noise: Noise, outside: float) -> float:
     """Sum the caps of all balls beyond t: I_{1−t²/e²}((d + 1)/2, ½) for the ball of radius e."""
     from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 
@@ -186,7 +186,7 @@ def _radial_step(noise: Noise, outside: float) -> float:
     return _solve(tail, outside, guess=float(masses @ edges) / math.sqrt(2 * p))
 
 
-def _generalized_gamma(noise: Noise, outside: float) -> float:
+def generalized_gamma(noise: Noise, outside: float) -> float:
     """P(|X_i| > t) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine to a uniform direction."""
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
@@ -213,7 +213,7 @@ def _generalized_gamma(noise: Noise, outside: float) -> float:
     return _solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
 
 
-def _step(noise: Noise, outside: float) -> float:
+def step(noise: Noise, outside: float) -> float:
     """Linear between the edges, where the distribution function is known."""
     if not isinstance(noise, StepNoise):
         raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
@@ -222,7 +222,7 @@ def _step(noise: Noise, outside: float) -> float:
     return float(np.interp(1 - outside, below, noise.steps.float_edges))
 
 
-def _lattice(noise: Noise, outside: float) -> float:
+def lattice(noise: Noise, outside: float) -> float:
     """Return the least point that holds all but `outside`."""
     if not isinstance(noise, DiscreteStaircase):
         raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
@@ -231,7 +231,7 @@ def _lattice(noise: Noise, outside: float) -> float:
     return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells
 
 
-def _flipped_huber(noise: Noise, outside: float) -> float:
+def flipped_huber(noise: Noise, outside: float) -> float:
     """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
     if not isinstance(noise, FlippedHuber):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
@@ -244,7 +244,7 @@ def _flipped_huber(noise: Noise, outside: float) -> float:
     return _solve(lambda y: peak * math.erfc(y / math.sqrt(2)), beyond, guess=u + 1) * gamma
 
 
-def _staircase(noise: Noise, outside: float) -> float:
+def staircase(noise: Noise, outside: float) -> float:
     """Invert the mass beyond γ + i + u, b^i (m/(γ + m)) (1 − u(1 − b)); linear below γ."""
     if not isinstance(noise, Staircase):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
@@ -256,21 +256,22 @@ def _staircase(noise: Noise, outside: float) -> float:
     return gamma + whole + math.expm1(-decay * (steps - whole)) / math.expm1(-decay)
 
 
-def _geometric(noise: Noise, outside: float) -> float:
+def geometric(noise: Noise, outside: float) -> float:
     """Return the least point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
     if not isinstance(noise, Geometric):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
-    edge = _staircase(noise.staircase, outside) * noise.cells
+    edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
 
 
-def _truncated_laplace(noise: Noise, outside: float) -> float:
+def truncated_laplace(noise: Noise, outside: float) -> float:
+    """Invert P(|X| <= t) = (1 − e^(−t))/(1 − e^(−radius))."""
     if not isinstance(noise, TruncatedLaplace):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))
 
 
-def _gaussian_kernels(noise: Noise, outside: float) -> float:
+def gaussian_kernels(noise: Noise, outside: float) -> float:
     """P(|X| > t) is a sum of normal tails; a folded kernel has but one, on its own side of 0."""
     if not isinstance(noise, KernelNoise):
         raise NotRegistered(family=noise.name, table=__name__, why="it has no kernels")
@@ -288,25 +289,6 @@ def _gaussian_kernels(noise: Noise, outside: float) -> float:
         return math.fsum(w * math.erfc((t - m) / math.sqrt(2)) for m, w in kernels) / total
 
     return _solve(tail, outside, guess=1.5)
-
-
-# For each shape: t/scale with P(|X_i| > t) equal to the second argument.
-_QUANTILES: dict[Shape, Callable[[Noise, float], float]] = {
-    Shape.GAUSSIAN: _gaussian,
-    Shape.GAUSSIAN_KERNELS: _gaussian_kernels,
-    Shape.GENERALIZED_GAMMA: _generalized_gamma,
-    Shape.LAPLACE_PRODUCT: _laplace,
-    Shape.LATTICE: _lattice,
-    Shape.LATTICE_STEP: _step,
-    Shape.STEP: _step,
-    Shape.RADIAL_STEP: _radial_step,
-    Shape.FLIPPED_HUBER: _flipped_huber,
-    Shape.GEOMETRIC: _geometric,
-    Shape.STAIRCASE: _staircase,
-    Shape.TRUNCATED_LAPLACE: _truncated_laplace,
-    Shape.TWO_SIDED: _two_sided,
-    Shape.SPHERICAL_LAPLACE: _spherical_laplace,
-}
 
 
 def _solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:

@@ -14,7 +14,6 @@ from leastnoise.calibration import classic
 from leastnoise.calibration.composed import root_of
 from leastnoise.certify.certificate import Certificate
 from leastnoise.certify.composed import composed_at_most
-from leastnoise.certify.losses import MONOTONE
 from leastnoise.certify.prove import worst_shift
 from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
@@ -24,6 +23,7 @@ from leastnoise.noise.base import Shape
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.k_norm import KNorm
 from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.registry import registered
 from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
@@ -49,7 +49,7 @@ def scalable(certificate: Certificate) -> bool:
     """Say whether the certificate's noise is a scale alone, and its composition is proved."""
     noise = certificate.noise
     alone = not noise.parameter_kinds or isinstance(noise, _SMOOTH_BODIES)
-    known = alone and noise.shape in MONOTONE and not noise.for_whole_numbers
+    known = alone and registered(type(noise)).longest_is_worst and not noise.for_whole_numbers
     return known and certificate.sampling_rate == 1
 
 

@@ -12,13 +12,11 @@ from leastnoise.certify.losses import Profile
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.geometric import Geometric
-from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.radial_steps import RadialStepNoise
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.registry import registered
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 from leastnoise.noise.staircase import Staircase
 from leastnoise.noise.steps import StepNoise
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
 
@@ -29,15 +27,36 @@ def largest_loss(noise: Noise, shift: Fraction) -> Fraction | None:
     Norms of x and x − v differ by |v| at most, and so many whole steps lie between two of them.
     None where it isn't as simple as that.
     """
-    if isinstance(noise, Laplace | SphericalLaplace | TruncatedLaplace):
-        return shift / noise.scale
-    if isinstance(noise, Geometric):
-        return noise.decay * math.ceil(math.floor(shift) / noise.scale)
-    if isinstance(noise, Staircase):
-        return noise.decay * math.ceil(shift / noise.scale)
-    if isinstance(noise, TruncatedStaircase | Tulap | SphericalStaircase):
-        return noise.decay * min(math.ceil(shift / noise.scale), max(noise.steps.levels))
-    return noise.largest_loss if isinstance(noise, VectorNoise) else None
+    known = registered(type(noise)).part("largest_loss")
+    return known(noise, shift) if known else None
+
+
+def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
+    """Return the largest loss of laws that fall like e^(−‖x‖/scale)."""
+    return shift / noise.scale
+
+
+def steps(noise: Staircase, shift: Fraction) -> Fraction:
+    """Return it for steps of one width, each of which is lower by one factor."""
+    return noise.decay * math.ceil(shift / noise.scale)
+
+
+def steps_on_a_lattice(noise: Geometric, shift: Fraction) -> Fraction:
+    """Return it where whole shifts alone count."""
+    return noise.decay * math.ceil(math.floor(shift) / noise.scale)
+
+
+def steps_up_to_the_edge(
+    noise: TruncatedStaircase | Tulap | SphericalStaircase, shift: Fraction
+) -> Fraction:
+    """Return it where there are no more than so many steps."""
+    return noise.decay * min(math.ceil(shift / noise.scale), max(noise.steps.levels))
+
+
+def of_the_law(noise: VectorNoise, shift: Fraction) -> Fraction:
+    """Return it of a law that is made for the shifts."""
+    del shift
+    return noise.largest_loss
 
 
 def certain(noise: Noise, *, shift: Fraction, profile: Profile) -> arb | None:

@@ -16,18 +16,14 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import precision
-from leastnoise.certify import generalized_gamma_losses, kernel_losses
 from leastnoise.certify.common_lattice import largest_finite_loss, lower_parts, upper_parts
 from leastnoise.certify.composition import composed_lower, composed_upper
-from leastnoise.certify.losses import BITS, MONOTONE
+from leastnoise.certify.losses import BITS
 from leastnoise.certify.moment_sum import delta_by_moments, serves
 from leastnoise.certify.prove import prove_hidden
 from leastnoise.certify.releases import ProvedDelta, Releases
 from leastnoise.certify.sampled import sampled_delta
-from leastnoise.noise.base import Shape
-
-_LENGTHY = kernel_losses.SHAPES | generalized_gamma_losses.SHAPES  # to prove of one release
-_ONE_SHIFT = MONOTONE | {Shape.GENERALIZED_GAMMA}  # is the worst at every ε
+from leastnoise.noise.registry import registered
 
 
 def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> ProvedDelta:
@@ -62,7 +58,7 @@ def enclosed_pair(
         with precision(BITS):
             return ProvedDelta(lower=found.lower, upper=found.upper.min(summed))
     one = _prove_direction(parts[0], epsilon, removed=removed)
-    if parts[0].noise.shape in _ONE_SHIFT:
+    if registered(type(parts[0].noise)).longest_is_worst:
         return one
     below = lower_parts(parts, fineness=fineness, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=one.upper)
@@ -124,7 +120,7 @@ def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     The shares are as the largest losses are; any would be right. Where none leaks beyond its share
     that is 0, and next to there it is closer than a lattice. 1 for laws whose proof takes time.
     """
-    if any(part.noise.shape in _LENGTHY for part in parts):
+    if any(registered(type(part.noise)).lengthy for part in parts):
         return arb(1)
     laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
     largest = [largest_finite_loss(*law) for law, _ in laws]

@@ -10,26 +10,20 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import precision
-from leastnoise.certify import (
-    bodies,
-    gaussian,
-    generalized_gamma_losses,
-    kernel_losses,
-    lattice_losses,
-)
+from leastnoise.certify import bodies, gaussian
 from leastnoise.certify.at_infinity import certain, largest_loss
 from leastnoise.certify.composed import FINENESS
 from leastnoise.certify.losses import (
     BITS,
     LossLattice,
     LowerCells,
+    OwnLosses,
     Profile,
     check_monotone,
     lower_cells,
@@ -40,48 +34,20 @@ from leastnoise.certify.sampled import loss_range, sampled_lower, sampled_spread
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
-from leastnoise.noise.geometric import Geometric
-from leastnoise.noise.k_staircase import KStaircase
-from leastnoise.noise.kernels import KernelNoise
-from leastnoise.noise.spherical_staircase import SphericalStaircase
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.tulap import Tulap
-from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
     from leastnoise.certify.releases import Releases
 
-# How the losses of a law get on a lattice, where that isn't worked out from its profile (`losses`):
-# modules with `upper`, `lower` and `reach`.
-_OWN_LOSSES = MappingProxyType(
-    {
-        shape: own
-        for own in (generalized_gamma_losses, kernel_losses, lattice_losses)
-        for shape in own.SHAPES
-    }
-)
-
-_EVEN = (
-    Geometric | SphericalStaircase | Staircase | TruncatedKStaircase | TruncatedStaircase | Tulap
-)
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
-_CHEAP = frozenset({Shape.GAUSSIAN, Shape.LAPLACE_PRODUCT, Shape.TRUNCATED_LAPLACE})
 _FINER_COMMON = 4  # how much finer a lattice may be so that all frequent losses lie on it
 _MANY_POINTS = 500  # of a lattice, above 0
 _MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
 _LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED = 600  # largest finite loss of a release that is sampled; e^this is a float
-# Samples: the lattice after subsampling is finer, as its points cost little; and the steps of the
-# one that it starts from, in one of its own, fewer where each point takes long.
-_FINER_SAMPLED = 1.5
-_FINER = 2.5
-_LESS_FINE = MappingProxyType(
-    {Shape.FLIPPED_HUBER: 1.25, Shape.GENERALIZED_GAMMA: 0.75, Shape.SPHERICAL_LAPLACE: 1.25}
-)
+_FINER_SAMPLED = 1.5  # the lattice after subsampling, whose points cost little
 _ROUGHLY, _HALVINGS = 6, 48  # of an interval in which the largest loss is: a tail's, an edge's
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
@@ -106,6 +72,10 @@ def lower_parts(
         (_lower(part.noise, part.hidden.inner, part.rate, step, removed=removed), part.count)
         for part in parts
     ]
+
+
+def _own_losses(noise: Noise) -> OwnLosses | None:
+    return registered(type(noise)).part("losses")
 
 
 def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
@@ -155,24 +125,20 @@ def _frequent(part: Releases) -> Fraction | None:
     """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
     if part.rate != 1:  # lattices of samples have origins of their own
         return None
-    if isinstance(part.noise, KernelNoise):
-        return part.noise.decay  # of wide stretches, where spacing is the shift
-    if part.noise.shape in lattice_losses.SHAPES:
-        return _reach(part.noise, part.hidden.outer)
-    return largest_loss(part.noise, worst_shift(part.noise, part.hidden.outer))
+    shift = worst_shift(part.noise, part.hidden.outer)
+    if (own := _own_losses(part.noise)) and own.frequent:
+        return own.frequent(part.noise, shift)
+    return largest_loss(part.noise, shift)
 
 
 def _even_loss(part: Releases) -> Fraction | None:
     """Return a number of which all losses but ±∞ (an atom's too) are multiples, if one is known."""
-    if part.rate != 1:
-        return None
-    if isinstance(part.noise, KStaircase | TwoSidedStaircase):  # the losses of its curve
-        return part.noise.largest_loss
-    return part.noise.decay if isinstance(part.noise, _EVEN) else None
+    unit = registered(type(part.noise)).loss_unit
+    return getattr(part.noise, unit) if unit and part.rate == 1 else None
 
 
 def _is_cheap(part: Releases) -> bool:
-    return part.rate == 1 and part.noise.shape in _CHEAP
+    return part.rate == 1 and registered(type(part.noise)).quick
 
 
 @lru_cache(maxsize=64)
@@ -200,7 +166,7 @@ def _lower(
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
     """Return an upper lattice of −size·step … size·step, without samples."""
-    if own := _OWN_LOSSES.get(noise.shape):
+    if own := _own_losses(noise):
         return own.upper(noise, worst_shift(noise, sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
 
@@ -209,7 +175,7 @@ def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
     """Return cells from below at −size·step … size·step, without samples."""
     shift = worst_shift(noise, sensitivity)
-    if own := _OWN_LOSSES.get(noise.shape):
+    if own := _own_losses(noise):
         return own.lower(noise, shift, step, size)
     if not bodies.attained(noise, sensitivity):  # nothing is known from below
         return LowerCells(step=step, first=0, atoms=((0.0, 1.0),), infinity=0.0)
@@ -232,7 +198,7 @@ def _base(
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED))
     whole, part = _spread(noise, sensitivity, Fraction(1)), _spread(noise, sensitivity, rate)
-    steps = _LESS_FINE.get(noise.shape, _FINER) * float(reach / step) * part
+    steps = registered(type(noise)).fineness * float(reach / step) * part
     size = math.ceil(steps / whole) if steps < _LARGEST * whole else _LARGEST
     return reach / size, size
 
@@ -281,7 +247,7 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
         if known > _LARGEST_LOSS:
             raise NotApplicable(family=noise.name, why=_TOO_LARGE)
         return known
-    if own := _OWN_LOSSES.get(noise.shape):
+    if own := _own_losses(noise):
         return own.reach(noise, worst_shift(noise, sensitivity))
     profile = _profile(noise, sensitivity)
     with precision(BITS):

@@ -29,16 +29,15 @@ from leastnoise.certify.losses import (
     BITS,
     LossLattice,
     LowerCells,
+    OwnLosses,
     lower_cells,
     merged,
     symmetric_lattice,
     upper_lattice,
 )
 from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.base import Noise
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
-
-SHAPES = frozenset({Shape.GENERALIZED_GAMMA})
 
 _PLACES = 18  # for a lattice of up to …
 _STEPS = 16  # … so many steps in a standard deviation; twice as many for twice as many steps
@@ -163,3 +162,6 @@ def _known_at(
     with precision(_BITS + more):
         found = tails(law, shift=scales, epsilon=epsilon, about=_PART * math.exp(min(0.0, small)))
     return _Known(epsilon=epsilon, p=found.p, weighted=found.weighted, delta=found.delta)
+
+
+LOSSES = OwnLosses(upper=upper, lower=lower, reach=reach)

@@ -31,9 +31,16 @@ from leastnoise.certify.hull import chords
 from leastnoise.certify.kernel_divergence import Pieces, Quintics, falls, split
 from leastnoise.certify.kernel_law import KernelLaw
 from leastnoise.certify.kernel_table import LEFT_OUT, Row, Table
-from leastnoise.certify.losses import BITS, LossLattice, LowerCells, merged, symmetric_lattice
+from leastnoise.certify.losses import (
+    BITS,
+    LossLattice,
+    LowerCells,
+    OwnLosses,
+    merged,
+    symmetric_lattice,
+)
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.base import Noise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,8 +48,6 @@ if TYPE_CHECKING:
     from leastnoise.noise.kernels import KernelNoise
 
     Floats = NDArray[np.float64]
-
-SHAPES = frozenset({Shape.GAUSSIAN_KERNELS})
 
 _PER_SIGMA = 32  # points of the table
 _PARTS = 1  # an item from above is halved so often …
@@ -302,3 +307,12 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
     q = (q.mean(axis=0) + still.errors + _left_out(table)) * _OUTWARD
     p, q = (p * widths).ravel(), (q * widths).ravel()
     return p[p > 0], q[p > 0]
+
+
+def _decay(noise: Noise, shift: Fraction) -> Fraction:
+    """Return the loss of wide stretches, where the spacing is the shift."""
+    del shift
+    return cast("KernelNoise", noise).decay
+
+
+LOSSES = OwnLosses(upper=upper, lower=lower, reach=reach, frequent=_decay)

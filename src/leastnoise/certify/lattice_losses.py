@@ -24,16 +24,21 @@ from flint import arb
 from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.certify.atoms import Falling, inscribed
 from leastnoise.certify.hull import chords
-from leastnoise.certify.losses import BITS, LossLattice, LowerCells, merged, symmetric_lattice
+from leastnoise.certify.losses import (
+    BITS,
+    LossLattice,
+    LowerCells,
+    OwnLosses,
+    merged,
+    symmetric_lattice,
+)
 from leastnoise.errors import NotApplicable, NotRegistered
-from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice_steps import LatticeStepNoise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-SHAPES = frozenset({Shape.LATTICE, Shape.LATTICE_STEP})
 
 _UNIT = 2.0**-53
 _LONGEST = 700.0  # losses beyond e^700 are put at infinity
@@ -189,3 +194,6 @@ def _merged(
     infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * _UNIT)
     p_low, q_high = inscribed(p[seen], q[seen], step, size)
     return p_low, q_high, infinity
+
+
+LOSSES = OwnLosses(upper=upper, lower=lower, reach=reach, frequent=reach)

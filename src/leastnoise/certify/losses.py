@@ -27,7 +27,7 @@ from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certify.atoms import inscribed
 from leastnoise.certify.tilted import exponentials, joined
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.base import Shape
+from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,27 +50,6 @@ _ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
 _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
 NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
 
-# Laws whose worst shift is the longest at every ε (theory/noise.md §1): unimodal or radially
-# falling densities; and laws with a curve that no shift exceeds at any ε. Others would need the
-# supremum over shifts of each composed pair.
-MONOTONE = frozenset(
-    {
-        Shape.FLIPPED_HUBER,
-        Shape.GAUSSIAN,
-        Shape.GEOMETRIC,
-        Shape.K_NORM,
-        Shape.K_STAIRCASE,
-        Shape.LAPLACE_PRODUCT,
-        Shape.RADIAL_STEP,
-        Shape.SPHERICAL_LAPLACE,
-        Shape.STAIRCASE,
-        Shape.STEP,
-        Shape.TRUNCATED_K_STAIRCASE,
-        Shape.TRUNCATED_LAPLACE,
-        Shape.TWO_SIDED,
-    }
-)
-
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,9 +70,26 @@ class LossLattice:
         return self.origin + (self.first + index) * self.step
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class OwnLosses:
+    """How a family's losses get on a lattice, where δ(ε) alone doesn't say it, or not as well.
+
+    upper, lower: return lattices from above and below, from the law, a shift, a step and how many
+        steps there are on each side of 0.
+    reach: returns a loss beyond which there is nothing but what is at infinity.
+    frequent: returns a loss that many outputs have; left out where there is none.
+    """
+
+    upper: Callable[[Noise, Fraction, Fraction, int], LossLattice]
+    lower: Callable[[Noise, Fraction, Fraction, int], LowerCells]
+    reach: Callable[[Noise, Fraction], Fraction]
+    frequent: Callable[[Noise, Fraction], Fraction] | None = None
+
+
 def check_monotone(noise: Noise) -> None:
     """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
-    if noise.shape not in MONOTONE:
+    if not registered(type(noise)).longest_is_worst:
         raise NotApplicable(
             family=noise.name,
             why="its worst shift may change with epsilon, and its composition isn't proved here",

@@ -9,16 +9,16 @@ on one core, or of 500 MB, of proofs measured with CPython 3.11 and python-flint
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from leastnoise.certify.prove import worst_shift
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels import KernelNoise
 from leastnoise.noise.lattice_steps import LatticeStepNoise
 from leastnoise.noise.optimal_radial import OptimalRadial
+from leastnoise.noise.registry import registered
 from leastnoise.noise.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.tulap import Tulap
 
@@ -37,13 +37,14 @@ MOST_SCALES = 10**9  # in a shift, of l2 noise: with more its angular integral t
 
 def check_work(part: Releases, epsilon: Fraction) -> None:
     """Raise NotApplicable if the proof of `part` at `epsilon` takes too much time or memory."""
-    bound = _BOUNDS.get(part.noise.shape)
+    bound = registered(type(part.noise)).part("work")
     why = bound(part, worst_shift(part.noise, part.hidden.outer), epsilon) if bound else None
     if why:
         raise NotApplicable(family=part.noise.name, why=why)
 
 
-def _kernels(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
+def kernels(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
+    """Return why a sum of Gaussian kernels isn't proved, or None."""
     noise = cast("KernelNoise", part.noise)
     sigma = noise.scale
     return why_not_kernels(
@@ -71,7 +72,8 @@ def why_not_kernels(
     return _over(work, most, what)
 
 
-def _lattice(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+def lattice(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+    """Return why masses on a lattice aren't proved, or None."""
     noise = part.noise
     lattice = noise.lattice  # pyright: ignore[reportAttributeAccessIssue] - its shapes have one
     if lattice.falls:  # one shift, the longest, is the worst
@@ -83,7 +85,8 @@ def _lattice(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     return _over(Fraction(shifts * len(lattice.masses)), most, "masses times shifts")
 
 
-def _steps(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+def steps(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+    """Return why steps for one number aren't proved, or None."""
     noise = cast("TruncatedStaircase | Tulap", part.noise)
     inner = worst_shift(noise, part.hidden.inner)
     if shift == inner == noise.scale:  # a closed form
@@ -91,7 +94,8 @@ def _steps(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     return _over(noise.radius, _most_steps(part, noise), "its radius, in scales,")
 
 
-def _radial_steps(part: Releases, _: Fraction, __: Fraction) -> str | None:
+def radial_steps(part: Releases, _: Fraction, __: Fraction) -> str | None:
+    """Return why steps around 0 aren't proved, or None."""
     noise = part.noise
     if isinstance(noise, OptimalRadial):
         return _over(Fraction(len(noise.edges)), _most_steps(part, noise), "the number of edges")
@@ -106,7 +110,8 @@ def _most_steps(part: Releases, noise: Noise) -> int:
     return MOST_STEPS_COMPOSED if even else MOST_UNEVEN_STEPS
 
 
-def _spherical_laplace(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+def spherical_laplace(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+    """Return why l2 noise isn't proved, or None."""
     return _over(shift / part.noise.scale, MOST_SCALES, "the shift in scales of the noise")
 
 
@@ -114,15 +119,3 @@ def _over(work: Fraction, most: int, what: str) -> str | None:
     if work <= most:
         return None
     return f"its proof takes too long: {what} is above {most:,}, the most that is proved"
-
-
-_Bound = Callable[["Releases", Fraction, Fraction], "str | None"]
-
-_BOUNDS: dict[Shape, _Bound] = {
-    Shape.GAUSSIAN_KERNELS: _kernels,
-    Shape.LATTICE: _lattice,
-    Shape.LATTICE_STEP: _lattice,
-    Shape.STEP: _steps,
-    Shape.RADIAL_STEP: _radial_steps,
-    Shape.SPHERICAL_LAPLACE: _spherical_laplace,
-}

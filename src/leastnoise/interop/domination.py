@@ -30,14 +30,12 @@ from leastnoise.certify.prove import prove_delta
 from leastnoise.certify.releases import Releases
 from leastnoise.certify.sampled import sampled_delta
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.noise.base import Shape
 from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.registry import registered
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
 """ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
 
-# A proof of δ at one ε takes up to a second for these laws; their lattices serve every ε.
-_SLOW = frozenset({Shape.GENERALIZED_GAMMA, Shape.GAUSSIAN_KERNELS})
 _POINTS = 480
 _TAIL = 2.0**-100  # what is left of δ at the last dot goes to infinity
 _MOST_FREQUENT = 32
@@ -74,7 +72,7 @@ def dominating_laws(
 
 
 def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
-    slow = any(part.noise.shape in _SLOW for part in parts)
+    slow = any(registered(type(part.noise)).lengthy for part in parts)
     if len(parts) == 1 and parts[0].count == 1 and not slow:
         return lambda epsilons: [_one(parts[0], epsilon, removed=removed) for epsilon in epsilons]
     if is_gaussian(parts):

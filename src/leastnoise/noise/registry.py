@@ -6,7 +6,7 @@ noise never imports the proofs of staircases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -28,27 +28,51 @@ _ANY = -1000
 @final
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Where the parts of one noise family are.
+    """What is known of one noise family, and where its parts are.
 
     law: the class, a subclass of `Noise`.
+
+    What proofs use:
     proof: encloses δ(ε) in a ball, from the law, a `shift` in its norm and `epsilon`.
-    sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
+    enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
+    lengthy: a proof at one ε takes up to a second; `quick`: microseconds.
+    longest_is_worst: the longest shift is the worst one at every ε (theory/noise.md §1), or no
+        shift exceeds the curve that is proved. Else many releases need losses of their own.
+    losses: an `OwnLosses`, where they are known better than from δ(ε).
+    largest_loss: returns the largest finite loss, from the law and a shift; None where it isn't
+        known, and left out where it never is.
+    loss_unit: the attribute of the law of which all finite losses are whole multiples.
+    work: says why a proof would take too long, or None; left out where none does.
+    fineness: of the lattice that samples start from, in steps to one of their own.
+
+    What finds and draws laws:
     fit: returns the law of least loss for a `Request`; left out where `design` finds it.
     limit: says where the search for a law was cut off, so that another may have less loss.
     design: returns such a law too, by an optimiser that is told what `effort` to make.
-    enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
+    sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
+    quantile: returns t with P(|X_i| > t·scale) = p, from the law and p; left out where the law of
+        one coordinate isn't known.
     """
 
     law: str
     proof: str
-    sampler: str | None = None
+    enough_bits: int = ENOUGH_BITS
+    lengthy: bool = False
+    quick: bool = False
+    longest_is_worst: bool = False
+    losses: str | None = None
+    largest_loss: str | None = None
+    loss_unit: str | None = None
+    work: str | None = None
+    fineness: float = 2.5
     fit: str | None = None
     limit: str | None = None
     design: str | None = None
-    enough_bits: int = ENOUGH_BITS
+    sampler: str | None = None
+    quantile: str | None = None
 
-    def part(self, name: str) -> Callable[..., Any] | None:
-        """Return the function called `name` above, imported; None if it is left out."""
+    def part(self, name: str) -> Any:
+        """Return what is at the place called `name`, imported; None if it is left out."""
         place = getattr(self, name)
         return None if place is None else _imported(place)
 
@@ -64,138 +88,220 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "cactus": Family(
             law="leastnoise.noise.cactus:Cactus",
             proof="leastnoise.certify.lattice:step_delta_ball",
+            losses="leastnoise.certify.lattice_losses:LOSSES",
+            work="leastnoise.certify.work:lattice",
             fit="leastnoise.calibration.cactus:search",
             sampler="leastnoise.sampling.lattice:step_sampler",
+            quantile="leastnoise.analysis.marginal:step",
         ),
         "discrete-staircase": Family(
             law="leastnoise.noise.discrete_staircase:DiscreteStaircase",
             proof="leastnoise.certify.lattice:delta_ball",
+            losses="leastnoise.certify.lattice_losses:LOSSES",
+            work="leastnoise.certify.work:lattice",
             design="leastnoise.design.find:discrete_staircase",
             sampler="leastnoise.sampling.lattice:sampler",
+            quantile="leastnoise.analysis.marginal:lattice",
         ),
         "flipped-huber": Family(
             law="leastnoise.noise.flipped_huber:FlippedHuber",
             proof="leastnoise.certify.flipped_huber:delta_ball",
+            longest_is_worst=True,
+            fineness=1.25,
             fit="leastnoise.calibration.flipped_huber:search",
             sampler="leastnoise.sampling.flipped_huber:sampler",
+            quantile="leastnoise.analysis.marginal:flipped_huber",
         ),
         "gaussian": Family(
             law="leastnoise.noise.gaussian:Gaussian",
             proof="leastnoise.certify.gaussian:delta_ball",
+            quick=True,
+            longest_is_worst=True,
             fit="leastnoise.calibration.classic:fit_gaussian",
             sampler="leastnoise.sampling.gaussian:sampler",
+            quantile="leastnoise.analysis.marginal:gaussian",
         ),
         "gaussian-mixture": Family(
             law="leastnoise.noise.gaussian_mixture:GaussianMixture",
             proof="leastnoise.certify.kernels:delta_ball",
             enough_bits=_ANY,  # a sum of floats, which no precision of the balls can better
+            lengthy=True,
+            losses="leastnoise.certify.kernel_losses:LOSSES",
+            work="leastnoise.certify.work:kernels",
             fit="leastnoise.calibration.gaussian_mixture:search",
             limit="leastnoise.calibration.gaussian_mixture:limit_of",
             sampler="leastnoise.sampling.kernels:mixture_sampler",
+            quantile="leastnoise.analysis.marginal:gaussian_kernels",
         ),
         "generalized-gamma": Family(
             law="leastnoise.noise.generalized_gamma:GeneralizedGamma",
             proof="leastnoise.certify.generalized_gamma:delta_ball",
             enough_bits=27,  # its scale is promised to 1e-5, and more bits take seconds
+            lengthy=True,
+            longest_is_worst=True,
+            losses="leastnoise.certify.generalized_gamma_losses:LOSSES",
+            fineness=0.75,
             fit="leastnoise.calibration.generalized_gamma:search",
             sampler="leastnoise.sampling.generalized_gamma:sampler",
+            quantile="leastnoise.analysis.marginal:generalized_gamma",
         ),
         "geometric": Family(
             law="leastnoise.noise.geometric:Geometric",
             proof="leastnoise.certify.geometric:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:steps_on_a_lattice",
+            loss_unit="decay",
             fit="leastnoise.calibration.geometric:search",
             sampler="leastnoise.sampling.geometric:sampler",
+            quantile="leastnoise.analysis.marginal:geometric",
         ),
         "k-norm": Family(
             law="leastnoise.noise.k_norm:KNorm",
             proof="leastnoise.certify.bodies:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:of_the_law",
             fit="leastnoise.calibration.bodies:k_norm",
             sampler="leastnoise.sampling.bodies.k_norm:sampler",
         ),
         "k-staircase": Family(
             law="leastnoise.noise.k_staircase:KStaircase",
             proof="leastnoise.certify.bodies:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:of_the_law",
+            loss_unit="largest_loss",
             fit="leastnoise.calibration.bodies:k_staircase",
             sampler="leastnoise.sampling.bodies.k_norm:staircase_sampler",
         ),
         "l2": Family(
             law="leastnoise.noise.spherical_laplace:SphericalLaplace",
             proof="leastnoise.certify.spherical_laplace:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:shift_in_scales",
+            work="leastnoise.certify.work:spherical_laplace",
+            fineness=1.25,
             fit="leastnoise.calibration.classic:fit_l2",
             sampler="leastnoise.sampling.spherical_laplace:sampler",
+            quantile="leastnoise.analysis.marginal:spherical_laplace",
         ),
         "laplace": Family(
             law="leastnoise.noise.laplace:Laplace",
             proof="leastnoise.certify.laplace:delta_ball",
+            quick=True,
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:shift_in_scales",
             fit="leastnoise.calibration.classic:fit_laplace",
             sampler="leastnoise.sampling.laplace:sampler",
+            quantile="leastnoise.analysis.marginal:laplace",
         ),
         "optimal": Family(
             law="leastnoise.noise.optimal:Optimal",
             proof="leastnoise.certify.lattice:step_delta_ball",
+            losses="leastnoise.certify.lattice_losses:LOSSES",
+            work="leastnoise.certify.work:lattice",
             design="leastnoise.design.find:optimal",
             sampler="leastnoise.sampling.lattice:step_sampler",
+            quantile="leastnoise.analysis.marginal:step",
         ),
         "optimal-radial": Family(
             law="leastnoise.noise.optimal_radial:OptimalRadial",
             proof="leastnoise.certify.radial_step:delta_ball",
+            longest_is_worst=True,
+            work="leastnoise.certify.work:radial_steps",
             design="leastnoise.design.find:optimal_radial",
             sampler="leastnoise.sampling.radial_step:sampler",
+            quantile="leastnoise.analysis.marginal:radial_step",
         ),
         "quasi-gaussian": Family(
             law="leastnoise.noise.quasi_gaussian:QuasiGaussian",
             proof="leastnoise.certify.kernels:delta_ball",
             enough_bits=_ANY,  # a sum of floats, which no precision of the balls can better
+            lengthy=True,
+            losses="leastnoise.certify.kernel_losses:LOSSES",
+            work="leastnoise.certify.work:kernels",
             fit="leastnoise.calibration.quasi_gaussian:search",
             sampler="leastnoise.sampling.kernels:quasi_gaussian_sampler",
+            quantile="leastnoise.analysis.marginal:gaussian_kernels",
         ),
         "spherical-staircase": Family(
             law="leastnoise.noise.spherical_staircase:SphericalStaircase",
             proof="leastnoise.certify.radial_step:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:steps_up_to_the_edge",
+            loss_unit="decay",
+            work="leastnoise.certify.work:radial_steps",
             fit="leastnoise.calibration.spherical_staircase:search",
             sampler="leastnoise.sampling.radial_step:sampler",
+            quantile="leastnoise.analysis.marginal:radial_step",
         ),
         "staircase": Family(
             law="leastnoise.noise.staircase:Staircase",
             proof="leastnoise.certify.staircase:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:steps",
+            loss_unit="decay",
             fit="leastnoise.calibration.staircase:search",
             sampler="leastnoise.sampling.staircase:sampler",
+            quantile="leastnoise.analysis.marginal:staircase",
         ),
         "truncated-k-staircase": Family(
             law="leastnoise.noise.truncated_k_staircase:TruncatedKStaircase",
             proof="leastnoise.certify.truncated_bodies:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:of_the_law",
+            loss_unit="decay",
             fit="leastnoise.calibration.truncated_bodies:search",
             sampler="leastnoise.sampling.bodies.k_norm:truncated_sampler",
         ),
         "truncated-laplace": Family(
             law="leastnoise.noise.truncated_laplace:TruncatedLaplace",
             proof="leastnoise.certify.truncated_laplace:delta_ball",
+            quick=True,
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:shift_in_scales",
             fit="leastnoise.calibration.truncated_laplace:search",
             sampler="leastnoise.sampling.truncated_laplace:sampler",
+            quantile="leastnoise.analysis.marginal:truncated_laplace",
         ),
         "truncated-staircase": Family(
             law="leastnoise.noise.truncated_staircase:TruncatedStaircase",
             proof="leastnoise.certify.step:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:steps_up_to_the_edge",
+            loss_unit="decay",
+            work="leastnoise.certify.work:steps",
             fit="leastnoise.calibration.truncated_staircase:search",
             sampler="leastnoise.sampling.step:sampler",
+            quantile="leastnoise.analysis.marginal:step",
         ),
         "tulap": Family(
             law="leastnoise.noise.tulap:Tulap",
             proof="leastnoise.certify.step:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:steps_up_to_the_edge",
+            loss_unit="decay",
+            work="leastnoise.certify.work:steps",
             fit="leastnoise.calibration.tulap:search",
             sampler="leastnoise.sampling.step:sampler",
+            quantile="leastnoise.analysis.marginal:step",
         ),
         "two-sided-laplace": Family(
             law="leastnoise.noise.two_sided_laplace:TwoSidedLaplace",
             proof="leastnoise.certify.bodies:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:of_the_law",
             fit="leastnoise.calibration.bodies:two_sided_laplace",
             sampler="leastnoise.sampling.bodies.two_sided:laplace_sampler",
+            quantile="leastnoise.analysis.marginal:two_sided",
         ),
         "two-sided-staircase": Family(
             law="leastnoise.noise.two_sided_staircase:TwoSidedStaircase",
             proof="leastnoise.certify.bodies:delta_ball",
+            longest_is_worst=True,
+            largest_loss="leastnoise.certify.at_infinity:of_the_law",
+            loss_unit="largest_loss",
             fit="leastnoise.calibration.bodies:two_sided_staircase",
             sampler="leastnoise.sampling.bodies.two_sided:staircase_sampler",
+            quantile="leastnoise.analysis.marginal:two_sided",
         ),
     }
 )
@@ -223,8 +329,8 @@ def registered(family: type[Noise]) -> Family:
     return found
 
 
-def part_of(family: type[Noise], name: str) -> Callable[..., Any]:
-    """Return the function of `family` that a `Family` calls `name`; raises NotRegistered."""
+def part_of(family: type[Noise], name: str) -> Any:
+    """Return the part of `family` that a `Family` calls `name`; raises NotRegistered."""
     found = registered(family).part(name)
     if found is None:
         raise NotRegistered(family=family.name, table=__name__, why=f"it has no {name}")
