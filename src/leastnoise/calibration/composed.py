@@ -39,6 +39,7 @@ _SHAPED = frozenset({Geometric, Staircase, TruncatedLaplace, TruncatedStaircase,
 _SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 _ALL = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
 
+_LEAST_GROWTH = 1.5
 _RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
 _ROUGHLY = 1e-3  # of ε', to tell which share is the best
 _SPARE = 0.01  # by which it is too small there, or less
@@ -138,7 +139,10 @@ def least_factor(
     *,
     first: float,
 ) -> Fraction:
-    """Return by how much `alone` must be wider; looked for between `first` and first·√k."""
+    """Return by how much `alone` must be wider; looked for from `first` on.
+
+    That of k releases is some √k, that of samples grows once a record is in many of them.
+    """
     hidden = Hidden.of((L1 if alone.norm == "l1" else L2)(1))
 
     def excess(factor: float, fineness: int) -> float:
@@ -147,7 +151,8 @@ def least_factor(
         return excess_of(part, request.budget, fineness=fineness)
 
     coarse = partial(excess, fineness=_COARSE)
-    near = root_of(coarse, first, first * math.sqrt(compositions), relative=_NEARLY)
+    often = math.sqrt(compositions) * (1 if rate == 1 else float(rate))
+    near = root_of(coarse, first, first * max(often, _LEAST_GROWTH), relative=_NEARLY)
     return Fraction(polished(partial(excess, fineness=FINENESS), coarse, near))
 
 

@@ -41,12 +41,13 @@ if TYPE_CHECKING:
 
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
+_LARGEST_QUICK = 16_000  # the same for samples, where the law's δ takes microseconds
 _FINER_COMMON = 4  # how much finer a lattice may be so that all frequent losses lie on it
 _MANY_POINTS = 500  # of a lattice, above 0
 _MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
 _LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
-_LARGEST_SAMPLED = 600  # largest finite loss of a release that is sampled; e^this is a float
+_LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
 _FINER_SAMPLED = 1.5  # the lattice after subsampling, whose points cost little
 _ROUGHLY, _HALVINGS = 6, 48  # of an interval in which the largest loss is: a tail's, an edge's
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
@@ -93,7 +94,9 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
     is the step, and nothing is lost.
     """
     widths = [_half_width(part.noise, part.hidden.outer, part.rate) for part in parts]
-    least = float(max(widths)) / _LARGEST
+    sampled = any(part.rate != 1 for part in parts)
+    quick = sampled and all(registered(type(part.noise)).quick for part in parts)
+    least = float(max(widths)) / (_LARGEST_QUICK if quick else _LARGEST)
     even = [loss for part in parts if (loss := _even_loss(part))]
     if len(even) == len(parts) and (divisor := _greatest_divisor(even)) > least:
         return divisor
@@ -104,7 +107,7 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
     if fineness >= FINENESS and all(_is_cheap(part) for part in parts):
         enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
         wanted = min(wanted, enough)
-    if any(part.rate != 1 for part in parts):
+    if sampled:
         wanted /= _FINER_SAMPLED
     wanted = max(wanted, least)
     frequent = [(part.count * loss**2, loss) for part in parts if (loss := _frequent(part))]
@@ -196,7 +199,7 @@ def _base(
     Its error adds to that of the other, as the square of the step against the spread. The largest
     loss is a lattice point.
     """
-    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED))
+    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = _spread(noise, sensitivity, Fraction(1)), _spread(noise, sensitivity, rate)
     steps = registered(type(noise)).fineness * float(reach / step) * part
     size = math.ceil(steps / whole) if steps < _LARGEST * whole else _LARGEST
@@ -215,7 +218,7 @@ def _half_width(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fract
 def _loss_range(
     noise: Noise, sensitivity: Sensitivity, rate: Fraction
 ) -> tuple[Fraction, Fraction]:
-    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED))
+    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     leaks = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE).infinity > _NOTHING
     return loss_range(rate, reach, leaks=leaks)
 

@@ -38,6 +38,7 @@ _CHERNOFF = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gauss
 _STEEPEST = 1e4  # e^t leaves all floats between one place and the next
 _SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
 _TILT = 1e-4  # relative accuracy of a tilt
+_LEAST_WEIGHT = 1e-300
 _FAR = 45.0  # in nats: what of φ the floats leave out
 
 Part = tuple["LossLattice", int]
@@ -265,17 +266,26 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     """Return a Chernoff bound on P(S >= index), or P(S <= index) if it is below the mean.
 
     In units of the index; any t > 0, or t < 0, is right. A Gaussian's best t is far too large where
-    the law has few large losses, as that of a small sample has.
+    the law has few large losses, as that of a small sample has: floats choose among several.
     """
-    best = arb(1)
-    for scale in _CHERNOFF:
-        t = arb(max(-_STEEPEST, min((index - mean) / max(spread, 1e-9) * scale, _STEEPEST)))
-        log_bound = -t * index
-        for law in laws:
-            log_bound += law.count * log_moment_above(law.weights, t)
-        bound = log_bound.exp()
-        best = bound if bound < best else best
-    return best
+    logs = [np.log(np.maximum(law.weights, _LEAST_WEIGHT)) for law in laws]
+
+    def about(t: float) -> float:
+        total = -t * index
+        for law, own in zip(laws, logs, strict=True):
+            terms = own + t * np.arange(len(own))
+            top = terms.max()
+            total += law.count * float(top + math.log(np.exp(terms - top).sum()))
+        return total
+
+    gaussian = (index - mean) / max(spread, 1e-9)
+    tried = (max(-_STEEPEST, min(gaussian * scale, _STEEPEST)) for scale in _CHERNOFF)
+    t = arb(min(tried, key=about))
+    log_bound = -t * index
+    for law in laws:
+        log_bound += law.count * log_moment_above(law.weights, t)
+    bound = log_bound.exp()
+    return bound if bound < 1 else arb(1)
 
 
 def _convolved(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
