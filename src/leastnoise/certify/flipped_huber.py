@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import final
 
@@ -53,23 +54,52 @@ class _Form:
         return cls(Fraction(1, 2), zero, u * u / 2, right, inner=False)
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Stretch:
+    """Where L(y) = square·y² + slope·y + constant; `least` is L at its end, None for −∞."""
+
+    here: _Form
+    there: _Form
+    square: Fraction
+    slope: Fraction
+    constant: Fraction
+    least: Fraction | None
+
+
+@lru_cache(maxsize=64)  # they are the same for every ε
+def _stretches(u: Fraction, t: Fraction) -> tuple[_Stretch, ...]:
+    """Return the stretches between the kinks of h and of its shifted copy, and that before them."""
+    kinks = sorted({center + side for center in (Fraction(0), t) for side in (-u, Fraction(0), u)})
+    found: list[_Stretch] = []
+    for left, right in pairwise((kinks[0] - 2, *kinks)):
+        middle = (left + right) / 2
+        here, there = _Form.at(middle, u), _Form.at(middle - t, u)
+        square = there.square - here.square
+        slope = there.slope - 2 * there.square * t - here.slope
+        constant = there.square * t * t - there.slope * t + there.constant - here.constant
+        least = None if right == kinks[-1] else (square * right + slope) * right + constant
+        found.append(
+            _Stretch(
+                here=here,
+                there=there,
+                square=square,
+                slope=slope,
+                constant=constant,
+                least=least,
+            )
+        )
+    return tuple(found)
+
+
 def _crossing(u: Fraction, t: Fraction, epsilon: Fraction) -> tuple[arb, _Form, _Form]:
     """Return y with L(y) = ε, and the forms of h at y and at y − t.
 
     L falls to −∞, and it is at most ε at u + t, since L(t/2) = 0. So y is in the stretch that ends
     at the first kink where L <= ε.
     """
-    kinks = sorted({center + side for center in (Fraction(0), t) for side in (-u, Fraction(0), u)})
-    stretches = list(pairwise((kinks[0] - 2, *kinks)))
-    while True:
-        left, right = stretches.pop(0)
-        middle = (left + right) / 2
-        here, there = _Form.at(middle, u), _Form.at(middle - t, u)
-        square = there.square - here.square
-        slope = there.slope - 2 * there.square * t - here.slope
-        constant = there.square * t * t - there.slope * t + there.constant - here.constant
-        if right == kinks[-1] or (square * right + slope) * right + constant <= epsilon:
-            return _root(square, slope, constant - epsilon), here, there
+    on = next(one for one in _stretches(u, t) if one.least is None or one.least <= epsilon)
+    return _root(on.square, on.slope, on.constant - epsilon), on.here, on.there
 
 
 def _root(square: Fraction, slope: Fraction, constant: Fraction) -> arb:
