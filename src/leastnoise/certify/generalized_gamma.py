@@ -45,9 +45,17 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
 
 
 def tails(
-    noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction, about: float = 1.0
+    noise: GeneralizedGamma,
+    *,
+    shift: Fraction,
+    epsilon: Fraction,
+    about: float = 1.0,
+    accuracy: int = ACCURACY,
 ) -> Tails:
-    """Enclose the tails of the loss beyond ε, and δ(ε); `about` what δ(ε) is, if that is known."""
+    """Enclose the tails of the loss beyond ε, and δ(ε), aiming at so many bits of it.
+
+    `about` is what δ(ε) is, if that is known.
+    """
     if noise.kappa == 0 and noise.p <= 1:
         top = largest_loss(noise, shift)
         if not top > ball(epsilon):
@@ -56,8 +64,8 @@ def tails(
     if noise.dimension == 1:
         return generalized_gamma_line.tails(noise, shift=shift, epsilon=epsilon)
     if epsilon == 0:
-        return Tails.at_zero(_within_half(noise, shift=shift))
-    total = _along_the_curve(noise, shift=shift, epsilon=epsilon, about=about)
+        return Tails.at_zero(_within_half(noise, shift=shift, accuracy=accuracy))
+    total = _along_the_curve(noise, shift=shift, epsilon=epsilon, about=about, accuracy=accuracy)
     return Tails.of(total.real, total.imag)
 
 
@@ -76,7 +84,7 @@ def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) 
 
 
 def _along_the_curve(
-    noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction, about: float
+    noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction, about: float, accuracy: int
 ) -> acb:
     curve = Curve(noise, shift=shift, epsilon=epsilon)
     hints = Hints(noise, shift=shift, epsilon=epsilon)
@@ -100,8 +108,8 @@ def _along_the_curve(
         return total
 
     if about == 1:
-        about = _guessed(curve, _stretches(curve, places(arb(2) ** -ACCURACY)), below)
-    return _to_accuracy(integral, about)
+        about = _guessed(curve, _stretches(curve, places(arb(2) ** -accuracy)), below)
+    return _to_accuracy(integral, about, accuracy)
 
 
 def _guessed(curve: Curve, stretches: list[tuple[Place, Place]], below: acb) -> float:
@@ -193,7 +201,7 @@ def _stretch(curve: Curve, left: Place, right: Place, goal: arb) -> acb:
     return -total if left.far else total
 
 
-def _within_half(noise: GeneralizedGamma, *, shift: Fraction) -> arb:
+def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> arb:
     """Enclose δ(0) = P(|X₁| < s/2) = ∫ f_R(r) (1 − 2P(W > s/2r)) dr, P = 0 for r < s/2."""
     curve = Curve(noise, shift=shift, epsilon=Fraction(1))
     hints = Hints(noise, shift=shift, epsilon=Fraction(1))
@@ -221,16 +229,16 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction) -> arb:
         )
         return acb(below + total.real + arb(0).union(beyond))
 
-    return _to_accuracy(integral, 1.0).real
+    return _to_accuracy(integral, 1.0, accuracy).real
 
 
-def _to_accuracy(integral: Callable[[arb], acb], about: float) -> acb:
+def _to_accuracy(integral: Callable[[arb], acb], about: float, accuracy: int) -> acb:
     """Return integral(goal) for absolute goals that follow the size of δ, while that helps.
 
     δ is the real less the imaginary part, and about `about`: 1 if nothing is known of it.
     """
-    finer = arb(2) ** -(ACCURACY + 9)  # the error of each piece
-    goal = arb(2) ** -ACCURACY if about == 1 else arb((about * finer).mid())
+    finer = arb(2) ** -(accuracy + 9)  # the error of each piece
+    goal = arb(2) ** -accuracy if about == 1 else arb((about * finer).mid())
     best, found = arb.nan(), acb("nan")
     for _ in range(_GOALS):
         total = integral(goal)
@@ -238,7 +246,7 @@ def _to_accuracy(integral: Callable[[arb], acb], about: float) -> acb:
         if best.is_finite() and not 2 * delta.rad() < best.rad():
             break  # what is left is rounding, which takes more bits and not a finer goal
         best, found = delta, total
-        if best.rel_accuracy_bits() >= ACCURACY - 2:
+        if best.rel_accuracy_bits() >= accuracy - 2:
             break
         size = best.mid() if best > 0 else goal
         goal = arb((size * finer).mid())

@@ -43,6 +43,7 @@ _PLACES = 18  # for a lattice of up to …
 _STEPS = 16  # … so many steps in a standard deviation; twice as many for twice as many steps
 _MORE_ON_A_LINE = 4
 _BITS, _BITS_MORE = 80, 32  # and as many as δ has zeros
+_ACCURACY = 24  # bits of the tails: a thousand releases are off by 1e-4 of δ, 1e-5 of the scale
 _PART = 2.0**-5  # of P(Z > ε): not much more than δ(ε) anywhere, and a goal too fine is cheap
 _SMALLEST = math.log(1e-300)
 
@@ -160,7 +161,13 @@ def _known_at(
     small = max(log_tail, _SMALLEST)
     more = math.ceil(-small / math.log(2) / _BITS_MORE) * _BITS_MORE
     with precision(_BITS + more):
-        found = tails(law, shift=scales, epsilon=epsilon, about=_PART * math.exp(min(0.0, small)))
+        found = tails(
+            law,
+            shift=scales,
+            epsilon=epsilon,
+            about=_PART * math.exp(min(0.0, small)),
+            accuracy=_ACCURACY,
+        )
     return _Known(epsilon=epsilon, p=found.p, weighted=found.weighted, delta=found.delta)
 
 
