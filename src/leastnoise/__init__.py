@@ -50,6 +50,9 @@ if TYPE_CHECKING:
         Refused as Refused,
     )
     from leastnoise.errors import (
+        SourceError as SourceError,
+    )
+    from leastnoise.errors import (
         SpecError as SpecError,
     )
     from leastnoise.guarantees.budget import Budget as Budget
@@ -65,6 +68,8 @@ if TYPE_CHECKING:
     from leastnoise.ledger.ledger import Ledger as Ledger
     from leastnoise.noise.gaussian import Gaussian as Gaussian
     from leastnoise.noise.laplace import Laplace as Laplace
+    from leastnoise.noise.registry import Family as Family
+    from leastnoise.noise.registry import register as register
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
     from leastnoise.noise.truncated_staircase import TruncatedStaircase as TruncatedStaircase
     from leastnoise.release.mechanism import Mechanism as Mechanism
@@ -101,6 +106,7 @@ _HOME = {
     "Certificate": "certify.certificate",
     "CertificateRejected": "errors",
     "Comparison": "selection.comparison",
+    "Family": "noise.registry",
     "Gaussian": "noise.gaussian",
     "Integer": "guarantees.sensitivity",
     "Interval": "guarantees.interval",
@@ -129,6 +135,7 @@ _HOME = {
     "compare": "selection.search",
     "least_noise": "selection.search",
     "privacy_profile": "selection.search",
+    "register": "noise.registry",
     "verify_directory": "tables.verify",
 }
 

@@ -25,7 +25,7 @@ from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.registry import FAMILIES, all_families, part_of, registered
+from leastnoise.noise.registry import FAMILIES, Family, all_families, part_of, register, registered
 from leastnoise.sampling.base import sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.step import sampler
@@ -127,6 +127,20 @@ def test_a_family_in_the_wrong_place_is_named(table: str) -> None:
 def test_a_part_that_a_family_lacks_is_named() -> None:
     with pytest.raises(NotRegistered, match="noise family optimal: it has no fit"):
         part_of(Optimal, "fit")
+
+
+@pytest.mark.parametrize(
+    ("family", "why"),
+    [
+        (Family(law=Gaussian, proof=delta_ball, fit=unit_law), "gaussian: another family has that"),
+        (Family(law=Stranger, proof=delta_ball), "stranger: it has no fit, and no design"),
+        (Family(law=Fraction, proof=delta_ball, fit=unit_law), "Fraction.*: its law isn't a subcl"),
+    ],
+)
+def test_what_cannot_be_a_family_is_not_registered(family: Family, why: str) -> None:
+    with pytest.raises(NotRegistered, match=why):
+        register(family)
+    assert "stranger" not in FAMILIES
 
 
 def test_two_families_of_one_name_are_both_named() -> None:

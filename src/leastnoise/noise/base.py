@@ -66,7 +66,7 @@ class Noise(ABC):
     """
 
     name: ClassVar[str]
-    shape: ClassVar[Shape]
+    shape: ClassVar[Shape | None] = None
     norm: ClassVar[Norm]
     parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({})
     dimension: int

@@ -41,14 +41,19 @@ def _turn(family: type[Noise]) -> int:
     return 1 if issubclass(family, Laplace | TruncatedStaircase) else 2
 
 
-QUICK: tuple[type[Noise], ...] = tuple(
-    sorted((one for one in all_families() if one not in SLOW), key=_turn)
-)
-"""All others, in an order in which each is searched after what may show it to be needless."""
+def quick() -> tuple[type[Noise], ...]:
+    """Return all others, in an order in which each comes after what may show it to be needless."""
+    return tuple(sorted((one for one in all_families() if one not in SLOW), key=_turn))
+
 
 LATER: tuple[type[Noise], ...] = (TruncatedKStaircase, *SLOW)
-FIRST: tuple[type[Noise], ...] = tuple(one for one in QUICK if one not in LATER)
-"""What a plan of several queries tries before, and after, it has accounted for them together."""
+"""What a plan of several queries tries after it has accounted for them together."""
+
+
+def first() -> tuple[type[Noise], ...]:
+    """Return what it tries before that."""
+    return tuple(one for one in quick() if one not in LATER)
+
 
 _FAR_AHEAD = Fraction(3, 4)
 _MOST_GAINED = Fraction(

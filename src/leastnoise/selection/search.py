@@ -32,7 +32,7 @@ from leastnoise.selection.best_possible import best_possible, prove_bound, usual
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, Way, fitted
 from leastnoise.selection.parameters import fixed_parameters
-from leastnoise.selection.rivals import QUICK, SLOW, worth_searching
+from leastnoise.selection.rivals import SLOW, quick, worth_searching
 
 MOST_COMPOSITIONS = 10**7
 _PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
@@ -146,7 +146,7 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
 def compared(
     problem: Problem,
     *,
-    families: Sequence[type[Noise]] = (*QUICK, *SLOW),
+    families: Sequence[type[Noise]] | None = None,
     fixed: Mapping[str, Mapping[str, Fraction | int]] | None = None,
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
@@ -156,14 +156,15 @@ def compared(
 ) -> Comparison:
     """Return what is `known` and those of `families` that serve, if their noise is `usable`.
 
-    In each of `ways`, or in all. What is far behind the others isn't searched, unless `fixed` names
-    it; with a loss `to_beat` nothing is that can't have less than that and all others.
+    All families, if none are named; in each of `ways`, or in all. What is far behind the others
+    isn't searched, unless `fixed` names it; with a loss `to_beat` nothing is that can't have less
+    than that and all others.
     """
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []
     every, asked = problem.ways() if ways is None else ways, fixed or {}
     effort = effort or _effort(None, None, _PATIENCE, None)
-    for family in families:
+    for family in (*quick(), *SLOW) if families is None else families:
         shape = asked.get(family.name)
         try:
             tried = every

@@ -17,7 +17,7 @@ from leastnoise.noise.loss import Loss
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
-from leastnoise.selection.rivals import FIRST, LATER, QUICK, draws_of
+from leastnoise.selection.rivals import LATER, draws_of, first, quick
 from leastnoise.selection.search import compared
 from leastnoise.tables import together
 from leastnoise.tables.accuracy import Wish, wishes
@@ -373,14 +373,14 @@ def _offered(
 
 def _quickly(problem: Problem) -> Comparison:
     ways = [way for way in problem.ways() if draws_of(way) == 1]
-    return compared(problem, families=FIRST, usable=has_quantiles, ways=ways, to_beat=math.inf)
+    return compared(problem, families=first(), usable=has_quantiles, ways=ways, to_beat=math.inf)
 
 
 def _slowly(problem: Problem, known: Comparison, to_beat: float) -> Comparison:
     ways = [way for way in problem.ways() if draws_of(way) > 1]
     if ways:
         known = compared(
-            problem, families=QUICK, usable=has_quantiles, known=known, ways=ways, to_beat=to_beat
+            problem, families=quick(), usable=has_quantiles, known=known, ways=ways, to_beat=to_beat
         )
     return compared(problem, families=LATER, usable=has_quantiles, known=known, to_beat=to_beat)
 

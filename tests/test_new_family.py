@@ -1,0 +1,69 @@
+"""The family of docs/new-family.md is right: its proof, its scale and its sampler.
+
+It is registered in a process of its own, so that the other tests don't meet it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.test_docs import ROOT, files_of
+
+CHECKS = """
+import math
+from fractions import Fraction
+import mpmath, numpy as np, scipy.stats
+import leastnoise as ln
+import secant
+
+def leaked(shift, epsilon, scale):
+    f = lambda x: mpmath.sech(mpmath.pi * x / (2 * scale)) / (2 * scale)
+    at = lambda x: max(f(x) - mpmath.exp(epsilon) * f(x - shift), 0)
+    edge = mpmath.findroot(
+        lambda x: mpmath.log(f(x) / f(x - shift)) - epsilon, shift / 2 - epsilon * scale / 2
+    )
+    return mpmath.quad(at, [-60 * scale, -10 * scale, edge - scale, edge])
+
+for shift, epsilon, scale in ((1, 1, 1.25), (1, 0.1, 0.5), (2, 0.5, 3)):
+    law = secant.Secant(scale=scale)
+    found = secant.proof(law, shift=Fraction(shift), epsilon=Fraction(epsilon))
+    truth = leaked(shift, epsilon, scale)
+    assert abs(float(found.mid()) / truth - 1) < 1e-9, (shift, epsilon, scale, found, truth)
+    assert 1 / law.variance == 1 / scale**2
+assert secant.proof(secant.Secant(scale=2), shift=Fraction(1), epsilon=Fraction(1)) == 0
+
+one = ln.L2(1)
+for delta in ("0", "1e-5", "0.01"):
+    m = ln.calibrate("secant", epsilon="1", delta=delta, sensitivity=one)
+    less = m.noise.scaled(1 - Fraction(1, 10**8))
+    budget = ln.Budget(epsilon=1, delta=delta)
+    try:
+        ln.Certificate.prove(budget=budget, noise=less, sensitivity=one)
+    except ln.NotCertified:
+        continue
+    raise AssertionError(f"less noise is private as well at delta = {delta}")
+
+noise = secant.Secant(scale=3)
+certificate = ln.Certificate.prove(budget=ln.Budget(epsilon=1), noise=noise, sensitivity=one)
+drawn = np.array([ln.Mechanism(certificate).release([0]).values[0] for _ in range(2000)])
+law = scipy.stats.hypsecant(scale=3 * 2 / math.pi)
+assert scipy.stats.kstest(drawn, law.cdf).pvalue > 1e-6
+assert abs(law.var() - noise.variance) < 1e-9
+mean = mpmath.quad(lambda x: 2 * x * law.pdf(float(x)), [0, 30, 100])
+assert abs(float(mean) - noise.mean_abs) < 1e-9
+assert abs(2 * law.sf(3 * secant.quantile(noise, 0.05)) - 0.05) < 1e-12
+points = np.linspace(-9, 9, 7)
+assert np.allclose(noise.log_density(points[:, None]), law.logpdf(points), atol=1e-12)
+print("all is right")
+"""
+
+
+def test_the_family_of_the_documentation_is_right(tmp_path: Path) -> None:
+    for name, text in files_of(ROOT / "docs/new-family.md").items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "checks.py").write_text(CHECKS)
+    command = [sys.executable, "checks.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "all is right\n", done.stderr
