@@ -16,7 +16,7 @@ from pathlib import Path
 from leastnoise.calibration.gaussian_mixture import MOST_MODES
 from leastnoise.calibration.quasi_gaussian import published_scale
 from leastnoise.calibration.request import Request
-from leastnoise.calibration.search import SEARCHES
+from leastnoise.calibration.search import unit_law
 from leastnoise.design.find import design
 from leastnoise.design.refine import Task
 from leastnoise.errors import Refused
@@ -71,7 +71,7 @@ def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
 
 def mixture_of(budget: Budget, modes: int) -> GaussianMixture:
     """Return the mixture with K = `modes` at its least σ."""
-    law = SEARCHES[GaussianMixture](Request(budget=budget, fixed={"modes": modes}))
+    law = unit_law(GaussianMixture, Request(budget=budget, fixed={"modes": modes}))
     assert isinstance(law, GaussianMixture)
     return law
 

@@ -18,7 +18,7 @@ import pytest
 
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.request import Request
-from leastnoise.calibration.search import SEARCHES, Search
+from leastnoise.calibration.search import Search, unit_law
 from leastnoise.certify.certificate import Certificate
 from leastnoise.design import find
 from leastnoise.design.refine import Design, Task
@@ -187,7 +187,7 @@ def test_a_scale_that_is_too_small_is_found(family: type[Noise]) -> None:
 
 def test_the_worst_shift_of_a_mixture_may_be_inside() -> None:
     budget = Budget(epsilon=2, delta="0.01")
-    law = SEARCHES[GaussianMixture](Request(budget=budget, fixed={"modes": 3}))
+    law = unit_law(GaussianMixture, Request(budget=budget, fixed={"modes": 3}))
     most, shift = worst(law, limit=Fraction(1), epsilon=budget.epsilon)
     assert 0.77 < shift < 0.79
     assert 0.01 * (1 - 1e-7) < most <= budget.delta
