@@ -1,7 +1,8 @@
 """Random tables and specs: no unit moves a query further than declared, nor otherwise than said.
 
-Each case is a chain of tables, each of which has one unit less or more than the one before. Where
-the spec is about units that are replaced, any two of these units take each other's place as well.
+Each case is a chain of tables, each of which has one unit less or more than the one before: a unit
+that is there leaves. Where the spec is about units that are replaced, any two of these units take
+each other's place as well.
 """
 
 from __future__ import annotations
@@ -61,9 +62,12 @@ def drawn(random: Random) -> Case:
         mine = [_row(random) for _ in range(random.choice((1, 1, 2, 3, 9)))]
         mine *= random.choice((1, 1, 1, 40))
         person = random.choice((99, 100 + number, *_PERSONS))
-        less = random.random() < 0.4
         changes.append(
-            {"person": person, "rows": [] if less else [row | {"person": person} for row in mine]}
+            {
+                "person": person,
+                "rows": [row | {"person": person} for row in mine],
+                "less": random.random() < 0.4,
+            }
         )
     return {"spec": spec, "rows": rows, "changes": changes}
 
@@ -159,17 +163,14 @@ def _chain(case: Case, exact: Exact, layout: Layout, way: dict[str, Any] | None)
     before = exact.vector(rows, layout)
     units: list[list[Fraction]] = []
     for change in case["changes"]:
-        added = change["rows"][:1] if by_row else change["rows"]
-        unit = added[0]["person"] if added else change["person"]
-        gone = rows[:1] if by_row else [row for row in rows if row["person"] == unit]
-        rest = rows[1:] if by_row else [row for row in rows if row["person"] != unit]
-        # rows of nobody in particular come and go with the others: they are dropped
-        mine = added or gone
-        rows = [*rest, *gone, *added] if by_row and added else [*rest, *added]
-        if added and not by_row and gone:  # a unit that is there is taken out first
-            before = exact.vector(rest, layout)
+        mine = _unit_there(rows, change, by_row=by_row)
+        if leaves := bool(mine):
+            rows = rows[1:] if by_row else _others(rows, change["person"])
+        else:
+            mine = change["rows"][:1] if by_row else change["rows"]
+            rows = [*rows, *mine]
         after = exact.vector(rows, layout)
-        more, less = (after, before) if added else (before, after)
+        more, less = (before, after) if leaves else (after, before)
         before = after
         bits = layout.bits
         moved = [Fraction(a - b, 2**bits) for a, b in zip(more, less, strict=True)]
@@ -178,13 +179,27 @@ def _chain(case: Case, exact: Exact, layout: Layout, way: dict[str, Any] | None)
             for other in units:
                 check_declared([a - b for a, b in zip(moved, other, strict=True)], layout)
         units.append(moved)
-        nobody = not by_row and mine and mine[0]["person"] is None
+        # rows of nobody in particular come and go with the others: they are dropped
+        nobody = not by_row and mine[0]["person"] is None
         wanted = contributions.added([] if nobody else mine, spec, query, way)
         # each row's value is rounded by half a unit, the sum's shrinking by one and by 2^−40
         slack = Fraction(len(mine) + 2, 2**bits) if bits else Fraction(0)
         assert all(
             abs(a - b) <= slack + abs(b) / 2**35 for a, b in zip(moved, wanted, strict=True)
         ), f"moved by {list(map(float, moved))}, a unit adds {list(map(float, wanted))}"
+
+
+def _unit_there(
+    rows: list[dict[str, Any]], change: dict[str, Any], *, by_row: bool
+) -> list[dict[str, Any]]:
+    """Return the rows of the unit that is to leave the table; none if one is to come."""
+    if by_row:
+        return rows[:1] if change["less"] else []
+    return [row for row in rows if row["person"] == change["person"]]
+
+
+def _others(rows: list[dict[str, Any]], person: object) -> list[dict[str, Any]]:
+    return [row for row in rows if row["person"] != person]
 
 
 class Exact:
