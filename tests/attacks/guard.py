@@ -82,7 +82,9 @@ class Guard:
         if failures:
             shown = "\n\n".join(map(str, failures[:_SHOWN]))
             count = sum(len(cases) for _, _, cases in batches)
-            pytest.fail(f"{len(failures)} of {count} cases got through:\n\n{shown}", pytrace=False)
+            text = f"{len(failures)} of {count} cases got through:\n\n{shown}"
+            # a lone surrogate would end the process that reports it
+            pytest.fail(text.encode(errors="backslashreplace").decode(), pytrace=False)
 
 
 def _made_by(kind: str) -> int:

@@ -173,6 +173,8 @@ _BY_TYPE: dict[str, Any] = {
     "Fraction | int": 1,
     "Fraction | float": 0.5,
     "Plan": lambda: _release().plan(),
+    "Part": lambda: ln.Laplace,
+    "Family": lambda: ln.Family(law=ln.Laplace, proof=ln.Laplace, fit=ln.Laplace),
 }
 _GOOD: dict[str, Any] = {
     "epsilon": "1",
@@ -234,5 +236,6 @@ _GOOD: dict[str, Any] = {
     "witness": lambda: lower_bound().witness,
     "noises": lambda: [mechanism()],
     "law": lambda: ln.Laplace(scale=1),
+    "name": "law",
     "geometry": None,
 }

@@ -7,6 +7,7 @@ noise never imports the proofs of staircases. `register` adds a family from outs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate
-from leastnoise.errors import NotRegistered
+from leastnoise.errors import InvalidArgument, NotRegistered
 
 if TYPE_CHECKING:
     from leastnoise.certify.losses import OwnLosses
@@ -77,10 +78,50 @@ class Family:
     sampler: Part | None = None
     quantile: Part | None = None
 
+    def __post_init__(self) -> None:
+        """Check and keep what is known; raises InvalidArgument for a part that can't be one."""
+        for name in _PARTS:
+            if not (_is_part(part := getattr(self, name)) or (part is None and name in _OPTIONAL)):
+                raise InvalidArgument(
+                    name=name,
+                    value=_validate.shown(part),
+                    expected=f'{name} to be a function or a class, or a text like "module:name"',
+                )
+        for name in ("lengthy", "quick", "longest_is_worst"):
+            object.__setattr__(self, name, _validate.flag(getattr(self, name), name=name))
+        bits = _validate.whole(self.enough_bits, name="enough_bits", least=_ANY, most=-_ANY)
+        object.__setattr__(self, "enough_bits", bits)
+        object.__setattr__(self, "fineness", _validate.real(self.fineness, name="fineness"))
+        if not 0 < self.fineness < math.inf:
+            raise InvalidArgument(name="fineness", value=self.fineness, expected="fineness > 0")
+        if self.loss_unit is not None:
+            _validate.text(self.loss_unit, name="loss_unit", longest=100)
+
     def part(self, name: str) -> Any:
-        """Return the part called `name`, imported if only its place is known; None if left out."""
-        part = getattr(self, name)
-        return _imported(part) if isinstance(part, str) else part
+        """Return the part called `name`, imported if only its place is known; None if left out.
+
+        Raises InvalidArgument for another name, NotRegistered if there is nothing at the place.
+        """
+        part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
+        if not isinstance(part, str):
+            return part
+        try:
+            return _imported(part)
+        except (ImportError, AttributeError):
+            why = f"its {name} can't be imported from {part}"
+            raise NotRegistered(family=str(self.law), table=__name__, why=why) from None
+
+
+_OPTIONAL = ("losses", "largest_loss", "work", "fit", "limit", "design", "sampler", "quantile")
+_PARTS = ("law", "proof", *_OPTIONAL)
+
+
+def _is_part(part: object) -> bool:
+    if isinstance(part, str):
+        return all(name.isidentifier() for name in part.replace(":", ".").split(".")) and (
+            part.count(":") == 1
+        )
+    return callable(part) or all(callable(getattr(part, one, None)) for one in ("upper", "lower"))
 
 
 @cache
