@@ -32,6 +32,8 @@ MENDED: dict[str, tuple[Any, ...]] = {
         ("ln.LowerBound.prove", {"epsilon": "9223372036854775808"}),
         ("ln.LowerBound.at_sensitivity", {"sensitivity": "1e+308"}),
         ("ln.check_ledger", {"path": repr("1" * 2000)}),
+        ("ln.LowerBound", {"value": "inf"}),
+        ("ln.Mechanism.release", {"values": "endless list"}),
     ),
     # two rows of a person whose limit is 1 were counted as 1 − 2^−22, which is no whole number
     "neighbours": (_TWO_ROWS_OF_ONE,),

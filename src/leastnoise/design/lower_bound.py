@@ -136,6 +136,10 @@ class LowerBound:
         """Check and keep the fields; raises InvalidArgument, and proves nothing."""
         object.__setattr__(self, "loss", Loss.named(self.loss))
         object.__setattr__(self, "value", _validate.real(self.value, name="value"))
+        if not 0 <= self.value < math.inf:
+            raise InvalidArgument(
+                name="value", value=self.value, expected="a finite value, at least 0"
+            )
         for name in ("epsilon", "delta"):
             object.__setattr__(self, name, exact(getattr(self, name), name=name))
         if not 0 <= self.epsilon <= LARGEST_EPSILON:

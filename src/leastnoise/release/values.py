@@ -225,13 +225,19 @@ def _array_of(values: Values) -> NDArray[Any]:
     if listed and any(issubclass(one, np.ndarray) for one in set(map(type, values))):
         raise _unknown_type("a list of arrays", hint="Join them first: numpy.concatenate.")
     try:
-        return np.asarray(values, dtype=object if listed else None)
+        found = np.asarray(values, dtype=object if listed else None)
     except ValueError:
-        raise InvalidArgument(
-            name="values", value="a ragged sequence", expected="a flat array of numbers"
-        ) from None
+        raise _not_flat("a ragged sequence") from None
+    if listed and found.ndim > _DEEPEST:  # a list may even hold itself
+        raise _not_flat(f"lists in lists, {found.ndim} deep")
+    return found
 
 
+def _not_flat(what: str) -> InvalidArgument:
+    return InvalidArgument(name="values", value=what, expected="a flat array of numbers")
+
+
+_DEEPEST = 2  # of lists; more is never a query's answer, and numpy goes through 32 at most
 _NUMBERS: tuple[type, ...] = (
     int, float, Fraction, np.integer, np.bool_, np.float32, np.float16,
 )  # fmt: skip
