@@ -66,7 +66,7 @@ def mechanism(release: dict[str, Any]) -> ln.Mechanism:
     blank = ln.calibrate("gaussian", epsilon=1, delta="0.1", sensitivity=ball, dimension=dimension)
     record = blank.certificate.to_record()
     record["noise"] = {"name": name, "parameters": {"scale": "1", **release["parameters"]}}
-    record |= {"delta": repr(min(0.999999, 1.001 * at_one.upper + 1e-12)), "grid": None}
+    record |= {"delta": repr(min(1 - 2**-53, 1.001 * at_one.upper + 1e-12)), "grid": None}
     if "delta_interval" in record:
         record["delta_interval"] = [at_one.lower.hex(), at_one.upper.hex()]
     return ln.Mechanism(ln.Certificate.from_record(record))
