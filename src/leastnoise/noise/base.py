@@ -49,6 +49,7 @@ class Shape(StrEnum):
     K_NORM = "k-norm"  # purely private by the gauge of a body; Laplace's curve is above δ
     K_STAIRCASE = "k-staircase"  # purely private by the gauge of a body, in steps
     TRUNCATED_K_STAIRCASE = "truncated-k-staircase"  # the same cut off; a cube's curve is above δ
+    OTHER = "other"  # of a family from outside: nothing but its own parts serves it
     TWO_SIDED = "two-sided"  # purely private by how far a unit moves P and Q
 
 
@@ -66,7 +67,7 @@ class Noise(ABC):
     """
 
     name: ClassVar[str]
-    shape: ClassVar[Shape | None] = None
+    shape: ClassVar[Shape] = Shape.OTHER
     norm: ClassVar[Norm]
     parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({})
     dimension: int
