@@ -33,7 +33,6 @@ _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
 _LARGEST_LOG_SCALE = 500.0
 _NOTHING = -1e4  # stands for ln 0
-_FIRST_LOOK = 1e-3  # of ln of the loss: how flat it is where the first simplex stops
 _NO_GAIN = (
     2e-5  # of ln of the loss: less than the scale's tolerance, and p = 1.00001 is hard to prove
 )
@@ -185,8 +184,8 @@ def best_shape(
     """Return the free parameters of least loss: a first look along α = d−1, then simplexes.
 
     notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
-    are tried as they are. The first simplex only finds where to start the second, which stops
-    where `log_loss` differs by `flat`; a gain of less than `no_gain` on the first α = d−1 is none.
+    are tried as they are. The simplexes stop where `log_loss` differs by `flat`; a gain of less
+    than `no_gain` on the first look is none.
     """
     d = dimension
     if d > MAX_SHAPED_DIMENSION:
@@ -207,8 +206,7 @@ def best_shape(
 
     firsts = [math.log(p) for p in _FIRST_POWERS]
     start = min(firsts, key=lambda log_p: loss(1.0, log_p))
-    corners = [(1.0, start), (0.9, start), (1.0, start + 0.15)]
-    simplex(loss, corners, flat=max(flat, _FIRST_LOOK))
+    simplex(loss, [(1.0, start), (0.9, start), (1.0, start + 0.15)], flat=flat)
     tau, log_p = _coordinates(min(losses, key=losses.__getitem__), d)
     corners = [(tau, log_p), (tau - 0.03, log_p + 0.02), (tau + 0.01, log_p - 0.06)]
     simplex(loss, corners, flat=flat)
