@@ -32,6 +32,7 @@ HOSTILE: Mapping[str, tuple[Any, ...]] = {
     "rows": (*ANY_KIND, None, 1, "12", [1], ["12"], [[None]], [[True]], [[math.nan]], [], BIG),
     "pairs": (*ANY_KIND, None, 1, "12", [1], [(1,)], ["ab"], [(1, 2)], [], BIG),
     "object": (*ANY_KIND, None, 1, True, "x", math.nan, [1], BIG),
+    "function": (object(), 1j, b"1", {1}, None, 1, True, "x", "x.y", ":", math.nan, [1], BIG),
     "objects": (*ANY_KIND, None, 1, "12", [None], [True], [1.0], ["1"], [[1]], [], [len], BIG),
     "table": (*ANY_KIND[:-3], ANY_KIND[-1], 1, True, "x", [1], [("modes", 1)], {1: 2}, BIG),
     "path": (*ANY_KIND, None, 1, True, math.nan, [], BIG),

@@ -38,7 +38,7 @@ from leastnoise.guarantees.sensitivity import sensitivity_of_kind
 from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.registry import family_named
+from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.release.mechanism import Released
 from leastnoise.release.values import ScaledIntegers
 
@@ -325,6 +325,13 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "Loss": subject(Loss.named, {"name": "loss"}, name=("word", "mse")),
     "family_named": subject(family_named, {"name": "noise"}, name=("word", "l2")),
+    "Family": subject(ln.Family, law=("object", ln.Gaussian), proof=("function", len)),
+    "Family's flags": subject(
+        partial(ln.Family, proof=len), law=("object", ln.Gaussian),
+        lengthy=("flag", False), quick=("flag", True), longest_is_worst=("flag", True),
+        enough_bits=("whole", 60), fineness=("float", 2.5),
+    ),
+    "register a family": subject(ln.register, family=("object", FAMILIES["gaussian"])),
     "calibrate": subject(
         ln.calibrate, RATES, noise=("word", "gaussian"), parameters=("table", {}), **PROBLEM
     ),

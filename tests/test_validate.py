@@ -40,6 +40,7 @@ LEGAL: Mapping[tuple[str, str], Callable[[Any], bool]] = {
     **{("Witness", name): lambda value: type(value) is int for name in ("cells", "reach", "bits")},
     ("calibrate a shape", "modes"): lambda value: value == "1",  # as the command line gives it
     ("contains", "value"): lambda value: value == 1,
+    ("Family's flags", "enough_bits"): lambda value: type(value) is int,  # few are enough for some
     ("certainly_at_most", "bound"): lambda value: type(value) is Fraction,  # however small
 }
 TRIED = [(name, argument) for name, one in SUBJECTS.items() for argument in one.given]

@@ -17,7 +17,7 @@ from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.certify.prove import prove_delta
 from leastnoise.certify.step import delta_ball
-from leastnoise.errors import NotApplicable, NotRegistered
+from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise, Shape
@@ -134,13 +134,21 @@ def test_a_part_that_a_family_lacks_is_named() -> None:
     [
         (Family(law=Gaussian, proof=delta_ball, fit=unit_law), "gaussian: another family has that"),
         (Family(law=Stranger, proof=delta_ball), "stranger: it has no fit, and no design"),
-        (Family(law=Fraction, proof=delta_ball, fit=unit_law), "Fraction.*: its law isn't a subcl"),
     ],
 )
 def test_what_cannot_be_a_family_is_not_registered(family: Family, why: str) -> None:
     with pytest.raises(NotRegistered, match=why):
         register(family)
     assert "stranger" not in FAMILIES
+
+
+def test_a_law_elsewhere_is_looked_at_when_it_is_registered() -> None:
+    family = Family(law="fractions:Fraction", proof=delta_ball, fit=unit_law)
+    with pytest.raises(InvalidArgument, match="law to be a subclass of Noise"):
+        register(family)
+    nowhere = Family(law="fractions:Nothing", proof=delta_ball, fit=unit_law)
+    with pytest.raises(NotRegistered, match="its law can't be imported from fractions:Nothing"):
+        register(nowhere)
 
 
 def test_two_families_of_one_name_are_both_named() -> None:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotRegistered
+from leastnoise.noise.base import Noise
 
 if TYPE_CHECKING:
     from leastnoise.certify.losses import OwnLosses
-    from leastnoise.noise.base import Noise
 
 ENOUGH_BITS = 60
 """Of an enclosure of δ, relatively: more than a double holds, so that the interval is as tight as
@@ -87,6 +87,8 @@ class Family:
                     value=_validate.shown(part),
                     expected=f'{name} to be a function or a class, or a text like "module:name"',
                 )
+        if not isinstance(self.law, str):
+            _check_law(self.law)
         for name in ("lengthy", "quick", "longest_is_worst"):
             object.__setattr__(self, name, _validate.flag(getattr(self, name), name=name))
         bits = _validate.whole(self.enough_bits, name="enough_bits", least=_ANY, most=-_ANY)
@@ -121,7 +123,15 @@ def _is_part(part: object) -> bool:
         return all(name.isidentifier() for name in part.replace(":", ".").split(".")) and (
             part.count(":") == 1
         )
-    return callable(part) or all(callable(getattr(part, one, None)) for one in ("upper", "lower"))
+    losses = ("upper", "lower", "reach")
+    return callable(part) or all(callable(getattr(part, name, None)) for name in losses)
+
+
+def _check_law(law: object) -> None:
+    if not (isinstance(law, type) and issubclass(law, Noise)):
+        raise InvalidArgument(
+            name="law", value=_validate.shown(law), expected="law to be a subclass of Noise"
+        )
 
 
 @cache
@@ -364,15 +374,16 @@ def register(family: Family) -> None:
     """Make a family from outside known by its law's name, in this process.
 
     It is as right as its proof is: nothing checks that the ball that it returns holds δ(ε). Raises
-    InvalidArgument for what is no family, NotRegistered for a name that is taken and for a law that
-    doesn't say what a `Noise` has to.
+    InvalidArgument for what is no family, NotRegistered for a name that is taken and for a family
+    without a name, a norm or a fit.
     """
     _validate.instance(family, Family, name="family", like="a Family")
     law = family.part("law")
+    _check_law(law)
     name = getattr(law, "name", None)
-    if not (isinstance(name, str) and hasattr(law, "why_not") and hasattr(law, "norm")):
-        why = "its law isn't a subclass of Noise with a name and a norm"
-        raise NotRegistered(family=str(name or law), table=__name__, why=why)
+    if not (isinstance(name, str) and hasattr(law, "norm")):
+        why = "it has no name, or no norm"
+        raise NotRegistered(family=law.__name__, table=__name__, why=why)
     if name in FAMILIES:
         raise NotRegistered(family=name, table=__name__, why="another family has that name")
     if family.fit is None and family.design is None:
