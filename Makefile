@@ -26,17 +26,17 @@ lint: install
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright
 
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 test-slow: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m slow
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m slow
 
 # So many attacks of each kind, a tenth where one takes as long as ten others; from another SEED,
 # others. The guard of tests/attacks says how many were tried, and how to see one again.
 ATTACKS ?= 10000
 SEED ?= 1
 test-attacks: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -m attack --attacks $(ATTACKS) --attack-seed $(SEED) tests/attacks
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m attack --attacks $(ATTACKS) --attack-seed $(SEED) tests/attacks
 
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

@@ -170,6 +170,7 @@ def test_the_gaussian_overtakes_l2(dimension: int, count: int) -> None:
     assert mse("gaussian", count) < mse("l2", count)
 
 
+@pytest.mark.slow
 def test_a_comparison_is_for_the_releases_asked_for() -> None:
     for count, first in ((5, "l2"), (6, "gaussian")):
         found = ln.compare(

@@ -170,6 +170,7 @@ def test_two_kinds_of_noise_together() -> None:
         assert found.upper - found.lower <= 0.02 * exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", DISCRETE[:4], ids=lambda law: law.noise.name)
 def test_no_pair_of_shorter_shifts_leaks_more(law: Discrete) -> None:
     """The longest shift is said to be the worst of all sequences of shifts (theory/noise.md §1)."""

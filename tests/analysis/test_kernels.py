@@ -56,6 +56,7 @@ def _by_brute_force(law: Kernels, shift: float, epsilon: float) -> float:
     return float(gap.sum() * (y[1] - y[0]))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=30, deadline=None)
 @given(
     modes=st.integers(0, 6),

@@ -60,6 +60,7 @@ def test_proof_against_plain_quadrature(shift: str, epsilon: str) -> None:
     assert interval.upper == pytest.approx(plain, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_longest_shift_is_the_worst() -> None:
     law = Staircase(scale=1, gamma="0.3", decay="0.8")
     kinks = [0.0, *(0.3 + j for j in range(50))]

@@ -52,6 +52,7 @@ def test_delta_is_met_just_so(epsilon: str, delta: str, loss: str) -> None:
     assert worst <= float(budget.delta) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=15, deadline=None)
 @given(
     st.floats(math.log(0.02), math.log(10)).map(lambda x: f"{math.exp(x):.6g}"),

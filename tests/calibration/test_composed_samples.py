@@ -53,6 +53,7 @@ def test_samples_meet_the_budget_just_so(noise: str) -> None:
     assert found.mse <= shared.mse * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_steps_for_samples_beat_laplace_where_losses_are_large() -> None:
     mse = {
         noise: ln.calibrate(

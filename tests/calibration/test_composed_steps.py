@@ -117,6 +117,7 @@ def test_spherical_staircases_meet_the_budget_just_so(
     assert several.mse <= basic.mse * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_spherical_staircases_beat_l2_noise_for_few_large_losses() -> None:
     mse = {
         noise: ln.calibrate(

@@ -107,6 +107,7 @@ def test_many_modes_where_few_do_not_help() -> None:
     assert 1 - best / plain == pytest.approx(0.1955, abs=5e-4)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(
     log_epsilon=st.floats(math.log(0.01), math.log(20)),

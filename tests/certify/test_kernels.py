@@ -124,6 +124,7 @@ def test_rounding_is_counted_where_all_cancels() -> None:
     assert look.high >= float_above(exact)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=5, deadline=None)
 @given(
     modes=st.integers(0, 2),

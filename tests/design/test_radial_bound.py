@@ -198,6 +198,7 @@ def test_round_trip_and_verify() -> None:
     read.verify()
 
 
+@pytest.mark.slow
 def test_what_would_be_false_or_unproved_is_rejected() -> None:
     for example in EXAMPLES:
         bound = made(*example)

@@ -29,6 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "designs"
 
 
+@pytest.mark.slow
 def test_a_bound_is_kept_and_proved_again() -> None:
     assert radial_bound_find.cached(TASK) is None
     made = radial_bound_find.prove(TASK)
@@ -40,6 +41,7 @@ def test_a_bound_is_kept_and_proved_again() -> None:
         assert radial_bound_find.cached(other) is None
 
 
+@pytest.mark.slow
 def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     radial_bound_find.prove(TASK)
     (stored,) = (p.read_text() for p in cache.directory().iterdir())

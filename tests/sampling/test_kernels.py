@@ -38,8 +38,8 @@ def _folded_cdf(x: np.ndarray, scale: float) -> np.ndarray:
 @pytest.mark.parametrize(
     ("law", "cdf"),
     [
-        (MIXTURE, _mixture_cdf),
-        (WIDE, lambda x: _folded_cdf(x, 1.0)),
+        pytest.param(MIXTURE, _mixture_cdf, marks=pytest.mark.slow),
+        pytest.param(WIDE, lambda x: _folded_cdf(x, 1.0), marks=pytest.mark.slow),
         (NARROW, lambda x: _folded_cdf(x, 0.25)),
     ],
     ids=["mixture", "wide", "narrow"],

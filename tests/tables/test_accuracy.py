@@ -99,6 +99,7 @@ def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None
     assert worst(less.plan()) > 1
 
 
+@pytest.mark.slow
 def test_whole_numbers_go_by_steps(folder: Path) -> None:
     wished = {"name": "people", "statistics": ["count_units"], "accuracy": {"half_width_95": 4}}
     plan = release(folder, wished).plan()

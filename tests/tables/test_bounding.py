@@ -279,10 +279,14 @@ def test_no_row_moves_the_query_by_more_than_the_certified_sensitivity(
 @pytest.mark.parametrize(
     ("limits", "plans"),
     [
-        ({"max_rows": 3}, [[1, 1, 1], [1, 2, 3], [1, 1, 2]]),
+        pytest.param({"max_rows": 3}, [[1, 1, 1], [1, 2, 3], [1, 1, 2]], marks=pytest.mark.slow),
         ({"max_rows": 4, "max_rows_per_group": 2}, [[1, 1, 3, 3], [1, 1, 2, 3]]),
         ({"max_rows_per_group": 2, "max_groups": 2}, [[1, 1, 3, 3], [9, 3, 3]]),
-        ({"max_rows": 5, "max_groups": 2, "max_rows_per_group": 3}, [[1, 1, 1, 3, 3], [2, 1]]),
+        pytest.param(
+            {"max_rows": 5, "max_groups": 2, "max_rows_per_group": 3},
+            [[1, 1, 1, 3, 3], [2, 1]],
+            marks=pytest.mark.slow,
+        ),
         ({"max_rows_per_group": 1}, [[1, 2, 3, 9]]),
         ({"max_rows": 2, "max_groups": 1}, [[3, 3]]),
     ],
