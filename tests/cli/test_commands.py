@@ -198,6 +198,12 @@ def test_help_and_version() -> None:
     assert run("calibrat").returncode == 2
 
 
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "leastnoise", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, run("--version").stdout)
+
+
 def test_certificates_verify_and_tampered_ones_do_not(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     made = run("calibrate", "--noise", "l2", "--epsilon", "1", "--delta", "1e-5",
