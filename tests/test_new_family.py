@@ -35,15 +35,16 @@ for shift, epsilon, scale in ((1, 1, 1.25), (1, 0.1, 0.5), (2, 0.5, 3)):
 assert secant.proof(secant.Secant(scale=2), shift=Fraction(1), epsilon=Fraction(1)) == 0
 
 one = ln.L2(1)
-for delta in ("0", "1e-5", "0.01"):
-    m = ln.calibrate("secant", epsilon="1", delta=delta, sensitivity=one)
+budgets = [("1", "0"), ("1", "1e-5"), ("1", "0.01"), ("3", "1e-5"), ("20", "1e-9"), ("0.01", "0.5")]
+for epsilon, delta in budgets:
+    m = ln.calibrate("secant", epsilon=epsilon, delta=delta, sensitivity=one)
     less = m.noise.scaled(1 - Fraction(1, 10**8))
-    budget = ln.Budget(epsilon=1, delta=delta)
+    budget = ln.Budget(epsilon=epsilon, delta=delta)
     try:
         ln.Certificate.prove(budget=budget, noise=less, sensitivity=one)
     except ln.NotCertified:
         continue
-    raise AssertionError(f"less noise is private as well at delta = {delta}")
+    raise AssertionError(f"less noise is private as well at {epsilon}, {delta}")
 
 noise = secant.Secant(scale=3)
 certificate = ln.Certificate.prove(budget=ln.Budget(epsilon=1), noise=noise, sensitivity=one)

@@ -19,8 +19,8 @@ from leastnoise.accounting.inversion import (
 )
 from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.certify.by_losses import directions
-from leastnoise.certify.common_lattice import FINENESS, lower_parts, upper_parts
-from leastnoise.certify.composed import is_gaussian, prove_composed, prove_pair
+from leastnoise.certify.common_lattice import lower_parts, upper_parts
+from leastnoise.certify.composed import FINENESS, is_gaussian, prove_composed, prove_pair
 from leastnoise.certify.composition import Convolution, Part, tilt_for
 from leastnoise.certify.moment_sum import MomentSum, serves
 from leastnoise.certify.moment_sum_laws import laws_of

@@ -139,9 +139,10 @@ def least_factor(
     *,
     first: float,
 ) -> Fraction:
-    """Return by how much `alone` must be wider; looked for from `first` on.
+    """Return the least factor of `alone` for so many releases; above `first`, or near it.
 
-    That of k releases is some √k, that of samples grows once a record is in many of them.
+    For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is
+    in few of them, and grows like q√k.
     """
     hidden = Hidden.of((L1 if alone.norm == "l1" else L2)(1))
 

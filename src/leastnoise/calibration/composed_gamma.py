@@ -27,8 +27,7 @@ from leastnoise.calibration import classic
 from leastnoise.calibration.composed import composed_law
 from leastnoise.calibration.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
 from leastnoise.calibration.request import Request
-from leastnoise.certify.common_lattice import FINENESS
-from leastnoise.certify.composed import composed_at_most
+from leastnoise.certify.composed import FINENESS, composed_at_most
 from leastnoise.certify.composition import composed_upper
 from leastnoise.certify.generalized_gamma_losses import between, chosen, reach
 from leastnoise.certify.generalized_gamma_sketch import LossSketch, sketch

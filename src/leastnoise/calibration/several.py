@@ -25,6 +25,7 @@ from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.flipped_huber import FlippedHuber
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.registry import registered
 from leastnoise.noise.spherical_staircase import SphericalStaircase
 
 _TOO_SLOW_FOR_SAMPLES: dict[type[Noise], str] = {
@@ -55,5 +56,7 @@ def law_for_several(
     whole = {GeneralizedGamma: composed_gamma, SphericalStaircase: composed_radial_steps}
     if family in whole:
         return whole[family](request, draws)
+    if not family.parameter_kinds and registered(family).fit is None:
+        raise NotApplicable(family=family.name, why="it is designed for one release only")
     own = {Cactus: composed_cactus, FlippedHuber: composed_flipped_huber}.get(family)
     return own(request, draws, rate) if own else composed_law(family, request, draws, rate)

@@ -23,7 +23,6 @@ from leastnoise.certify.losses import (
     BITS,
     LossLattice,
     LowerCells,
-    OwnLosses,
     Profile,
     check_monotone,
     lower_cells,
@@ -34,7 +33,7 @@ from leastnoise.certify.sampled import loss_range, sampled_lower, sampled_spread
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
-from leastnoise.noise.registry import registered
+from leastnoise.noise.registry import OwnLosses, registered
 
 if TYPE_CHECKING:
     from leastnoise.certify.releases import Releases

@@ -53,6 +53,7 @@ def prove_pair(
     that of all shifts, and `lower` below that of one shift, the same at every ε: that of one pair
     of neighbours. Raises like `prove_composed`.
     """
+    common_neighbours(part.neighbours for part in parts)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
     return _by_losses().enclosed_pair(parts, epsilon, removed=removed, fineness=fineness)

@@ -38,7 +38,6 @@ _CHERNOFF = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gauss
 _STEEPEST = 1e4  # e^t leaves all floats between one place and the next
 _SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
 _TILT = 1e-4  # relative accuracy of a tilt
-_LEAST_WEIGHT = 1e-300
 _FAR = 45.0  # in nats: what of φ the floats leave out
 
 Part = tuple["LossLattice", int]
@@ -268,7 +267,8 @@ def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
     In units of the index; any t > 0, or t < 0, is right. A Gaussian's best t is far too large where
     the law has few large losses, as that of a small sample has: floats choose among several.
     """
-    logs = [np.log(np.maximum(law.weights, _LEAST_WEIGHT)) for law in laws]
+    with np.errstate(divide="ignore"):
+        logs = [np.log(law.weights) for law in laws]
 
     def about(t: float) -> float:
         total = -t * index

@@ -57,7 +57,10 @@ class _Form:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Stretch:
-    """Where L(y) = square·y² + slope·y + constant; `least` is L at its end, None for −∞."""
+    """Where L(y) = square·y² + slope·y + constant; `least` is L at its right end.
+
+    None at the last, which L enters at ε or below.
+    """
 
     here: _Form
     there: _Form

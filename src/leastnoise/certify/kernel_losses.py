@@ -35,12 +35,12 @@ from leastnoise.certify.losses import (
     BITS,
     LossLattice,
     LowerCells,
-    OwnLosses,
     merged,
     symmetric_lattice,
 )
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
+from leastnoise.noise.registry import OwnLosses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

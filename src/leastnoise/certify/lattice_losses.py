@@ -28,7 +28,6 @@ from leastnoise.certify.losses import (
     BITS,
     LossLattice,
     LowerCells,
-    OwnLosses,
     merged,
     symmetric_lattice,
 )
@@ -36,6 +35,7 @@ from leastnoise.errors import NotApplicable, NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice_steps import LatticeStepNoise
+from leastnoise.noise.registry import OwnLosses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,6 +84,7 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
     return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=infinity)
 
 
+@lru_cache(maxsize=64)
 def reach(noise: Noise, shift: Fraction) -> Fraction:
     """Return a loss beyond which there is next to nothing but what is at infinity; any is right.
 

@@ -70,23 +70,6 @@ class LossLattice:
         return self.origin + (self.first + index) * self.step
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class OwnLosses:
-    """How a family's losses get on a lattice, where δ(ε) alone doesn't say it, or not as well.
-
-    upper, lower: return lattices from above and below, from the law, a shift, a step and how many
-        steps there are on each side of 0.
-    reach: returns a loss beyond which there is nothing but what is at infinity.
-    frequent: returns a loss that many outputs have; left out where there is none.
-    """
-
-    upper: Callable[[Noise, Fraction, Fraction, int], LossLattice]
-    lower: Callable[[Noise, Fraction, Fraction, int], LowerCells]
-    reach: Callable[[Noise, Fraction], Fraction]
-    frequent: Callable[[Noise, Fraction], Fraction] | None = None
-
-
 def check_monotone(noise: Noise) -> None:
     """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
     if not registered(type(noise)).longest_is_worst:

@@ -75,14 +75,14 @@ def why_not_kernels(
 def lattice(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     """Return why masses on a lattice aren't proved, or None."""
     noise = part.noise
-    lattice = noise.lattice  # pyright: ignore[reportAttributeAccessIssue] - its shapes have one
-    if lattice.falls:  # one shift, the longest, is the worst
+    law = noise.lattice  # pyright: ignore[reportAttributeAccessIssue] - its shapes have one
+    if law.falls:  # one shift, the longest, is the worst
         return None
-    in_cells = shift / noise.scale * lattice.cells
+    in_cells = shift / noise.scale * law.cells
     every = in_cells if isinstance(noise, LatticeStepNoise) else shift
-    shifts = min(math.ceil(every), 2 * len(lattice.masses))
+    shifts = min(math.ceil(every), 2 * len(law.masses))
     most = MOST_LATTICE_WORK if part.count == 1 else MOST_LATTICE_WORK_COMPOSED
-    return _over(Fraction(shifts * len(lattice.masses)), most, "masses times shifts")
+    return _over(Fraction(shifts * len(law.masses)), most, "masses times shifts")
 
 
 def steps(part: Releases, shift: Fraction, _: Fraction) -> str | None:

@@ -180,7 +180,7 @@ class LowerBound:
         It rests on the witness alone, whatever solver found it with whatever tolerance.
         """
         proved = max(_proved(self), Fraction(0))
-        if not (math.isfinite(self.value) and Fraction(self.value) <= proved):
+        if not Fraction(self.value) <= proved:
             raise CertificateRejected(
                 f"The witness proves a loss of at least {float_at_most(proved):.9g}, not "
                 f"{self.value:.9g}."

@@ -22,8 +22,8 @@ from flint import arb
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.balls.core import ball, float_above, precision
-from leastnoise.certify.common_lattice import FINENESS, upper_parts
-from leastnoise.certify.composed import composed_at_most, is_gaussian
+from leastnoise.certify.common_lattice import upper_parts
+from leastnoise.certify.composed import FINENESS, composed_at_most, is_gaussian
 from leastnoise.certify.composition import Convolution, tilt_for
 from leastnoise.certify.losses import BITS
 from leastnoise.certify.prove import prove_delta

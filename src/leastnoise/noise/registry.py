@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotRegistered
-from leastnoise.noise.base import Noise
+from leastnoise.noise.base import Noise, Shape
 
 if TYPE_CHECKING:
-    from leastnoise.certify.losses import OwnLosses
+    from fractions import Fraction
 
 ENOUGH_BITS = 60
 """Of an enclosure of δ, relatively: more than a double holds, so that the interval is as tight as
@@ -34,17 +34,38 @@ Part = str | Callable[..., Any]
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class OwnLosses:
+    """How a family's losses get on a lattice, where δ(ε) alone doesn't say it, or not as well.
+
+    upper, lower: return a `LossLattice` and `LowerCells` (certify/losses.py), from the law, a
+        shift, a step and how many steps there are on each side of 0.
+    reach: returns a loss beyond which there is nothing but what is at infinity.
+    frequent: returns a loss that many outputs have; left out where there is none.
+    """
+
+    upper: Callable[[Noise, Fraction, Fraction, int], Any]
+    lower: Callable[[Noise, Fraction, Fraction, int], Any]
+    reach: Callable[[Noise, Fraction], Fraction]
+    frequent: Callable[[Noise, Fraction], Fraction] | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class Family:
     """What is known of one noise family, and its parts: each as such, or by its place.
 
     law: the class, a subclass of `Noise`.
 
     What proofs use:
-    proof: encloses δ(ε) in a ball, from the law, a `shift` in its norm and `epsilon`.
+    proof: encloses δ(ε) in a ball, from the law, a `shift` in its norm and `epsilon`: δ itself,
+        and no bound on it, as the ball's lower end is stated too.
     enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
     lengthy: a proof at one ε takes up to a second; `quick`: microseconds.
-    longest_is_worst: the longest shift is the worst one at every ε (theory/noise.md §1), or no
-        shift exceeds the curve that is proved. Else many releases need losses of their own.
+    longest_is_worst: the longest shift is the worst one at every ε, and the losses that it makes
+        are symmetric: P(Z > z) before it is what P(Z < −z) is after it. So it is for one number
+        where the density is symmetric and falls on both sides of 0, and for vectors where it
+        falls with the length alone (theory/noise.md §1). (Of noise in the shape of a body it is
+        the curve that is proved, which no shift exceeds.) Else many releases need `losses`.
     losses: an `OwnLosses`, where they are known better than from δ(ε).
     largest_loss: returns the largest finite loss, from the law and a shift; None where it isn't
         known, and left out where it never is.
@@ -81,11 +102,12 @@ class Family:
     def __post_init__(self) -> None:
         """Check and keep what is known; raises InvalidArgument for a part that can't be one."""
         for name in _PARTS:
-            if not (_is_part(part := getattr(self, name)) or (part is None and name in _OPTIONAL)):
+            part = getattr(self, name)
+            if not (_is_part(part, name) or (part is None and name in _OPTIONAL)):
                 raise InvalidArgument(
                     name=name,
                     value=_validate.shown(part),
-                    expected=f'{name} to be a function or a class, or a text like "module:name"',
+                    expected=f'{name} to be {_LIKE.get(name, "a function")}, or a "module:name"',
                 )
         if not isinstance(self.law, str):
             _check_law(self.law)
@@ -107,24 +129,24 @@ class Family:
         part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
         if not isinstance(part, str):
             return part
-        try:
-            return _imported(part)
-        except (ImportError, AttributeError):
-            why = f"its {name} can't be imported from {part}"
-            raise NotRegistered(family=str(self.law), table=__name__, why=why) from None
+        found = _imported(part)
+        if found is None:
+            why = f"there is no {name} at {part}"
+            raise NotRegistered(family=str(self.law), table=__name__, why=why)
+        return found
 
 
+_LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
 _OPTIONAL = ("losses", "largest_loss", "work", "fit", "limit", "design", "sampler", "quantile")
 _PARTS = ("law", "proof", *_OPTIONAL)
 
 
-def _is_part(part: object) -> bool:
+def _is_part(part: object, name: str) -> bool:
     if isinstance(part, str):
-        return all(name.isidentifier() for name in part.replace(":", ".").split(".")) and (
-            part.count(":") == 1
-        )
-    losses = ("upper", "lower", "reach")
-    return callable(part) or all(callable(getattr(part, name, None)) for name in losses)
+        module, colon, attribute = part.partition(":")
+        words = [*module.split("."), attribute]
+        return bool(colon) and all(word.isidentifier() for word in words)
+    return isinstance(part, OwnLosses) if name == "losses" else callable(part)
 
 
 def _check_law(law: object) -> None:
@@ -136,8 +158,14 @@ def _check_law(law: object) -> None:
 
 @cache
 def _imported(place: str) -> Any:
+    """Return what is at `place`; None if there is nothing. What goes wrong inside it is raised."""
     module, name = place.split(":")
-    return getattr(import_module(module), name)
+    try:
+        return getattr(import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        if error.name and module.startswith(error.name):
+            return None
+        raise
 
 
 _families: dict[str, Family] = {
@@ -380,6 +408,9 @@ def register(family: Family) -> None:
     _validate.instance(family, Family, name="family", like="a Family")
     law = family.part("law")
     _check_law(law)
+    if law.shape is not Shape.OTHER or issubclass(law, all_families()):
+        why = "its law inherits from another family's, whose proofs would be taken for its own"
+        raise NotRegistered(family=law.__name__, table=__name__, why=why)
     name = getattr(law, "name", None)
     if not (isinstance(name, str) and hasattr(law, "norm")):
         why = "it has no name, or no norm"
@@ -392,7 +423,7 @@ def register(family: Family) -> None:
 
 
 def all_families() -> tuple[type[Noise], ...]:
-    """Return the class of every family, in the order of their names."""
+    """Return the class of every family: ours by their names, then those that were registered."""
     return tuple(_law(family) for family in FAMILIES.values())
 
 

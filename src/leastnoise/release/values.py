@@ -222,22 +222,26 @@ def _array_of(values: Values) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         raise _unknown_type("a masked array", hint=_FILL)
     listed = isinstance(values, (list, tuple))
+    if listed and _is_deep(values):
+        raise _not_flat("lists in lists in lists")
     if listed and any(issubclass(one, np.ndarray) for one in set(map(type, values))):
         raise _unknown_type("a list of arrays", hint="Join them first: numpy.concatenate.")
     try:
-        found = np.asarray(values, dtype=object if listed else None)
+        return np.asarray(values, dtype=object if listed else None)
     except ValueError:
         raise _not_flat("a ragged sequence") from None
-    if listed and found.ndim > _DEEPEST:  # a list may even hold itself
-        raise _not_flat(f"lists in lists, {found.ndim} deep")
-    return found
+
+
+def _is_deep(values: Any) -> bool:
+    """Say whether there are lists three deep: numpy would follow one that holds itself for ever."""
+    inner = (item for one in values if isinstance(one, (list, tuple)) for item in one)
+    return any(isinstance(item, (list, tuple)) for item in inner)
 
 
 def _not_flat(what: str) -> InvalidArgument:
     return InvalidArgument(name="values", value=what, expected="a flat array of numbers")
 
 
-_DEEPEST = 2  # of lists; more is never a query's answer, and numpy goes through 32 at most
 _NUMBERS: tuple[type, ...] = (
     int, float, Fraction, np.integer, np.bool_, np.float32, np.float16,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import final
 
 from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
 from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.common_lattice import FINENESS
+from leastnoise.certify.composed import FINENESS
 from leastnoise.certify.plan import PlanCertificate
 from leastnoise.certify.prove import worst_shift
 from leastnoise.errors import NotApplicable
