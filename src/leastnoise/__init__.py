@@ -66,9 +66,9 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.structured import Vertices as Vertices
     from leastnoise.ledger.check import check_ledger as check_ledger
     from leastnoise.ledger.ledger import Ledger as Ledger
+    from leastnoise.noise.family import Family as Family
     from leastnoise.noise.gaussian import Gaussian as Gaussian
     from leastnoise.noise.laplace import Laplace as Laplace
-    from leastnoise.noise.registry import Family as Family
     from leastnoise.noise.registry import register as register
     from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
     from leastnoise.noise.truncated_staircase import TruncatedStaircase as TruncatedStaircase
@@ -106,7 +106,7 @@ _HOME = {
     "Certificate": "certify.certificate",
     "CertificateRejected": "errors",
     "Comparison": "selection.comparison",
-    "Family": "noise.registry",
+    "Family": "noise.family",
     "Gaussian": "noise.gaussian",
     "Integer": "guarantees.sensitivity",
     "Interval": "guarantees.interval",

@@ -21,11 +21,12 @@ from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Norm
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.family import Family
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.laplace import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.registry import FAMILIES, Family, all_families, part_of, register, registered
+from leastnoise.noise.registry import FAMILIES, all_families, part_of, register, registered
 from leastnoise.sampling.base import sampler_of
 from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.sampling.step import sampler

@@ -12,13 +12,13 @@ import pytest
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
 from leastnoise.noise.gaussian import Gaussian
 from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.release.reading import as_exact
 from leastnoise.release.rounding import add_noise, round_sums
 from leastnoise.release.values import (
     LARGEST_STEPS,
     Rationals,
     ScaledIntegers,
     Shifted,
-    as_exact,
 )
 from leastnoise.release.whitening import whiten
 from leastnoise.sampling.base import sampler_of

@@ -33,7 +33,8 @@ from leastnoise.certify.sampled import loss_range, sampled_lower, sampled_spread
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise, Shape
-from leastnoise.noise.registry import OwnLosses, registered
+from leastnoise.noise.family import OwnLosses
+from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
     from leastnoise.certify.releases import Releases

@@ -72,7 +72,7 @@ def composed_at_most(
 
 
 def _by_losses() -> ModuleType:
-    """Import the accountant: one release has no need of it, and a fifth of a second is saved."""
+    """Import the accountant: it is large, and one release of the whole data has no need of it."""
     from leastnoise.certify import by_losses  # noqa: PLC0415
 
     return by_losses

@@ -36,8 +36,8 @@ from leastnoise.certify.losses import (
 )
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
+from leastnoise.noise.family import OwnLosses
 from leastnoise.noise.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.registry import OwnLosses
 
 _PLACES = 18  # for a lattice of up to …
 _STEPS = 16  # … so many steps in a standard deviation; twice as many for twice as many steps

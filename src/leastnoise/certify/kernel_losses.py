@@ -40,7 +40,7 @@ from leastnoise.certify.losses import (
 )
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
-from leastnoise.noise.registry import OwnLosses
+from leastnoise.noise.family import OwnLosses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -34,8 +34,8 @@ from leastnoise.certify.losses import (
 from leastnoise.errors import NotApplicable, NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.family import OwnLosses
 from leastnoise.noise.lattice_steps import LatticeStepNoise
-from leastnoise.noise.registry import OwnLosses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,166 +7,14 @@ noise never imports the proofs of staircases. `register` adds a family from outs
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, final
+from typing import Any
 
 from leastnoise import _validate
-from leastnoise.errors import InvalidArgument, NotRegistered
+from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise, Shape
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-ENOUGH_BITS = 60
-"""Of an enclosure of δ, relatively: more than a double holds, so that the interval is as tight as
-two floats can be."""
-_ANY = -1000
-
-
-Part = str | Callable[..., Any]
-"""A function or class, or "module:name" where it is."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class OwnLosses:
-    """How a family's losses get on a lattice, where δ(ε) alone doesn't say it, or not as well.
-
-    upper, lower: return a `LossLattice` and `LowerCells` (certify/losses.py), from the law, a
-        shift, a step and how many steps there are on each side of 0.
-    reach: returns a loss beyond which there is nothing but what is at infinity.
-    frequent: returns a loss that many outputs have; left out where there is none.
-    """
-
-    upper: Callable[[Noise, Fraction, Fraction, int], Any]
-    lower: Callable[[Noise, Fraction, Fraction, int], Any]
-    reach: Callable[[Noise, Fraction], Fraction]
-    frequent: Callable[[Noise, Fraction], Fraction] | None = None
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """What is known of one noise family, and its parts: each as such, or by its place.
-
-    law: the class, a subclass of `Noise`.
-
-    What proofs use:
-    proof: encloses δ(ε) in a ball, from the law, a `shift` in its norm and `epsilon`: δ itself,
-        and no bound on it, as the ball's lower end is stated too.
-    enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
-    lengthy: a proof at one ε takes up to a second; `quick`: microseconds.
-    longest_is_worst: the longest shift is the worst one at every ε, and the losses that it makes
-        are symmetric: P(Z > z) before it is what P(Z < −z) is after it. So it is for one number
-        where the density is symmetric and falls on both sides of 0, and for vectors where it
-        falls with the length alone (theory/noise.md §1). (Of noise in the shape of a body it is
-        the curve that is proved, which no shift exceeds.) Else many releases need `losses`.
-    losses: an `OwnLosses`, where they are known better than from δ(ε).
-    largest_loss: returns the largest finite loss, from the law and a shift; None where it isn't
-        known, and left out where it never is.
-    loss_unit: the attribute of the law of which all finite losses are whole multiples.
-    work: says why a proof would take too long, or None; left out where none does.
-    fineness: of the lattice that samples start from, in steps to one of their own.
-
-    What finds and draws laws:
-    fit: returns the law of least loss for a `Request`; left out where `design` finds it.
-    limit: says where the search for a law was cut off, so that another may have less loss.
-    design: returns such a law too, by an optimiser that is told what `effort` to make.
-    sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
-    quantile: returns t with P(|X_i| > t·scale) = p, from the law and p; left out where the law of
-        one coordinate isn't known.
-    """
-
-    law: Part
-    proof: Part
-    enough_bits: int = ENOUGH_BITS
-    lengthy: bool = False
-    quick: bool = False
-    longest_is_worst: bool = False
-    losses: str | OwnLosses | None = None
-    largest_loss: Part | None = None
-    loss_unit: str | None = None
-    work: Part | None = None
-    fineness: float = 2.5
-    fit: Part | None = None
-    limit: Part | None = None
-    design: Part | None = None
-    sampler: Part | None = None
-    quantile: Part | None = None
-
-    def __post_init__(self) -> None:
-        """Check and keep what is known; raises InvalidArgument for a part that can't be one."""
-        for name in _PARTS:
-            part = getattr(self, name)
-            if not (_is_part(part, name) or (part is None and name in _OPTIONAL)):
-                raise InvalidArgument(
-                    name=name,
-                    value=_validate.shown(part),
-                    expected=f'{name} to be {_LIKE.get(name, "a function")}, or a "module:name"',
-                )
-        if not isinstance(self.law, str):
-            _check_law(self.law)
-        for name in ("lengthy", "quick", "longest_is_worst"):
-            object.__setattr__(self, name, _validate.flag(getattr(self, name), name=name))
-        bits = _validate.whole(self.enough_bits, name="enough_bits", least=_ANY, most=-_ANY)
-        object.__setattr__(self, "enough_bits", bits)
-        object.__setattr__(self, "fineness", _validate.real(self.fineness, name="fineness"))
-        if not 0 < self.fineness < math.inf:
-            raise InvalidArgument(name="fineness", value=self.fineness, expected="fineness > 0")
-        if self.loss_unit is not None:
-            _validate.text(self.loss_unit, name="loss_unit", longest=100)
-
-    def part(self, name: str) -> Any:
-        """Return the part called `name`, imported if only its place is known; None if left out.
-
-        Raises InvalidArgument for another name, NotRegistered if there is nothing at the place.
-        """
-        part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
-        if not isinstance(part, str):
-            return part
-        found = _imported(part)
-        if found is None:
-            why = f"there is no {name} at {part}"
-            raise NotRegistered(family=str(self.law), table=__name__, why=why)
-        return found
-
-
-_LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
-_OPTIONAL = ("losses", "largest_loss", "work", "fit", "limit", "design", "sampler", "quantile")
-_PARTS = ("law", "proof", *_OPTIONAL)
-
-
-def _is_part(part: object, name: str) -> bool:
-    if isinstance(part, str):
-        module, colon, attribute = part.partition(":")
-        words = [*module.split("."), attribute]
-        return bool(colon) and all(word.isidentifier() for word in words)
-    return isinstance(part, OwnLosses) if name == "losses" else callable(part)
-
-
-def _check_law(law: object) -> None:
-    if not (isinstance(law, type) and issubclass(law, Noise)):
-        raise InvalidArgument(
-            name="law", value=_validate.shown(law), expected="law to be a subclass of Noise"
-        )
-
-
-@cache
-def _imported(place: str) -> Any:
-    """Return what is at `place`; None if there is nothing. What goes wrong inside it is raised."""
-    module, name = place.split(":")
-    try:
-        return getattr(import_module(module), name, None)
-    except ModuleNotFoundError as error:
-        if error.name and module.startswith(error.name):
-            return None
-        raise
-
+from leastnoise.noise.family import ANY_BITS, Family, check_law
 
 _families: dict[str, Family] = {
     "cactus": Family(
@@ -208,7 +56,7 @@ _families: dict[str, Family] = {
     "gaussian-mixture": Family(
         law="leastnoise.noise.gaussian_mixture:GaussianMixture",
         proof="leastnoise.certify.kernels:delta_ball",
-        enough_bits=_ANY,  # a sum of floats, which no precision of the balls can better
+        enough_bits=ANY_BITS,  # a sum of floats, which no precision of the balls can better
         lengthy=True,
         losses="leastnoise.certify.kernel_losses:LOSSES",
         work="leastnoise.certify.work:kernels",
@@ -298,7 +146,7 @@ _families: dict[str, Family] = {
     "quasi-gaussian": Family(
         law="leastnoise.noise.quasi_gaussian:QuasiGaussian",
         proof="leastnoise.certify.kernels:delta_ball",
-        enough_bits=_ANY,  # a sum of floats, which no precision of the balls can better
+        enough_bits=ANY_BITS,  # a sum of floats, which no precision of the balls can better
         lengthy=True,
         losses="leastnoise.certify.kernel_losses:LOSSES",
         work="leastnoise.certify.work:kernels",
@@ -407,7 +255,7 @@ def register(family: Family) -> None:
     """
     _validate.instance(family, Family, name="family", like="a Family")
     law = family.part("law")
-    _check_law(law)
+    check_law(law)
     if law.shape is not Shape.OTHER or issubclass(law, all_families()):
         why = "its law inherits from another family's, whose proofs would be taken for its own"
         raise NotRegistered(family=law.__name__, table=__name__, why=why)

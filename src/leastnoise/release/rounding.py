@@ -20,11 +20,11 @@ import numpy as np
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.release.grid import check_grid, exponent_of
+from leastnoise.release.reading import as_exact
 from leastnoise.release.values import (
     LARGEST_STEPS,
     ExactValues,
     Split,
-    as_exact,
     flat,
     nearest_whole,
     splitter,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from leastnoise.guarantees.geometry import Geometry
     from leastnoise.noise.base import Noise
-    from leastnoise.release.values import Values
+    from leastnoise.release.reading import Values
     from leastnoise.sampling.base import Block, Sampler
 
 LARGEST_RESULT = 1 << 62  # n + round(y) is cut off there, which leaves room in an int64
