@@ -17,6 +17,7 @@ from fractions import Fraction
 import mpmath, numpy as np, scipy.stats
 import leastnoise as ln
 import secant
+from leastnoise.sampling.entropy import InsecureSeededEntropy
 
 def leaked(shift, epsilon, scale):
     f = lambda x: mpmath.sech(mpmath.pi * x / (2 * scale)) / (2 * scale)
@@ -48,9 +49,13 @@ for epsilon, delta in budgets:
 
 noise = secant.Secant(scale=3)
 certificate = ln.Certificate.prove(budget=ln.Budget(epsilon=1), noise=noise, sensitivity=one)
-drawn = np.array([ln.Mechanism(certificate).release([0]).values[0] for _ in range(2000)])
 law = scipy.stats.hypsecant(scale=3 * 2 / math.pi)
-assert scipy.stats.kstest(drawn, law.cdf).pvalue > 1e-6
+source = InsecureSeededEntropy(1)
+block = secant.sampler(noise, Fraction(1, 2**20), source).draw(20_000)
+drawn = np.array([float(block.enclose(i, 60).mid()) / 2**20 for i in range(20_000)])
+assert scipy.stats.kstest(drawn, law.cdf).pvalue > 1e-3
+assert scipy.stats.kstest(drawn * 1.05, law.cdf).pvalue < 1e-3  # it would be seen
+assert ln.Mechanism(certificate).release([0]).values.shape == (1,)
 assert abs(law.var() - noise.variance) < 1e-9
 mean = mpmath.quad(lambda x: 2 * x * law.pdf(float(x)), [0, 30, 100])
 assert abs(float(mean) - noise.mean_abs) < 1e-9
