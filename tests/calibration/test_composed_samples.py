@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 import leastnoise as ln
+from leastnoise.certify import common_lattice
+from leastnoise.certify.composed import prove_composed
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.sensitivity import Integer
 
@@ -137,3 +140,23 @@ def test_what_takes_too_long_for_samples_is_refused() -> None:
                 compositions=3,
                 sampling_rate="0.1",
             )
+
+
+@pytest.mark.slow
+def test_the_gaussian_of_a_thousand_samples_is_within_5e_5_of_the_least(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A finer lattice than that of certificates proves that 5e-5 less noise leaks more than δ."""
+    found = ln.calibrate(
+        "gaussian",
+        epsilon="1",
+        delta="1e-5",
+        sensitivity=ln.L2(1),
+        compositions=1000,
+        sampling_rate="0.01",
+    )
+    part = found.certificate.releases
+    less = replace(part, noise=part.noise.scaled(1 - Fraction(5, 10**5)))
+    monkeypatch.setattr(common_lattice, "_LARGEST_QUICK", 48_000)
+    proved = prove_composed((less,), Fraction(1), fineness=256)
+    assert proved.certainly_above(Fraction(1, 10**5))
