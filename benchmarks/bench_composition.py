@@ -10,13 +10,13 @@ from functools import partial
 import leastnoise as ln
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.releases import Releases
+from leastnoise.accounting.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.steps.law.staircase import Staircase
 
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
 _RUNS = 5

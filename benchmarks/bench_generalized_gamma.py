@@ -7,13 +7,13 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from benchmarks.timing import median_seconds, print_rows, show
-from leastnoise.analysis.generalized_gamma import log_delta
-from leastnoise.calibration.generalized_gamma import search
-from leastnoise.calibration.request import Request
-from leastnoise.certify.certificate import Certificate
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.fit.generalized_gamma import search
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.request import Request
 
 SHAPES = ((2, "1", "1.5"), (2, "0.9", "1.5"), (7, "5.9", "1.051"), (1000, "999", "1.09"))
 TARGETS = ("1.5 ms, 5 ms for α < d − 1", "30 ms", "2 s", "3 s")

@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.timing import print_rows, show
 from leastnoise.design.ellipse import least_variance
 from leastnoise.guarantees.structured import CountingQueries
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import leastnoise as ln
 from benchmarks.timing import median_seconds, print_rows, show
-from leastnoise.certify.certificate import Certificate
+from leastnoise.certificate.certificate import Certificate
 
 CHARGED = 1000
 KINDS = ("gaussian", "truncated-laplace", "tulap", "staircase", "flipped-huber")

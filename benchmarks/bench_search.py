@@ -6,9 +6,8 @@ import time
 import warnings
 
 from benchmarks.timing import median_seconds, print_rows, show
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
-from leastnoise.certify.certificate import Certificate
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import radial_bound_find, radial_dual
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.refine import Task, refine
@@ -16,6 +15,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import family_named
+from leastnoise.noise.request import Request
 from leastnoise.selection.search import calibrate
 
 BUDGET = Budget(epsilon="1", delta="1e-5")

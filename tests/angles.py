@@ -7,7 +7,7 @@ from typing import Any
 
 from mpmath import besselk, mp, mpf
 
-from leastnoise.certify.moment_sum_laws import SphericalMoments
+from leastnoise.accounting.proof.moment_sum_laws import SphericalMoments
 
 
 def spherical(dimension: int, ratio: str, count: int = 1) -> SphericalMoments:

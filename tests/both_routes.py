@@ -16,11 +16,11 @@ from flint import arb
 from mpmath import mpf, nstr, workdps
 
 from leastnoise.balls.core import precision
+from leastnoise.entropy.base import Block, Sampler, sampler_of
+from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.noise.base import Noise
 from leastnoise.release.grid import default_grid, exponent_of
 from leastnoise.release.rounding import round_sums
-from leastnoise.sampling.base import Block, Sampler, sampler_of
-from leastnoise.sampling.entropy import Entropy, InsecureSeededEntropy
 
 FULL = 1 << 63
 Truth = Callable[[Any], Any]

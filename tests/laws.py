@@ -9,29 +9,29 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise, Parameter
+from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.bodies.law.k_staircase import KStaircase
+from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.flipped_huber import FlippedHuber
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.gaussian_mixture import GaussianMixture
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.geometric import Geometric
-from leastnoise.noise.k_norm import KNorm
-from leastnoise.noise.k_staircase import KStaircase
-from leastnoise.noise.laplace import Laplace
-from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.optimal_radial import OptimalRadial
-from leastnoise.noise.quasi_gaussian import QuasiGaussian
-from leastnoise.noise.spherical_laplace import SphericalLaplace
-from leastnoise.noise.spherical_staircase import SphericalStaircase
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.tulap import Tulap
-from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.huber.law import FlippedHuber
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
+from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps.law.tulap import Tulap
 
 # Each family is here: test_families checks that.
 LAWS: tuple[Noise, ...] = (
@@ -70,7 +70,7 @@ LATTICE_LAWS: tuple[Noise, ...] = (
     Geometric(scale="0.7", cells=3, core=2, decay="0.8"),
 )
 
-# Moments and densities of these have tests of their own: tests/noise/test_bodies.py.
+# Moments and densities of these have tests of their own: tests/noise/bodies/test_laws.py.
 BODY_LAWS: tuple[VectorNoise, ...] = (
     KNorm(scale="0.7", body=Signed(of=Counts(queries=3))),
     KNorm(scale="0.7", body=Box(bounds=[1, 2])),

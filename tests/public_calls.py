@@ -16,7 +16,7 @@ import numpy as np
 
 import leastnoise as ln
 from leastnoise.accounting import conversions
-from leastnoise.certify.releases import Releases
+from leastnoise.accounting.releases import Releases
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.lower_bound import Witness
 from leastnoise.guarantees.bodies.at_most import AtMost

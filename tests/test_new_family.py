@@ -17,7 +17,7 @@ from fractions import Fraction
 import mpmath, numpy as np, scipy.stats
 import leastnoise as ln
 import secant
-from leastnoise.sampling.entropy import InsecureSeededEntropy
+from leastnoise.entropy.source import InsecureSeededEntropy
 
 def leaked(shift, epsilon, scale):
     f = lambda x: mpmath.sech(mpmath.pi * x / (2 * scale)) / (2 * scale)

@@ -21,9 +21,9 @@ import algorithm3
 import numpy as np
 
 import leastnoise as ln
-from leastnoise.calibration import classic
 from leastnoise.design import radial_bound_find
 from leastnoise.design.radial_bound_find import VectorTask
+from leastnoise.noise.common.fit import classic
 from leastnoise.report.figures import Figure, Line
 
 HERE = Path(__file__).parent

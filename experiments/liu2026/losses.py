@@ -13,9 +13,6 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from leastnoise.calibration.gaussian_mixture import MOST_MODES
-from leastnoise.calibration.quasi_gaussian import published_scale
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.design.find import design
 from leastnoise.design.refine import Task
@@ -23,9 +20,12 @@ from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES
+from leastnoise.noise.kernels.fit.quasi_gaussian import published_scale
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.request import Request
 from leastnoise.selection.search import calibrate
 
 PATH = Path(__file__).parent / "losses.csv"

@@ -20,10 +20,10 @@ from page import Tables, page
 from verdicts import BESIDE, IMPOSSIBLE, TABLES, UNREACHED, Row, least_leak, row_of
 
 import leastnoise as ln
-from leastnoise.calibration.gaussian_mixture import search
-from leastnoise.calibration.request import Request
 from leastnoise.noise.base import Noise
+from leastnoise.noise.kernels.fit.gaussian_mixture import search
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
 from leastnoise.report.figures import Figure, Line
 
 HERE = Path(__file__).parent

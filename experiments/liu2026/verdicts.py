@@ -12,11 +12,11 @@ from typing import final
 
 from losses import BENCHMARKS, Cell, Cells
 
-from leastnoise.analysis.kernel_crossings import Kernels
-from leastnoise.analysis.kernels import log_divergence, peaks
-from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.kernels.profile.divergence import log_divergence, peaks
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.quasi_gaussian import QuasiGaussian
 
 # Which laws each table compares with which one, and by which loss. That "multimodal Gaussians"
 # include the quasi-Gaussian shows where Table 1 agrees with Table 5 (ε = δ = 0.25, say), and that

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 import leastnoise as ln
-from leastnoise.analysis import gaussian
-from leastnoise.calibration.generalized_gamma import greatest_advantage
 from leastnoise.design import radial_bound_find
 from leastnoise.design.radial_bound_find import VectorTask
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.common.profile import gaussian
+from leastnoise.noise.radial.fit.generalized_gamma import greatest_advantage
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.numerics.roots import IncreasingRoot
 from leastnoise.report.comparison import radial_density
 from leastnoise.report.figures import Figure, Line

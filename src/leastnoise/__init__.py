@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leastnoise.accounting.composition import Composition as Composition
-    from leastnoise.certify.certificate import Certificate as Certificate
-    from leastnoise.certify.plan import PlanCertificate as PlanCertificate
+    from leastnoise.certificate.certificate import Certificate as Certificate
+    from leastnoise.certificate.plan import PlanCertificate as PlanCertificate
     from leastnoise.design.lower_bound import LowerBound as LowerBound
     from leastnoise.errors import (
         CertificateRejected as CertificateRejected,
@@ -67,11 +67,13 @@ if TYPE_CHECKING:
     from leastnoise.ledger.check import check_ledger as check_ledger
     from leastnoise.ledger.ledger import Ledger as Ledger
     from leastnoise.noise.family import Family as Family
-    from leastnoise.noise.gaussian import Gaussian as Gaussian
-    from leastnoise.noise.laplace import Laplace as Laplace
+    from leastnoise.noise.gaussian.law import Gaussian as Gaussian
+    from leastnoise.noise.laplace.law.laplace import Laplace as Laplace
+    from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace as SphericalLaplace
     from leastnoise.noise.registry import register as register
-    from leastnoise.noise.spherical_laplace import SphericalLaplace as SphericalLaplace
-    from leastnoise.noise.truncated_staircase import TruncatedStaircase as TruncatedStaircase
+    from leastnoise.noise.steps.law.truncated_staircase import (
+        TruncatedStaircase as TruncatedStaircase,
+    )
     from leastnoise.release.mechanism import Mechanism as Mechanism
     from leastnoise.release.mechanism import compose as compose
     from leastnoise.selection.comparison import Comparison as Comparison

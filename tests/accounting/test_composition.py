@@ -9,15 +9,15 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.releases import Releases
+from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.gaussian_mixture import GaussianMixture
-from leastnoise.noise.laplace import Laplace
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 
 ONE = Hidden.of(L2(1))
 

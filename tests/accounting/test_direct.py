@@ -10,28 +10,28 @@ from fractions import Fraction
 
 import pytest
 
+from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.releases import Releases
+from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import float_above, float_below
-from leastnoise.certify.common_lattice import lower_parts, upper_parts
-from leastnoise.certify.composed import prove_composed
-from leastnoise.certify.composition import composed_lower, composed_upper
-from leastnoise.certify.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.flipped_huber import FlippedHuber
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.laplace import Laplace
-from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.optimal_radial import OptimalRadial
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.huber.law import FlippedHuber
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.registry import registered
-from leastnoise.noise.spherical_laplace import SphericalLaplace
-from leastnoise.noise.spherical_staircase import SphericalStaircase
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
+from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps.law.tulap import Tulap
 from tests.accounting import direct
 from tests.accounting.direct import Masses, Real, Step, mp, mpf
 

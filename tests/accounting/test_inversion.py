@@ -11,18 +11,18 @@ from flint import arb
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.inversion import enclose_epsilon
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify.composed import prove_composed
-from leastnoise.certify.releases import ProvedDelta, Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.laplace import Laplace
-from leastnoise.noise.spherical_laplace import SphericalLaplace
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from tests.laws import LATTICE_LAWS, LAWS, label
 
 SLOW = {"generalized-gamma", "gaussian-mixture", "quasi-gaussian"}  # seconds a law

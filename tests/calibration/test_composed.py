@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.composed import polished
-from leastnoise.certify.composed import prove_composed
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.structured import Linf

@@ -8,24 +8,24 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.analysis import gaussian
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.composed import composed_law
 from leastnoise.calibration.composed_gamma import _log_delta, _Several, composed_gamma
-from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import prove_composed
-from leastnoise.certify.generalized_gamma_sketch import sketch
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.common.profile import gaussian
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import sketch
+from leastnoise.noise.request import Request
 
 ONE = Hidden.of(L2(1))
 BUDGET = Budget(epsilon=1, delta="1e-5")

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 import leastnoise as ln
-from leastnoise.certify import common_lattice
-from leastnoise.certify.composed import prove_composed
+from leastnoise.accounting.proof import common_lattice
+from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.sensitivity import Integer
 

@@ -8,16 +8,16 @@ from fractions import Fraction
 import pytest
 
 import leastnoise as ln
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.composed import least_factor
 from leastnoise.calibration.composed_spread import composed_cactus, composed_flipped_huber
-from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import prove_composed
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
-from leastnoise.noise.flipped_huber import FlippedHuber
+from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import leastnoise as ln
-from leastnoise.certify.composed import prove_composed
-from leastnoise.certify.releases import Releases
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Integer

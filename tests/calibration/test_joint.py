@@ -10,8 +10,8 @@ from scipy.optimize import root_scalar
 from scipy.stats import norm
 
 from leastnoise.calibration.joint import joint_factor, rescaled, scalable
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.plan import COMPOSED, PlanCertificate
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.errors import NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer

@@ -17,24 +17,24 @@ import numpy as np
 import pytest
 
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import Search, unit_law
-from leastnoise.certify.certificate import Certificate
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import find
 from leastnoise.design.refine import Design, Task
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.optimal import Optimal
 from leastnoise.noise.registry import all_families
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.request import Request
+from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps.law.tulap import Tulap
 from tests.shifts import ROUTES, worst
 
 # Of a design: quick, and neither privacy nor the bound rests on it. Beyond ε = 5 no bound is asked,
@@ -105,7 +105,7 @@ def settings(count: int, *, seed: int) -> list[Setting]:
 
 
 def families() -> list[type[Noise]]:
-    """All that serve one number; tests/noise/test_bodies_privacy.py is about bodies."""
+    """All that serve one number; tests/noise/bodies/test_privacy.py is about bodies."""
     return [
         family
         for family in all_families()

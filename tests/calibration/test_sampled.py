@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import leastnoise as ln
-from leastnoise.certify.certificate import SAMPLING
+from leastnoise.certificate.certificate import SAMPLING
 from leastnoise.cli.main import app
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.structured import CountingQueries, Linf

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from leastnoise.calibration.request import Request
 from leastnoise.design import cache, find, radial_bound_find
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.radial_bound import RadialWitness
@@ -16,6 +15,7 @@ from leastnoise.design.refine import Task
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
 
 TASK = Task(budget=Budget(epsilon="1", delta="0.01"), loss=Loss.MAE)
 

@@ -8,18 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leastnoise.analysis.radial_step import log_delta
-from leastnoise.calibration.request import Request
+from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.calibration.search import unit_law
-from leastnoise.certify.prove import prove_delta
 from leastnoise.design import radial
 from leastnoise.design.radial_program import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.optimal_radial import OptimalRadial
-from leastnoise.noise.spherical_staircase import SphericalStaircase
+from leastnoise.noise.request import Request
+from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
+from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.shells.profile import log_delta
 from leastnoise.selection.search import calibrate
 
 

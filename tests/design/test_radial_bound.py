@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.design import radial_dual
 from leastnoise.design.lower_bound import LowerBound
@@ -22,7 +21,8 @@ from leastnoise.design.radial_bound_tail import tail
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.request import Request
 
 EXAMPLES = ((2, "1", "1e-5"), (3, "1", "0.01"), (7, "3", "1e-6"), (40, "0.5", "1e-4"))
 COARSE = 1 << 20  # pairs in a proof, to be quick

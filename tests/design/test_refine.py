@@ -10,20 +10,21 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from leastnoise.analysis import lattice as analysis_lattice
 from leastnoise.balls.core import ball, precision
-from leastnoise.calibration import truncated_staircase
-from leastnoise.calibration.request import Request
-from leastnoise.certify import lattice, step
 from leastnoise.design import closed_form, repair
 from leastnoise.design.lower_bound import LowerBound, Scope
 from leastnoise.design.program import Program
 from leastnoise.design.refine import Design, Task, examined, mended, refine
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice import profile as analysis_lattice
+from leastnoise.noise.lattice import proof as lattice
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.request import Request
+from leastnoise.noise.steps.fit import truncated_staircase
+from leastnoise.noise.steps.proof import step
 from tests.design.test_lower_bound import bound_of, made
 
 # Brackets of the optimum at sensitivity 1, from the issue that asked for them: an independent

@@ -11,21 +11,21 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.releases import Releases
+from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
 from leastnoise.interop.proved_pld import ProvedPld
 from leastnoise.noise.base import Noise
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.gaussian_mixture import GaussianMixture
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.geometric import Geometric
-from leastnoise.noise.laplace import Laplace
-from leastnoise.noise.spherical_laplace import SphericalLaplace
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law.staircase import Staircase
 
 EPSILONS = ("0", "0.1", "0.5", "2")
 # of dp-accounting's sums of floats, against exact ones; at most 2e-16 was met

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.releases import Releases
+from leastnoise.accounting.releases import Releases
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells, Hidden
 from leastnoise.guarantees.sensitivity import L2
@@ -30,8 +30,8 @@ from leastnoise.ledger.filters import (
     largest_rho,
 )
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
 from tests.ledger.releases import certificate, sampled
 
 GRID_ERROR = 1e-3  # of orders 1 % apart; 1.1e-4 is the largest seen

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import (
     CertificateRejected,
     InvalidArgument,
@@ -30,8 +30,8 @@ from leastnoise.ledger import store
 from leastnoise.ledger.check import check_ledger
 from leastnoise.ledger.costs import Cost
 from leastnoise.ledger.filters import SUMS, ZCDP, fits
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
 from tests.ledger.releases import account, certificate, sampled
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
-from leastnoise.noise.flipped_huber import FlippedHuber
-from leastnoise.noise.radial_steps import RadialStepNoise
+from leastnoise.noise.common.law.radial_steps import RadialStepNoise
+from leastnoise.noise.common.law.steps import StepNoise
+from leastnoise.noise.huber.law import FlippedHuber
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.registry import FAMILIES, family_named
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.steps import StepNoise
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.steps.law.staircase import Staircase
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label
 from tests.routes import integrate
 

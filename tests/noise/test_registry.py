@@ -12,24 +12,24 @@ from typing import ClassVar, cast
 import pytest
 
 import leastnoise.noise
-from leastnoise.analysis.marginal import absolute_quantile
-from leastnoise.calibration.request import Request
+from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.calibration.search import unit_law
-from leastnoise.certify.prove import prove_delta
-from leastnoise.certify.step import delta_ball
+from leastnoise.entropy.base import sampler_of
+from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Norm
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.family import Family
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.quantiles import absolute_quantile
 from leastnoise.noise.registry import FAMILIES, all_families, part_of, register, registered
-from leastnoise.sampling.base import sampler_of
-from leastnoise.sampling.entropy import InsecureSeededEntropy
-from leastnoise.sampling.step import sampler
+from leastnoise.noise.request import Request
+from leastnoise.noise.steps.proof.step import delta_ball
+from leastnoise.noise.steps.sampler.step import sampler
 
 
 class Unknown(StrEnum):

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leastnoise.certify.certificate import Certificate
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.release.mechanism import Mechanism

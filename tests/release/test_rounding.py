@@ -12,12 +12,14 @@ import pytest
 from flint import arb
 
 from leastnoise.balls.core import ball
+from leastnoise.entropy.base import Block, Sampler, sampler_of
+from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, RandomnessError
 from leastnoise.guarantees.structured import Vertices
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.laplace import Laplace
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import (
     LARGEST_RESULT,
@@ -25,8 +27,6 @@ from leastnoise.release.rounding import (
     round_sums,
 )
 from leastnoise.release.values import ScaledIntegers
-from leastnoise.sampling.base import Block, Sampler, sampler_of
-from leastnoise.sampling.entropy import InsecureSeededEntropy
 from leastnoise.selection.search import calibrate
 from tests.both_routes import Counting, OnlyBalls
 

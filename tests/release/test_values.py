@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leastnoise.certify.certificate import Certificate
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.release.grid import check_grid, default_grid
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.release.reading import as_exact

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leastnoise.entropy.base import sampler_of
+from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.release.reading import as_exact
 from leastnoise.release.rounding import add_noise, round_sums
 from leastnoise.release.values import (
@@ -21,8 +23,6 @@ from leastnoise.release.values import (
     Shifted,
 )
 from leastnoise.release.whitening import whiten
-from leastnoise.sampling.base import sampler_of
-from leastnoise.sampling.entropy import InsecureSeededEntropy
 
 PLAIN = CountEllipse(queries=5, shared="-0.13")
 COUNTED = CountEllipse(queries=4, shared="-0.13", offset="-1/3", total="1.7")

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import leastnoise as ln
-from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
+from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.release.mechanism import Mechanism

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from leastnoise.analysis.marginal import variance_of
+from leastnoise.noise.quantiles import variance_of
 from leastnoise.tables import spec_file
 from leastnoise.tables.plan import Plan, plan
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leastnoise.analysis.marginal import variance_of
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
+from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.search import calibrate
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.verify import verify_directory

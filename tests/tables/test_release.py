@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.certify.plan import COMPOSED, RULE
+from leastnoise.certificate.plan import COMPOSED, RULE
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.selection.search import compare, least_noise

@@ -337,7 +337,7 @@ def test_a_single_count_has_the_noise_of_one_that_is_added() -> None:
 
 def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
     """A 95 % interval holds 95 % of the draws, for both laws; and one a fifth narrower doesn't."""
-    from leastnoise.analysis.marginal import absolute_quantile  # noqa: PLC0415
+    from leastnoise.noise.quantiles import absolute_quantile  # noqa: PLC0415
 
     for name, cells in (("k-norm", 40), ("k-staircase", 3)):
         noise = ln.calibrate(name, epsilon=1, sensitivity=counting(cells, 1))

@@ -17,14 +17,14 @@ from leastnoise.accounting.inversion import (
     last_leaking,
     no_epsilon,
 )
+from leastnoise.accounting.proof.by_losses import directions
+from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.composed import FINENESS, is_gaussian, prove_composed, prove_pair
+from leastnoise.accounting.proof.moment_sum import MomentSum, serves
+from leastnoise.accounting.proof.moment_sum_laws import laws_of
+from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.accounting.trade_off import Null, Tangents, least
-from leastnoise.certify.by_losses import directions
-from leastnoise.certify.common_lattice import lower_parts, upper_parts
-from leastnoise.certify.composed import FINENESS, is_gaussian, prove_composed, prove_pair
-from leastnoise.certify.composition import Convolution, Part, tilt_for
-from leastnoise.certify.moment_sum import MomentSum, serves
-from leastnoise.certify.moment_sum_laws import laws_of
-from leastnoise.certify.releases import ProvedDelta, Releases
+from leastnoise.balls.convolution import Convolution, Part, tilt_for
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least

@@ -21,15 +21,15 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.gaussian import Gaussian
+from leastnoise.noise.gaussian.law import Gaussian
 
 _BITS = 256
 _LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
+from leastnoise.accounting.releases import ProvedDelta
 from leastnoise.balls.core import ball, precision
-from leastnoise.certify.releases import ProvedDelta
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON
 from leastnoise.guarantees.interval import Interval

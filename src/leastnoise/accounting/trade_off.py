@@ -26,8 +26,8 @@ from typing import final
 
 from flint import arb
 
+from leastnoise.accounting.releases import ProvedDelta
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify.releases import ProvedDelta
 from leastnoise.guarantees.interval import Interval
 
 _BITS = 128

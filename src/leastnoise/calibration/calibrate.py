@@ -9,23 +9,23 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.calibration.request import Request
+from leastnoise.accounting.proof.single import radius_in_norm_of
 from leastnoise.calibration.samples import amplified
 from leastnoise.calibration.search import Search, unit_law
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.prove import radius_in_norm_of
-from leastnoise.certify.subject import check_sampling, hidden_by
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.subject import check_sampling, hidden_by
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.registry import registered
+from leastnoise.noise.request import Request
 
 # Beyond this, 1 − δ has too few digits in floats.
 _LARGEST_DELTA = 1 - Fraction(1, 10**12)

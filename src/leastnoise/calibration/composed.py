@@ -9,27 +9,27 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import TypeVar
 
+from leastnoise.accounting.proof.composed import FINENESS, composed_at_most
+from leastnoise.accounting.proof.moment_sum import delta_by_moments
+from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above
-from leastnoise.calibration import classic
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.samples import amplified, check_rate, share_of
 from leastnoise.calibration.search import unit_law
-from leastnoise.certify.composed import FINENESS, composed_at_most
-from leastnoise.certify.moment_sum import delta_by_moments
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise, Shape
-from leastnoise.noise.geometric import Geometric
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.spherical_laplace import SphericalLaplace
-from leastnoise.noise.staircase import Staircase
-from leastnoise.noise.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.tulap import Tulap
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.request import Request
+from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps.law.tulap import Tulap
 from leastnoise.numerics.roots import IncreasingRoot
 
 Law = TypeVar("Law", bound=Noise)

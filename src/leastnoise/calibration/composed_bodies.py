@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from leastnoise.calibration.bodies import at_loss, purely, sensitivity_of
+from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.composed import excess_of
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.samples import amplified
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
+from leastnoise.noise.bodies.fit.pure import at_loss, purely, sensitivity_of
+from leastnoise.noise.bodies.law.k_staircase import KStaircase
+from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.k_staircase import KStaircase
-from leastnoise.noise.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 
 _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀

@@ -21,25 +21,25 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.analysis.generalized_gamma import log_delta
+from leastnoise.accounting.proof.composed import FINENESS, composed_at_most
+from leastnoise.accounting.releases import Releases
+from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
-from leastnoise.calibration import classic
 from leastnoise.calibration.composed import composed_law
-from leastnoise.calibration.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
-from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import FINENESS, composed_at_most
-from leastnoise.certify.composition import composed_upper
-from leastnoise.certify.generalized_gamma_losses import between, chosen, reach
-from leastnoise.certify.generalized_gamma_sketch import LossSketch, sketch
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.privacy_losses.generalized_gamma import between, chosen, reach
+from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import LossSketch, sketch
+from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.request import Request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

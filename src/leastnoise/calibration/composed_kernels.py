@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from leastnoise.analysis.kernel_composition import log_composed_delta
-from leastnoise.analysis.kernel_crossings import Kernels
+from leastnoise.accounting.proof.composed import composed_at_most
+from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above
-from leastnoise.calibration import classic
 from leastnoise.calibration.composed import root_of
-from leastnoise.calibration.gaussian_mixture import MOST_MODES
-from leastnoise.calibration.request import Request
-from leastnoise.certify.composed import composed_at_most
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels import KernelNoise
-from leastnoise.noise.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.profile.composition import log_composed_delta
+from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 
 _FASTER = (Fraction(1), *(Fraction(hundredths, 100) for hundredths in (105, 115, 135, 180, 300)))

@@ -15,30 +15,31 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from leastnoise.calibration import cactus, classic
+from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.composed import (
     excess_of,
     least_factor,
     root_of,
 )
 from leastnoise.calibration.composed_kernels import composed_kernels
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.samples import amplified
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.flipped_huber import FlippedHuber
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.huber.law import FlippedHuber
+from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.lattice.fit import cactus
+from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
-    from leastnoise.noise.gaussian_mixture import GaussianMixture
-    from leastnoise.noise.quasi_gaussian import QuasiGaussian
+    from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+    from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 
 _COARSE = 12  # lattice steps in a standard deviation, to tell which corner is the best
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale, there

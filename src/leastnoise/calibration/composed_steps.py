@@ -13,21 +13,21 @@ from functools import cache
 
 from flint import arb
 
-from leastnoise.analysis.radial_step import log_delta
+from leastnoise.accounting.releases import Releases
+from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
-from leastnoise.calibration import spherical_staircase
+from leastnoise.balls.losses import symmetric_lattice
 from leastnoise.calibration.composed import excess_of, law_of_best_share
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.samples import share_of
 from leastnoise.calibration.search import Search
-from leastnoise.certify.composition import composed_upper
-from leastnoise.certify.losses import symmetric_lattice
-from leastnoise.certify.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.noise.base import Noise
-from leastnoise.noise.spherical_staircase import SphericalStaircase
+from leastnoise.noise.request import Request
+from leastnoise.noise.shells import fit as spherical_staircase
+from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.shells.profile import log_delta
 
 # Of δ/k: what one release may leak by itself. Where losses just add up it is all of δ.
 _SHARES = (Fraction(1, 2), Fraction(63, 64))

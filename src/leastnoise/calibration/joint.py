@@ -9,22 +9,22 @@ from fractions import Fraction
 from functools import cache
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.proof.composed import composed_at_most
+from leastnoise.accounting.proof.single import worst_shift
+from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above
-from leastnoise.calibration import classic
 from leastnoise.calibration.composed import root_of
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import composed_at_most
-from leastnoise.certify.prove import worst_shift
-from leastnoise.certify.releases import Releases
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.noise.base import Shape
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.k_norm import KNorm
-from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.registry import registered
-from leastnoise.noise.two_sided_laplace import TwoSidedLaplace
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from leastnoise.calibration.request import Request
 from leastnoise.noise.base import Noise
 from leastnoise.noise.registry import part_of
+from leastnoise.noise.request import Request
 
 Search = Callable[[Request], Noise]
 

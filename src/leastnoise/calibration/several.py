@@ -14,19 +14,19 @@ from leastnoise.calibration.composed_spread import (
     sampled_kernels,
 )
 from leastnoise.calibration.composed_steps import composed_radial_steps, composed_whole_numbers
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.samples import check_rate
 from leastnoise.calibration.search import Search
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.cactus import Cactus
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.flipped_huber import FlippedHuber
-from leastnoise.noise.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.huber.law import FlippedHuber
+from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.registry import registered
-from leastnoise.noise.spherical_staircase import SphericalStaircase
+from leastnoise.noise.request import Request
+from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 
 _TOO_SLOW_FOR_SAMPLES: dict[type[Noise], str] = {
     GeneralizedGamma: "for several samples every scale tried takes seconds to prove",

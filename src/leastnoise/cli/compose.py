@@ -93,7 +93,7 @@ def command(
 
 def _read(text: str) -> tuple[Mechanism, int]:
     """Return the mechanism that FILE=COUNT names, and how often it is used."""
-    from leastnoise.certify.certificate import Certificate
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.release.mechanism import Mechanism
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")

@@ -10,7 +10,7 @@ import typer
 from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
-    from leastnoise.certify.plan import PlanCertificate
+    from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.account import Account
     from leastnoise.ledger.store import Entry
 

@@ -46,7 +46,7 @@ def command(
 
 
 def _verify(path: Path) -> Interval:
-    from leastnoise.certify.plan import read_certificate
+    from leastnoise.certificate.plan import read_certificate
 
     if path.is_dir():
         from leastnoise.tables.verify import verify_directory

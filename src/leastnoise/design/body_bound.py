@@ -12,8 +12,8 @@ from flint import arb
 from leastnoise import _validate
 from leastnoise.balls.core import float_below, precision
 from leastnoise.balls.staircases import BITS, StaircaseMoment
-from leastnoise.certify import kinds
-from leastnoise.certify.strict_json import exact_fields, number, number_text, typed
+from leastnoise.certificate import kinds
+from leastnoise.certificate.strict_json import exact_fields, number, number_text, typed
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.kinds import SENSITIVITIES

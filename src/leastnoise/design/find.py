@@ -9,15 +9,15 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise import _validate
-from leastnoise.calibration.request import Request
 from leastnoise.design import cache, radial
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.refine import Design, Progress, Task, examined, refine
 from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.optimal import Optimal
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.request import Request
 
 GAP = 0.005
 FINE_GAP = 0.0005

@@ -13,7 +13,7 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.balls.exponential import exponential_between
-from leastnoise.certify.strict_json import exact_fields, number, parse_object, typed
+from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.errors import CertificateRejected, InvalidArgument

@@ -12,15 +12,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from leastnoise.analysis.radial_step import log_delta
-from leastnoise.calibration import spherical_staircase
-from leastnoise.calibration.fixed_shape import least_scale
-from leastnoise.calibration.request import Request
 from leastnoise.design.radial_program import Floats, RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise.common.fit.fixed_shape import least_scale
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.optimal_radial import OptimalRadial
-from leastnoise.noise.spherical_staircase import SphericalStaircase
+from leastnoise.noise.request import Request
+from leastnoise.noise.shells import fit as spherical_staircase
+from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
+from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.shells.profile import log_delta
 
 SECONDS = 60.0
 _EVERY_EPSILON = 3  # up to this dimension it pays for every ε

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leastnoise import _validate
 from leastnoise.balls.exponential import exponential_between
-from leastnoise.certify.strict_json import exact_fields, typed
+from leastnoise.certificate.strict_json import exact_fields, typed
 from leastnoise.design.radial_bound_tail import Floats, Tail, tail
 from leastnoise.errors import CertificateRejected
 

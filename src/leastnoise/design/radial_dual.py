@@ -21,14 +21,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.request import Request
 
 Floats = NDArray[np.float64]
 

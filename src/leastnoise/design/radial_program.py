@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.analysis.radial_step import outside
+from leastnoise.noise.shells.profile import outside
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

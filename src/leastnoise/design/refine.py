@@ -13,19 +13,19 @@ import numpy as np
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.exponential import exponential_between
-from leastnoise.calibration import truncated_staircase
-from leastnoise.calibration.request import Request
-from leastnoise.certify import lattice as certify_lattice
 from leastnoise.design import closed_form, repair
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
 from leastnoise.design.program import Program, Solution
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice import MAX_POINTS, Lattice
+from leastnoise.noise.lattice import proof as certify_lattice
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.lattice import MAX_POINTS, Lattice
+from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.request import Request
+from leastnoise.noise.steps.fit import truncated_staircase
+from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 
 Progress = Callable[[str], None]
 

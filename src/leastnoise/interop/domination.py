@@ -21,16 +21,16 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.proof.common_lattice import upper_parts
+from leastnoise.accounting.proof.composed import FINENESS, composed_at_most, is_gaussian
+from leastnoise.accounting.proof.sampled import sampled_delta
+from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.accounting.releases import Releases
+from leastnoise.balls.convolution import Convolution, tilt_for
 from leastnoise.balls.core import ball, float_above, precision
-from leastnoise.certify.common_lattice import upper_parts
-from leastnoise.certify.composed import FINENESS, composed_at_most, is_gaussian
-from leastnoise.certify.composition import Convolution, tilt_for
-from leastnoise.certify.losses import BITS
-from leastnoise.certify.prove import prove_delta
-from leastnoise.certify.releases import Releases
-from leastnoise.certify.sampled import sampled_delta
+from leastnoise.balls.losses import BITS
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.noise.kernels import KernelNoise
+from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.registry import registered
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]

@@ -11,9 +11,9 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise.accounting.composition import epsilon_between, solve_epsilon
+from leastnoise.balls.convolution import Convolution, Part, tilt_for
 from leastnoise.balls.core import float_above, float_below, precision
-from leastnoise.certify.composition import Convolution, Part, tilt_for
-from leastnoise.certify.losses import BITS, LossLattice
+from leastnoise.balls.losses import BITS, LossLattice
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from leastnoise import _validate
 from leastnoise.accounting.composition import Composition
-from leastnoise.certify.prove import worst_shift
-from leastnoise.certify.releases import Releases
+from leastnoise.accounting.proof.single import worst_shift
+from leastnoise.accounting.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.interop.extra import require

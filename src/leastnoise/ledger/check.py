@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import final
 
 from leastnoise import _validate
-from leastnoise.certify.plan import read_certificate
+from leastnoise.certificate.plan import read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import Account, Books, cost_in
 from leastnoise.ledger.costs import Certified, Cost

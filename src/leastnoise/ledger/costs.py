@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self, final
 
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.plan import PlanCertificate
-from leastnoise.certify.prove import worst_shift
+from leastnoise.accounting.proof.single import worst_shift
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.noise.base import Shape
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 
 Certified = Certificate | PlanCertificate
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from leastnoise import _validate
-from leastnoise.certify.plan import read_certificate
+from leastnoise.certificate.plan import read_certificate
 from leastnoise.errors import InvalidArgument, LedgerRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from leastnoise import _validate
-from leastnoise.certify.certificate import Certificate, budget_of
-from leastnoise.certify.composed import composed_at_most
-from leastnoise.certify.plan import PlanCertificate
-from leastnoise.certify.releases import ProvedDelta, Releases
-from leastnoise.certify.strict_json import exact_fields, parse_object, typed
+from leastnoise.accounting.proof.composed import composed_at_most
+from leastnoise.accounting.releases import ProvedDelta, Releases
+from leastnoise.certificate.certificate import Certificate, budget_of
+from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text

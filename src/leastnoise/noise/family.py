@@ -30,7 +30,7 @@ Part = str | Callable[..., Any]
 class OwnLosses:
     """How a family's losses get on a lattice, where δ(ε) alone doesn't say it, or not as well.
 
-    upper, lower: return a `LossLattice` and `LowerCells` (certify/losses.py), from the law, a
+    upper, lower: return a `LossLattice` and `LowerCells` (balls/losses.py), from the law, a
         shift, a step and how many steps there are on each side of 0.
     reach: returns a loss beyond which there is nothing but what is at infinity.
     frequent: returns a loss that many outputs have; left out where there is none.

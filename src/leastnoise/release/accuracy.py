@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.analysis.body_marginal import first_of_blocks
-from leastnoise.analysis.marginal import absolute_quantile, has_quantiles, variance_of
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.design.find import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.bodies.profile import first_of_blocks
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.quantiles import absolute_quantile, has_quantiles, variance_of
 from leastnoise.noise.registry import registered
 from leastnoise.numerics.roots import IncreasingRoot
 from leastnoise.release.grid import default_grid
@@ -29,7 +29,7 @@ from leastnoise.release.grid import default_grid
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.certify.certificate import Certificate
+    from leastnoise.certificate.certificate import Certificate
 
 _SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
 _ROOT = IncreasingRoot(tolerance=2e-7, first_step=1e-3, largest_step=1.0)

@@ -24,7 +24,7 @@ FINEST_BITS = 30
 def default_grid(noise: Noise) -> Fraction:
     """Return g = 2^(⌊log₂ s⌋ − 20).
 
-    >>> from leastnoise.noise.gaussian import Gaussian
+    >>> from leastnoise.noise.gaussian.law import Gaussian
     >>> default_grid(Gaussian(scale=3)) == Fraction(2) ** -19
     True
     """

@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _validate
+from leastnoise.accounting.proof.composed import gaussian_square, prove_composed
+from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import gaussian_square, prove_composed
-from leastnoise.certify.releases import Releases
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.gaussian_mixture import GaussianMixture
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.release.accuracy import at_accuracy, half_widths
 from leastnoise.release.grid import check_grid, default_grid
 from leastnoise.release.rounding import add_noise

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.balls.core import ball
+from leastnoise.entropy.base import sampler_of
+from leastnoise.entropy.lazy import decide
+from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.release.grid import check_grid, exponent_of
 from leastnoise.release.reading import as_exact
@@ -30,17 +33,14 @@ from leastnoise.release.values import (
     splitter,
 )
 from leastnoise.release.whitening import whiten
-from leastnoise.sampling.base import sampler_of
-from leastnoise.sampling.entropy import Entropy, SystemEntropy
-from leastnoise.sampling.lazy import decide
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leastnoise.entropy.base import Block, Sampler
     from leastnoise.guarantees.geometry import Geometry
     from leastnoise.noise.base import Noise
     from leastnoise.release.reading import Values
-    from leastnoise.sampling.base import Block, Sampler
 
 LARGEST_RESULT = 1 << 62  # n + round(y) is cut off there, which leaves room in an int64
 _BLOCK = 1 << 14  # coordinates at a time: a block's dozen arrays stay in the second-level cache

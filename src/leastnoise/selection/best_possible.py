@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from fractions import Fraction
 
-from leastnoise.calibration.request import Request
 from leastnoise.design import body_bound, find, radial_bound_find
 from leastnoise.design.find import Effort
 from leastnoise.design.lower_bound import LARGEST_EPSILON, LowerBound, power_of
@@ -14,6 +13,7 @@ from leastnoise.design.refine import Task
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
 from leastnoise.selection.comparison import BestPossible
 from leastnoise.selection.fit import Problem
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
+from leastnoise.accounting.proof.single import needs_norm
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.certify.prove import needs_norm
 from leastnoise.design.find import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from leastnoise import _validate
-from leastnoise.certify.composed import prove_composed
-from leastnoise.certify.releases import Releases
-from leastnoise.certify.subject import check_sampling
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.releases import Releases
+from leastnoise.certificate.subject import check_sampling
 from leastnoise.design.find import SECONDS, Effort
 from leastnoise.design.refine import Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
@@ -21,12 +21,12 @@ from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.optimal import Optimal
-from leastnoise.noise.optimal_radial import OptimalRadial
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.registry import family_named, registered
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped

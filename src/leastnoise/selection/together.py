@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
+from leastnoise.accounting.proof.composed import FINENESS
+from leastnoise.accounting.proof.single import worst_shift
 from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
-from leastnoise.certify.certificate import Certificate
-from leastnoise.certify.composed import FINENESS
-from leastnoise.certify.plan import PlanCertificate
-from leastnoise.certify.prove import worst_shift
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact

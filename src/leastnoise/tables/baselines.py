@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
-from leastnoise.analysis.marginal import variance_of
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace import Laplace
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.search import calibrate
 
 if TYPE_CHECKING:
-    from leastnoise.certify.certificate import Certificate
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.layout import Layout

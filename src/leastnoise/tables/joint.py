@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.calibration import classic
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.joint import joint_factor, rescaled, scalable
-from leastnoise.certify.plan import PlanCertificate
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
-from leastnoise.noise.gaussian import Gaussian
-from leastnoise.noise.spherical_laplace import SphericalLaplace
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.numerics.shares import raised_shares
 from leastnoise.release.mechanism import Mechanism
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leastnoise.certify.certificate import Certificate
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
 

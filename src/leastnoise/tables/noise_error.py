@@ -17,7 +17,7 @@ from leastnoise.tables.columns import SUFFIXES
 from leastnoise.tables.results import mean_errors, numbers
 
 if TYPE_CHECKING:
-    from leastnoise.certify.certificate import Certificate
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.baselines import Baselines
     from leastnoise.tables.layout import Layout
     from leastnoise.tables.statistic import Statistic

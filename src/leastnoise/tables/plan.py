@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.analysis.marginal import has_quantiles
-from leastnoise.certify import kinds
-from leastnoise.certify.plan import COMPOSED, RULE, PlanCertificate
+from leastnoise.certificate import kinds
+from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.quantiles import has_quantiles
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
@@ -40,7 +40,7 @@ from leastnoise.tables.noise_error import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from leastnoise.certify.certificate import Certificate
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec

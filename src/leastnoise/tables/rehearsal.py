@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.certify.plan import PlanCertificate
-from leastnoise.certify.strict_json import parse_object
+from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
 from leastnoise.tables.results import table_of

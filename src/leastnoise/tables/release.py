@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from leastnoise.certify.plan import PlanCertificate
+    from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.results import Table

@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise._validate import MAX_COUNT
-from leastnoise.calibration import classic
-from leastnoise.calibration.request import Request
 from leastnoise.calibration.search import unit_law
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Together
@@ -34,8 +32,10 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.guarantees.within import Within
-from leastnoise.noise.geometric import Geometric
-from leastnoise.noise.staircase import SMALLEST_DECAY, Staircase
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.request import Request
+from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law.staircase import SMALLEST_DECAY, Staircase
 from leastnoise.numerics.shares import raised_shares
 from leastnoise.tables.layout import for_noise
 from leastnoise.tables.limits import FirstCells

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 import duckdb
 
 from leastnoise import _validate
-from leastnoise.certify.plan import COMPOSED, PlanCertificate
-from leastnoise.certify.strict_json import parse_object
+from leastnoise.certificate.plan import COMPOSED, PlanCertificate
+from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
 from leastnoise.tables import output, spec_file, together
 from leastnoise.tables.baselines import Baselines
@@ -26,7 +26,7 @@ from leastnoise.tables.results import LARGEST_WHOLE, key_columns
 from leastnoise.tables.table_files import as_read, read_table
 
 if TYPE_CHECKING:
-    from leastnoise.certify.certificate import Certificate
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
     from leastnoise.guarantees.sensitivity import Neighbours

@@ -1,0 +1,1 @@
+"""Proofs of what releases leak, one or many, in ball arithmetic."""

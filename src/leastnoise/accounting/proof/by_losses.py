@@ -1,0 +1,132 @@
+"""Proof of δ(ε) of several releases, or of samples, by the law of their losses.
+
+l2 mechanisms, and Gaussians beside them, go through their moment generating functions
+(`moment_sum`). All else goes through loss lattices from both sides (`common_lattice`), convolved
+with a proved allowance for rounding (`composition`).
+
+With Poisson subsampling the pair for a record that is removed and the pair for one that is added
+are not each other's mirror images: each is composed alone, and the larger δ counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from flint import arb
+
+from leastnoise.accounting.proof.common_lattice import largest_finite_loss, lower_parts, upper_parts
+from leastnoise.accounting.proof.moment_sum import delta_by_moments, serves
+from leastnoise.accounting.proof.sampled import sampled_delta
+from leastnoise.accounting.proof.single import prove_hidden
+from leastnoise.accounting.releases import ProvedDelta, Releases
+from leastnoise.balls.convolution import composed_lower, composed_upper
+from leastnoise.balls.core import precision
+from leastnoise.balls.losses import BITS
+from leastnoise.noise.registry import registered
+
+
+def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> ProvedDelta:
+    """See `composed.prove_composed`."""
+    if len(parts) == 1 and parts[0].count == 1:
+        return _prove_one(parts[0], epsilon)
+    if serves(parts) and (found := delta_by_moments(parts, epsilon)):
+        return found
+    summed = _summed(parts, epsilon)
+    if summed.is_zero():
+        return ProvedDelta.within(summed)
+    pairs = [
+        _by_lattices(parts, epsilon, removed=removed, fineness=fineness)
+        for removed in directions(parts)
+    ]
+    with precision(BITS):
+        upper = pairs[0].upper.max(pairs[-1].upper).min(summed)
+        return ProvedDelta(lower=pairs[0].lower.max(pairs[-1].lower), upper=upper)
+
+
+def enclosed_pair(
+    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int
+) -> ProvedDelta:
+    """See `composed.prove_pair`."""
+    if len(parts) > 1 or parts[0].count > 1:
+        if serves(parts):
+            return enclosed(parts, epsilon, fineness=fineness)
+        summed = _summed(parts, epsilon)
+        if summed.is_zero():
+            return ProvedDelta.within(summed)
+        found = _by_lattices(parts, epsilon, removed=removed, fineness=fineness)
+        with precision(BITS):
+            return ProvedDelta(lower=found.lower, upper=found.upper.min(summed))
+    one = _prove_direction(parts[0], epsilon, removed=removed)
+    if registered(type(parts[0].noise)).longest_is_worst:
+        return one
+    below = lower_parts(parts, fineness=fineness, removed=removed)
+    return ProvedDelta(lower=composed_lower(below, epsilon), upper=one.upper)
+
+
+def _by_lattices(
+    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int
+) -> ProvedDelta:
+    above = upper_parts(parts, fineness=fineness, removed=removed)
+    below = lower_parts(parts, fineness=fineness, removed=removed)
+    return ProvedDelta(lower=composed_lower(below, epsilon), upper=composed_upper(above, epsilon))
+
+
+def at_most(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> arb:
+    """See `composed.composed_at_most`."""
+    if len(parts) == 1 and parts[0].count == 1:
+        return _prove_one(parts[0], epsilon).upper
+    if serves(parts) and (by_moments := delta_by_moments(parts, epsilon)):
+        return by_moments.upper
+    summed = _summed(parts, epsilon)
+    if summed.is_zero():
+        return summed
+    found = [
+        composed_upper(upper_parts(parts, fineness=fineness, removed=removed), epsilon)
+        for removed in directions(parts)
+    ]
+    return found[0].max(found[-1]).min(summed)
+
+
+def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
+    """Return for which pairs to account: that for a record removed, and the other if it differs."""
+    return (True, False) if any(part.rate != 1 for part in parts) else (True,)
+
+
+def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
+    """Enclose δ of one release, of any law: both pairs at once are worst at the worst shift."""
+    if part.rate == 1:
+        return prove_hidden(part.noise, part.hidden, epsilon)
+    one, other = (_prove_direction(part, epsilon, removed=removed) for removed in (True, False))
+    with precision(BITS):
+        return ProvedDelta.within(one.enclosure.max(other.enclosure))
+
+
+def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
+    """Enclose δ of one release, of the pair for a record `removed` or added, at the worst shift."""
+    if part.rate == 1:
+        return prove_hidden(part.noise, part.hidden, epsilon)
+
+    def profile(at: Fraction) -> arb:
+        return prove_hidden(part.noise, part.hidden, at).enclosure
+
+    with precision(BITS):
+        return ProvedDelta.within(sampled_delta(profile, part.rate, epsilon, removed=removed))
+
+
+def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
+    """Return a ball no point of which is below Σkᵢδᵢ(εᵢ), Σkᵢεᵢ = ε: basic composition.
+
+    The shares are as the largest losses are; any would be right. Where none leaks beyond its share
+    that is 0, and next to there it is closer than a lattice. 1 for laws whose proof takes time.
+    """
+    if any(registered(type(part.noise)).lengthy for part in parts):
+        return arb(1)
+    laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
+    largest = [largest_finite_loss(*law) for law, _ in laws]
+    whole = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
+    with precision(BITS):
+        total = arb(0)
+        for part, loss in zip(parts, largest, strict=True):
+            total += part.count * _prove_one(part, epsilon * loss / whole).upper
+        return total.min(arb(1))

@@ -1,0 +1,279 @@
+"""Losses of several laws on lattices of one step, from both sides: which step, and how far.
+
+Most laws come by way of their profile (`losses`), some bring losses of their own; those of samples
+are made from the lattice of the whole data (`sampled`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import arb
+
+from leastnoise.accounting.proof.at_infinity import certain, largest_loss
+from leastnoise.accounting.proof.composed import FINENESS
+from leastnoise.accounting.proof.sampled import (
+    loss_range,
+    sampled_lower,
+    sampled_spread,
+    sampled_upper,
+)
+from leastnoise.accounting.proof.single import method_of, worst_shift
+from leastnoise.balls.core import precision
+from leastnoise.balls.losses import (
+    BITS,
+    LossLattice,
+    LowerCells,
+    Profile,
+    check_monotone,
+    lower_cells,
+    upper_lattice,
+)
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.bodies.proof import pure as bodies
+from leastnoise.noise.common.proof import gaussian
+from leastnoise.noise.family import OwnLosses
+from leastnoise.noise.registry import registered
+
+if TYPE_CHECKING:
+    from leastnoise.accounting.releases import Releases
+
+_COARSE = 48
+_LARGEST = 6000  # lattice points above 0
+_LARGEST_QUICK = 16_000  # the same for samples, where the law's δ takes microseconds
+_FINER_COMMON = 4  # how much finer a lattice may be so that all frequent losses lie on it
+_MANY_POINTS = 500  # of a lattice, above 0
+_MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
+_LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
+_TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
+_LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
+_FINER_SAMPLED = 1.5  # the lattice after subsampling, whose points cost little
+_ROUGHLY, _HALVINGS = 6, 48  # of an interval in which the largest loss is: a tail's, an edge's
+_NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
+
+
+def upper_parts(
+    parts: Sequence[Releases], *, fineness: int, removed: bool = True
+) -> list[tuple[LossLattice, int]]:
+    """Return an upper lattice for each law, all of one step, of the pair for a record `removed`."""
+    step = _step(parts, fineness)
+    return [
+        (_upper(part.noise, part.hidden.outer, part.rate, step, removed=removed), part.count)
+        for part in parts
+    ]
+
+
+def lower_parts(
+    parts: Sequence[Releases], *, fineness: int, removed: bool = True
+) -> list[tuple[LowerCells, int]]:
+    """Return cells from below for each law, all of one step, of the pair for a record `removed`."""
+    step = _step(parts, fineness)
+    return [
+        (_lower(part.noise, part.hidden.inner, part.rate, step, removed=removed), part.count)
+        for part in parts
+    ]
+
+
+def _own_losses(noise: Noise) -> OwnLosses | None:
+    return registered(type(noise)).part("losses")
+
+
+def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
+    check_monotone(noise)
+    method, shift = method_of(noise), worst_shift(noise, sensitivity)
+    return lambda epsilon: method(noise, shift=shift, epsilon=epsilon)
+
+
+def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
+    """Return the common step: a whole fraction of a frequent loss, of the law that it matters to.
+
+    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness². Laws
+    whose δ takes microseconds get a smaller one, as long as there are not too many points of it in
+    the largest loss and in the width of the sum. Where all losses are multiples of one number, that
+    is the step, and nothing is lost.
+    """
+    widths = [_half_width(part.noise, part.hidden.outer, part.rate) for part in parts]
+    sampled = any(part.rate != 1 for part in parts)
+    quick = sampled and all(registered(type(part.noise)).quick for part in parts)
+    least = float(max(widths)) / (_LARGEST_QUICK if quick else _LARGEST)
+    even = [loss for part in parts if (loss := _even_loss(part))]
+    if len(even) == len(parts) and (divisor := _greatest_divisor(even)) > least:
+        return divisor
+    laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
+    count = sum(count for _, count in laws)
+    variance = sum(k * _spread(*law) ** 2 for law, k in laws)
+    wanted = math.sqrt(variance / count) / fineness
+    if fineness >= FINENESS and all(_is_cheap(part) for part in parts):
+        enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
+        wanted = min(wanted, enough)
+    if sampled:
+        wanted /= _FINER_SAMPLED
+    wanted = max(wanted, least)
+    frequent = [(part.count * loss**2, loss) for part in parts if (loss := _frequent(part))]
+    _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
+    common = _greatest_divisor([loss for _, loss in frequent])
+    if common > max(wanted / _FINER_COMMON, least):
+        whole = common
+    return whole / max(1, math.ceil(float(whole) / wanted))
+
+
+def _greatest_divisor(losses: Sequence[Fraction]) -> Fraction:
+    """Return the largest number of which all `losses` are whole multiples; 0 if there are none."""
+    denominator = math.lcm(*(loss.denominator for loss in losses))
+    return Fraction(math.gcd(*(int(loss * denominator) for loss in losses)), denominator)
+
+
+def _frequent(part: Releases) -> Fraction | None:
+    """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
+    if part.rate != 1:  # lattices of samples have origins of their own
+        return None
+    shift = worst_shift(part.noise, part.hidden.outer)
+    if (own := _own_losses(part.noise)) and own.frequent:
+        return own.frequent(part.noise, shift)
+    return largest_loss(part.noise, shift)
+
+
+def _even_loss(part: Releases) -> Fraction | None:
+    """Return a number of which all losses but ±∞ (an atom's too) are multiples, if one is known."""
+    unit = registered(type(part.noise)).loss_unit
+    return getattr(part.noise, unit) if unit and part.rate == 1 else None
+
+
+def _is_cheap(part: Releases) -> bool:
+    return part.rate == 1 and registered(type(part.noise)).quick
+
+
+@lru_cache(maxsize=64)
+def _upper(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
+) -> LossLattice:
+    if rate == 1:
+        return _whole_upper(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
+    base = _whole_upper(noise, sensitivity, *_base(noise, sensitivity, rate, step))
+    ends = _loss_range(noise, sensitivity, rate)
+    return sampled_upper(base, rate=rate, ends=ends, step=step, removed=removed)
+
+
+@lru_cache(maxsize=64)
+def _lower(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
+) -> LowerCells:
+    if rate == 1:
+        return _whole_lower(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
+    base = _whole_lower(noise, sensitivity, *_base(noise, sensitivity, rate, step))
+    ends = _loss_range(noise, sensitivity, rate)
+    return sampled_lower(base, rate=rate, ends=ends, step=step, removed=removed)
+
+
+@lru_cache(maxsize=64)
+def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
+    """Return an upper lattice of −size·step … size·step, without samples."""
+    if own := _own_losses(noise):
+        return own.upper(noise, worst_shift(noise, sensitivity), step, size)
+    return upper_lattice(_profile(noise, sensitivity), step, size)
+
+
+@lru_cache(maxsize=64)
+def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
+    """Return cells from below at −size·step … size·step, without samples."""
+    shift = worst_shift(noise, sensitivity)
+    if own := _own_losses(noise):
+        return own.lower(noise, shift, step, size)
+    if not bodies.attained(noise, sensitivity):  # nothing is known from below
+        return LowerCells(step=step, first=0, atoms=((0.0, 1.0),), infinity=0.0)
+    profile = bodies.lower_profile(noise) or _profile(noise, sensitivity)
+    upper = _whole_upper(noise, sensitivity, step, size)
+    with precision(BITS):
+        infinite = certain(noise, shift=shift, profile=profile)
+    closed = noise.shape is Shape.GAUSSIAN  # next to it, slopes of δ take three times as long
+    tails = partial(gaussian.tails, noise, shift) if closed else None
+    return lower_cells(profile, upper, infinite=infinite, tails=tails)
+
+
+def _base(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction
+) -> tuple[Fraction, int]:
+    """Return step and size of the lattice that subsampling starts from, finer than that of `step`.
+
+    Its error adds to that of the other, as the square of the step against the spread. The largest
+    loss is a lattice point.
+    """
+    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
+    whole, part = _spread(noise, sensitivity, Fraction(1)), _spread(noise, sensitivity, rate)
+    steps = registered(type(noise)).fineness * float(reach / step) * part
+    size = math.ceil(steps / whole) if steps < _LARGEST * whole else _LARGEST
+    return reach / size, size
+
+
+def _half_width(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:
+    """Return half of the distance between the least and the largest loss."""
+    if rate == 1:
+        return _reach(noise, sensitivity)
+    low, high = _loss_range(noise, sensitivity, rate)
+    return (high - low) / 2
+
+
+@lru_cache(maxsize=64)
+def _loss_range(
+    noise: Noise, sensitivity: Sensitivity, rate: Fraction
+) -> tuple[Fraction, Fraction]:
+    reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
+    leaks = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE).infinity > _NOTHING
+    return loss_range(rate, reach, leaks=leaks)
+
+
+@lru_cache(maxsize=64)
+def _spread(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> float:
+    """Return about the standard deviation of the loss."""
+    reach = _reach(noise, sensitivity)
+    coarse = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE)
+    if rate != 1:
+        return sampled_spread(coarse, rate)
+    z = (coarse.first + np.arange(len(coarse.masses))) * float(coarse.step)
+    weights = coarse.masses / coarse.masses.sum()
+    return math.sqrt(float(weights @ (z - weights @ z) ** 2))
+
+
+def largest_finite_loss(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:
+    """Return the largest finite loss or more, of the pair for a record removed."""
+    return _reach(noise, sensitivity) if rate == 1 else _loss_range(noise, sensitivity, rate)[1]
+
+
+@lru_cache(maxsize=64)
+def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
+    """Return a loss beyond which there is nothing but what is at infinity; any is right.
+
+    For a bounded loss it is the largest one, to be met by a lattice point.
+    """
+    if known := largest_loss(noise, worst_shift(noise, sensitivity)):
+        if known > _LARGEST_LOSS:
+            raise NotApplicable(family=noise.name, why=_TOO_LARGE)
+        return known
+    if own := _own_losses(noise):
+        return own.reach(noise, worst_shift(noise, sensitivity))
+    profile = _profile(noise, sensitivity)
+    with precision(BITS):
+        low, high = Fraction(0), Fraction(1, 8)
+        while not _settled(profile, high):
+            low, high = high, 2 * high
+            if high > _LARGEST_LOSS:
+                raise NotApplicable(family=noise.name, why=_TOO_LARGE)
+        for i in range(_HALVINGS):
+            if i >= _ROUGHLY and profile(low) < arb(_NOTHING) * 2**20:
+                break  # a tail, no edge
+            middle = (low + high) / 2
+            low, high = (low, middle) if _settled(profile, middle) else (middle, high)
+    return high
+
+
+def _settled(profile: Profile, epsilon: Fraction) -> bool:
+    """Say whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
+    here = profile(epsilon)
+    return bool(here.is_zero() or here < arb(_NOTHING) or here.overlaps(profile(2 * epsilon)))

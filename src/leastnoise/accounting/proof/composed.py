@@ -1,0 +1,115 @@
+"""Proof of δ(ε) for several releases together, each with noise of its own.
+
+Gaussians compose to a Gaussian exactly: μ² = Σ kᵢ(Δᵢ/σᵢ)². All else, and what is about Poisson
+samples, goes by the law of the losses (`by_losses`). The laws are fixed in advance; what
+theory/accounting.md §1 A proves of them is not about scales that are chosen after outputs have been
+seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from types import ModuleType
+
+from flint import arb
+
+from leastnoise.accounting.proof.single import prove_hidden, worst_shift
+from leastnoise.accounting.releases import ProvedDelta, Releases
+from leastnoise.balls.core import ball, precision
+from leastnoise.guarantees.sensitivity import common_neighbours
+from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.common.proof.gaussian import delta_of_ratio
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+
+FINENESS = 64
+"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
+
+_BITS = 192
+
+
+def prove_composed(
+    parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
+) -> ProvedDelta:
+    """Enclose the smallest δ at which all of `parts` together are (epsilon, δ)-private.
+
+    Raises NotApplicable where losses or shifts are too large for a lattice, and for parts that are
+    about different neighbours.
+    """
+    common_neighbours(part.neighbours for part in parts)
+    if is_whole(parts):
+        return prove_hidden(parts[0].noise, parts[0].hidden, epsilon)
+    if is_gaussian(parts):
+        return _gaussians(parts, epsilon)
+    return _by_losses().enclosed(parts, epsilon, fineness=fineness)
+
+
+def prove_pair(
+    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int = FINENESS
+) -> ProvedDelta:
+    """Enclose δ of the outputs with a record against those without it, or of the latter against it.
+
+    The former if the record is `removed`. Where the worst shift changes with ε, `upper` is above
+    that of all shifts, and `lower` below that of one shift, the same at every ε: that of one pair
+    of neighbours. Raises like `prove_composed`.
+    """
+    common_neighbours(part.neighbours for part in parts)
+    if is_gaussian(parts):
+        return _gaussians(parts, epsilon)
+    return _by_losses().enclosed_pair(parts, epsilon, removed=removed, fineness=fineness)
+
+
+def composed_at_most(
+    parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
+) -> arb:
+    """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
+    common_neighbours(part.neighbours for part in parts)
+    if is_whole(parts):
+        return prove_hidden(parts[0].noise, parts[0].hidden, epsilon).upper
+    if is_gaussian(parts):
+        return _gaussians(parts, epsilon).upper
+    return _by_losses().at_most(parts, epsilon, fineness=fineness)
+
+
+def _by_losses() -> ModuleType:
+    """Import the accountant: it is large, and one release of the whole data has no need of it."""
+    from leastnoise.accounting.proof import by_losses  # noqa: PLC0415
+
+    return by_losses
+
+
+def is_whole(parts: Sequence[Releases]) -> bool:
+    """Say whether it is one release, of the whole data."""
+    return len(parts) == 1 and parts[0].count == 1 and parts[0].rate == 1
+
+
+def is_gaussian(parts: Sequence[Releases]) -> bool:
+    """Say whether the composition is a single Gaussian."""
+    return all(
+        (part.noise.shape is Shape.GAUSSIAN or _is_named_otherwise(part.noise)) and part.rate == 1
+        for part in parts
+    )
+
+
+def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
+    """Return μ² of Gaussian parts together, exactly."""
+    total = Fraction(0)
+    for part in parts:
+        ball_of = part.hidden.inner if inner else part.hidden.outer
+        square = (worst_shift(part.noise, ball_of) / part.noise.scale) ** 2
+        total += part.count * (2 * square if _is_named_otherwise(part.noise) else square)
+    return total
+
+
+def _is_named_otherwise(noise: Noise) -> bool:
+    """Say whether it is the generalized gamma law e^(−(r/scale)²): a Gaussian, σ² = scale²/2."""
+    return isinstance(noise, GeneralizedGamma) and noise.is_classic and noise.p == 2
+
+
+def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
+    with precision(_BITS):
+        lower, upper = (
+            delta_of_ratio(ball(gaussian_square(parts, inner=inner)).sqrt(), epsilon=epsilon)
+            for inner in (True, False)
+        )
+        return ProvedDelta(lower=lower, upper=upper)

@@ -1,0 +1,367 @@
+"""δ of l2 mechanisms and Gaussians together, by a sum over their moment generating functions.
+
+notation (theory/accounting.md §2): M = Π Mⱼ^kⱼ, K = ln M(c). For any c > 0 and any spacing 2π/Λ
+
+    T = (1/Λ)·Σ_n M(s)e^(−sε)/(s(s+1)), s = c + 2πin/Λ,  is  Σ_m e^(cmΛ)δ(ε + mΛ):
+
+δ(ε) and others that are not negative, so that δ <= T, and that are bounded from above by
+
+    κ(c')e^(K(c')−c'ε)q/(1−q) + r/(1−r), q = e^(−(c'−c)Λ), r = e^(−cΛ), c' > c.
+
+Of the nodes those with |u| >= U are left out, for which |M| <= M(c)·E falls: they come to less than
+e^(K−cε)E/(πU). Some 30 nodes are enough for 12 digits unless few releases are of few dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Self, final
+
+import numpy as np
+from flint import acb, arb
+
+from leastnoise.accounting.proof.moment_sum_laws import SHAPES, Moments, laws_of, shape_of
+from leastnoise.accounting.releases import ProvedDelta
+from leastnoise.balls.core import ball, precision
+from leastnoise.noise.base import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.accounting.releases import Releases
+
+_BITS = 128
+# What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
+_TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
+_USEFUL = 1e-4  # relative width of δ; lattices are as good if it is more
+_CHORD = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
+_NEWTON = 60
+_SETTLED = 1e-3  # of ln c
+_EXACT = 1e-15  # of ε
+_LEAST, _MOST = 1e-9, 1e24  # tilts
+_LONGER = 1.25
+_LENGTHENINGS = 12
+_LARGEST = 700.0
+
+
+def serves(parts: Sequence[Releases]) -> bool:
+    """Say whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
+    shapes = {shape_of(part.noise) for part in parts}
+    known = Shape.SPHERICAL_LAPLACE in shapes and shapes <= SHAPES
+    return known and all(part.rate == 1 for part in parts)
+
+
+def delta_by_moments(
+    parts: Sequence[Releases], epsilon: Fraction, *, closest: float = 0.0
+) -> ProvedDelta | None:
+    """Enclose δ(epsilon) of parts that this module `serves`; None where it would take too long.
+
+    No closer than to about `closest` of it, which takes fewer nodes.
+    """
+    inner, outer = (laws_of(parts, inner=side) for side in (True, False))
+    upper = _ends(outer, epsilon, closest)
+    lower = upper if inner == outer else _ends(inner, epsilon, closest)
+    if lower is None or upper is None:
+        return None
+    return ProvedDelta(lower=lower[0], upper=upper[1])
+
+
+def _ends(laws: Sequence[Moments], epsilon: Fraction, closest: float) -> tuple[arb, arb] | None:
+    reach = _reach(laws)
+    if reach is not None and reach <= epsilon:
+        return arb(0), arb(0)
+    made = MomentSum.near(laws, epsilon, closest=closest)
+    if made is None:
+        return None
+    lower, upper = made.delta(epsilon)
+    return (lower, upper) if _useful(lower, upper) else None
+
+
+def _useful(lower: arb, upper: arb) -> bool:
+    with precision(_BITS):
+        return bool(upper - lower <= arb(_USEFUL) * upper)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MomentSum:
+    """The nodes on one line, worked out once: they answer for every ε, best near one."""
+
+    tilt: Fraction  # c
+    spacing: Fraction  # 2π/Λ, of the nodes
+    log_moment: arb  # K
+    nodes: list[acb]  # Π Xⱼ^kⱼ/(s(s+1)), that at −u being the conjugate of that at u
+    dropped: arb  # E/(πU)
+    far: tuple[Fraction, arb]  # c', K(c')
+    reach: Fraction | None
+
+    @classmethod
+    def near(
+        cls, laws: Sequence[Moments], epsilon: Fraction, *, closest: float = 0.0
+    ) -> Self | None:
+        """Return the nodes for ε near `epsilon`; None if there would be too many."""
+        with precision(_BITS):
+            point = _saddle(laws, float(epsilon))
+            return cls._at(laws, point, epsilon, closest) if point else None
+
+    @classmethod
+    def for_delta(cls, laws: Sequence[Moments], delta: float) -> tuple[Self, float] | None:
+        """Return the nodes for δ near `delta`, and about its ε >= 0; None like `near`."""
+        with precision(_BITS):
+            point = _saddle_of(laws, math.log(delta))
+        epsilon = max(0.0, point.epsilon) if point else 0.0
+        made = cls.near(laws, Fraction(epsilon)) if point else None
+        if made is None:
+            return None
+        epsilon = made.solved(delta, epsilon)
+        lower, upper = made.delta(Fraction(epsilon))
+        return (made, epsilon) if _useful(lower, upper) else None
+
+    @classmethod
+    def _at(
+        cls, laws: Sequence[Moments], point: _Tilt, epsilon: Fraction, closest: float
+    ) -> Self | None:
+        for tolerance, most in _TOLERANCES:
+            if tolerance < closest:
+                continue
+            spacing, far = _spacing(laws, point, epsilon, math.log(tolerance))
+            # against e^(K−cε): so that what is dropped is `tolerance` of δ
+            room = math.log(tolerance) + point.log_weight
+            found = _node_count(laws, point, spacing, room=room, most=most)
+            if found:
+                break
+        else:
+            return None
+        count, dropped = found
+        nodes = _nodes(laws, point.tilt, spacing, count)
+        return cls(
+            tilt=point.tilt,
+            spacing=spacing,
+            log_moment=point.log_moment,
+            nodes=nodes,
+            dropped=dropped,
+            far=far,
+            reach=_reach(laws),
+        )
+
+    def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
+        """Return balls below and above δ(epsilon)."""
+        with precision(_BITS):
+            e, c = ball(epsilon), ball(self.tilt)
+            scale = (self.log_moment - c * e).exp()
+            total = scale * self._sum(epsilon)
+            dropped = scale * self.dropped
+            return total - dropped - self._aliases(epsilon), total + dropped
+
+    def solved(self, delta: float, near: float) -> float:
+        """Return about the ε >= 0 at which δ is `delta`, in floats: no part of the proof.
+
+        Where the line is the best one for ε, ln δ falls by c for one unit of ε.
+        """
+        epsilon = near
+        for _ in range(_NEWTON):
+            over = self._approximate(epsilon) / delta
+            move = math.log(over) / float(self.tilt) if over > 0 else 0.0
+            epsilon = max(0.0, epsilon + move)
+            if abs(move) <= _EXACT * epsilon:
+                break
+        return epsilon
+
+    def _approximate(self, epsilon: float) -> float:
+        weights, c, spacing = self._weights, float(self.tilt), float(self.spacing)
+        turns = np.exp(-1j * spacing * epsilon * np.arange(len(weights)))
+        total = float((weights @ turns).real) * spacing / (2 * math.pi)
+        exponent = float(self.log_moment) - c * epsilon
+        return total * math.exp(min(exponent, _LARGEST))  # so much only far from the right ε
+
+    @cached_property
+    def _weights(self) -> NDArray[np.complex128]:
+        weights = 2 * np.array([complex(node.mid()) for node in self.nodes])
+        weights[0] /= 2
+        return weights
+
+    def _sum(self, epsilon: Fraction) -> arb:
+        total, angle = self.nodes[0].real, ball(-self.spacing * epsilon)
+        for n, node in enumerate(self.nodes[1:], start=1):
+            # not by powers of one turn: they would be balls that grow with n
+            total += 2 * (node * acb(0, n * angle).exp()).real
+        return total / self._period
+
+    @property
+    def _period(self) -> arb:
+        return 2 * arb.pi() / ball(self.spacing)
+
+    def _aliases(self, epsilon: Fraction) -> arb:
+        """Return a bound on what T counts beside δ."""
+        below = (-ball(self.tilt) * self._period).exp()
+        return below / (1 - below) + self._above(epsilon)
+
+    def _above(self, epsilon: Fraction) -> arb:
+        if self.reach is not None and ball(epsilon) + self._period >= ball(self.reach):
+            return arb(0)
+        tilt, log_moment = self.far
+        q = (-ball(tilt - self.tilt) * self._period).exp()
+        return (log_moment - ball(tilt * epsilon)).exp() * _kappa(ball(tilt)) * q / (1 - q)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Tilt:
+    """One c, and what the choice of everything else is made by: no part of the proof."""
+
+    tilt: Fraction
+    log_moment: arb
+    mean: float
+    variance: float
+
+    @classmethod
+    def of(cls, laws: Sequence[Moments], c: float) -> Self:
+        tilt = Fraction(c).limit_denominator(2**24) if c > 2**-8 else Fraction(c)
+        apart = tilt * _CHORD
+        low, here, high = _log_moments(laws, (tilt - apart, tilt, tilt + apart))
+        return cls(
+            tilt=tilt,
+            log_moment=here,
+            mean=float(((high - low) / (2 * ball(apart))).mid()),
+            variance=float(((high - 2 * here + low) / ball(apart) ** 2).mid()),
+        )
+
+    @property
+    def epsilon(self) -> float:
+        """The ε for which this c is the best."""
+        c = float(self.tilt)
+        return self.mean - 1 / c - 1 / (c + 1)
+
+    @property
+    def curvature(self) -> float:
+        c = float(self.tilt)
+        return self.variance + c**-2 + (c + 1) ** -2
+
+    @property
+    def log_weight(self) -> float:
+        """About ln of δ(ε)/e^(K−cε), by the method of the saddle point."""
+        c = float(self.tilt)
+        return -math.log(c) - math.log1p(c) - math.log(2 * math.pi * self.curvature) / 2
+
+    def log_delta(self, epsilon: float) -> float:
+        """About ln δ(ε)."""
+        exponent = self.log_moment - ball(self.tilt) * arb(epsilon)
+        return float(exponent.mid()) + self.log_weight
+
+
+def _log_moments(laws: Sequence[Moments], tilts: Sequence[Fraction]) -> list[arb]:
+    totals = [arb(0) for _ in tilts]
+    for law in laws:
+        for i, found in enumerate(law.log_moments(tilts)):
+            totals[i] += law.count * found
+    return totals
+
+
+def _reach(laws: Sequence[Moments]) -> Fraction | None:
+    """Return the largest loss of all releases together; None if there is none."""
+    total = Fraction(0)
+    for law in laws:
+        if law.reach is None:
+            return None
+        total += law.count * law.reach
+    return total
+
+
+def _saddle(laws: Sequence[Moments], epsilon: float, start: float = 1.0) -> _Tilt | None:
+    """Return about the c for which e^(K−cε)/(c(c+1)) is least; None if none is found."""
+
+    def step(point: _Tilt) -> float:
+        return (epsilon - point.epsilon) / point.curvature
+
+    return _newton(laws, step, start)
+
+
+def _saddle_of(laws: Sequence[Moments], log_delta: float) -> _Tilt | None:
+    """Return about the c which is the best for the ε at which δ is e^log_delta."""
+
+    def step(point: _Tilt) -> float:
+        # at its own ε the logarithm of e^(K−cε) falls by c·dε = c·curvature·dc
+        over = point.log_delta(point.epsilon) - log_delta
+        return over / (float(point.tilt) * point.curvature)
+
+    return _newton(laws, step, 1.0)
+
+
+def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -> _Tilt | None:
+    for _ in range(_NEWTON):
+        point = _Tilt.of(laws, c)
+        if not (point.log_moment.is_finite() and point.variance > 0):
+            return None
+        move = step(point) / c
+        if abs(move) < _SETTLED:
+            return point
+        c *= math.exp(min(1.0, move) if move > 0 else max(-1.0, move))
+        if not _LEAST < c < _MOST:
+            return None
+    return None
+
+
+def _spacing(
+    laws: Sequence[Moments], point: _Tilt, epsilon: Fraction, log_tolerance: float
+) -> tuple[Fraction, tuple[Fraction, arb]]:
+    """Return 2π/Λ for which both kinds of aliases are small beside δ, and c' with K(c')."""
+    wanted = log_tolerance + min(0.0, point.log_delta(float(epsilon)))
+    period, reach = -wanted / float(point.tilt), _reach(laws)
+    far = (2 * point.tilt, _log_moments(laws, (2 * point.tilt,))[0])
+    for _ in range(_LENGTHENINGS):
+        beyond = float(epsilon) + period
+        if reach is not None and beyond > reach:
+            break
+        there = _saddle(laws, beyond, float(point.tilt))
+        if there and there.tilt > point.tilt:
+            far = (there.tilt, there.log_moment)
+            rise = float(there.tilt - point.tilt) * period
+            if there.log_delta(float(epsilon)) - rise <= wanted:
+                break
+        period *= _LONGER
+    return Fraction(2 * math.pi / period), far
+
+
+def _node_count(
+    laws: Sequence[Moments], point: _Tilt, spacing: Fraction, *, room: float, most: int
+) -> tuple[int, arb] | None:
+    """Return how many nodes beside the first make E/(πU) <= e^room, and that; None above `most`."""
+    envelopes = [(law.envelope(point.tilt), law.count) for law in laws]
+
+    def dropped(count: int) -> arb:
+        bound = arb(1)
+        for envelope, times in envelopes:
+            bound *= envelope.beyond(spacing * count) ** times
+        return bound / (arb.pi() * ball(spacing * count))
+
+    def enough(count: int) -> bool:
+        return bool(dropped(count) <= arb(room).exp())
+
+    low, high = 4, 8
+    while not enough(high):
+        low, high = high, 2 * high
+        if low >= most:
+            return None
+    while high - low > 1 + low // 16:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return (high, dropped(high)) if high <= most else None
+
+
+def _nodes(laws: Sequence[Moments], tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
+    c, step = ball(tilt), ball(spacing)
+    points = [acb(c, n * step) for n in range(count + 1)]
+    products = [1 / (s * (s + 1)) for s in points]
+    for law in laws:
+        for i, ratio in enumerate(law.ratios(tilt, spacing, count)):
+            products[i] *= ratio**law.count
+    return products
+
+
+def _kappa(c: arb) -> arb:
+    """Return the largest e^(−cy)(1 − e^(−y))₊."""
+    return (c * c.log() - (c + 1) * (c + 1).log()).exp()

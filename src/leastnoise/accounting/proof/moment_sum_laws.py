@@ -1,0 +1,357 @@
+"""Moment generating functions of privacy losses: on a vertical line, and far up on it.
+
+notation: Z the loss of one release, M(s) = E e^(sZ), c the real part of s, u its imaginary one,
+X(u) = M(c + iu)/M(c), a = shift/scale, x = a/2, ν = (d−2)/2, F_ν(z) = ₀F₁(; ν+1; z²/4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Protocol, final
+
+from flint import acb, acb_poly, arb, ctx
+
+from leastnoise.accounting.proof.single import worst_shift
+from leastnoise.balls.bessel import bessel_k_ratio
+from leastnoise.balls.core import ball, precision
+from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+
+if TYPE_CHECKING:
+    from leastnoise.accounting.releases import Releases
+
+SHAPES = frozenset({Shape.GAUSSIAN, Shape.SPHERICAL_LAPLACE})
+
+_SERIES = 128.0  # bits that may cancel in the power series
+_LONG_SERIES = 1024.0  # the same for orders at which Bessel functions aren't enclosed well
+_HIGH = 300.0
+_LOST = 16  # bits
+_SHIFTS = 16
+
+
+class Moments(Protocol):
+    """The loss of `count` releases of one law."""
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        ...
+
+    @property
+    def reach(self) -> Fraction | None:
+        """The largest loss of one release; None if there is none."""
+        ...
+
+    def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
+        """Enclose ln M(c) at each of `tilts`."""
+        ...
+
+    def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
+        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
+        ...
+
+    def envelope(self, tilt: Fraction) -> Envelope:
+        """Return what bounds |X| from any height on."""
+        ...
+
+
+class Envelope(Protocol):
+    """A bound that falls."""
+
+    def beyond(self, height: Fraction) -> arb:
+        """Return a bound on |X(u)| for all u >= `height` > 0."""
+        ...
+
+
+def shape_of(noise: Noise) -> Shape:
+    """Return the shape, that of the l2 mechanism for generalized gamma noise that is one."""
+    renamed = isinstance(noise, GeneralizedGamma) and noise.is_classic and noise.p == 1
+    return Shape.SPHERICAL_LAPLACE if renamed and noise.dimension > 1 else noise.shape
+
+
+def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
+    """Return the losses of `parts`: all Gaussians as one, and l2 mechanisms by law.
+
+    For the shifts of hidden.inner of each, or those of hidden.outer.
+    """
+    square, counts = Fraction(0), Counter[tuple[Fraction, int]]()
+    for part in parts:
+        sensitivity = part.hidden.inner if inner else part.hidden.outer
+        ratio = worst_shift(part.noise, sensitivity) / part.noise.scale
+        if part.noise.shape is Shape.GAUSSIAN:
+            square += part.count * ratio**2
+        else:
+            counts[ratio, part.noise.dimension] += part.count
+    found: list[Moments] = [
+        SphericalMoments(ratio=ratio, dimension=dimension, count=count)
+        for (ratio, dimension), count in counts.items()
+    ]
+    return [*found, GaussianMoments(square=square)] if square else found
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GaussianMoments:
+    """M(s) = e^((s²+s)μ²/2), μ² = `square`: |X(u)| = e^(−u²μ²/2)."""
+
+    square: Fraction
+    count: int = 1
+    reach: None = None
+
+    def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
+        """See `Moments`."""
+        return [ball((c + c * c) * self.square / 2) for c in tilts]
+
+    def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
+        """See `Moments`."""
+        half, turn = ball(self.square / 2), ball(2 * tilt + 1)
+        heights = [ball(spacing) * n for n in range(count + 1)]
+        return [acb(-half * u * u, half * turn * u).exp() for u in heights]
+
+    def envelope(self, tilt: Fraction) -> GaussianMoments:
+        """See `Moments`."""
+        del tilt
+        return self
+
+    def beyond(self, height: Fraction) -> arb:
+        """See `Envelope`."""
+        return ball(-self.square * height**2 / 2).exp()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SphericalMoments:
+    """M(s) = G((2s+1)x)/G(x) of the l2 mechanism, G = F_ν + βF_{ν+1}, β = xρ_ν/(2(ν+1)).
+
+    theory/accounting.md §3 with I_ν(z) = (z/2)^ν/Γ(ν+1)·F_ν(z): a factor that doesn't depend on s
+    is fixed by M(0) = 1. ρ_ν = K_ν(x)/K_{ν+1}(x).
+    """
+
+    ratio: Fraction  # a
+    dimension: int
+    count: int
+
+    @property
+    def reach(self) -> Fraction:
+        """See `Moments`."""
+        return self.ratio
+
+    @property
+    def order(self) -> float:
+        """ν, exactly."""
+        return (self.dimension - 2) / 2
+
+    @property
+    def weight(self) -> arb:
+        """β, at the current precision."""
+        return _weight(self.ratio, self.dimension, ctx.prec)
+
+    def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
+        """See `Moments`."""
+        turns = [Fraction(1), *(2 * c + 1 for c in tilts)]
+        start, *found = self.g(lambda: [acb(ball(turn * self.ratio / 2)) for turn in turns])
+        return [(one.real / start.real).log() for one in found]
+
+    def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
+        """See `Moments`."""
+        kappa, step = (2 * tilt + 1) * self.ratio / 2, spacing * self.ratio
+
+        def points() -> list[acb]:
+            real, imaginary = ball(kappa), ball(step)
+            return [acb(real, n * imaginary) for n in range(count + 1)]
+
+        found = self.g(points)
+        return [one / found[0] for one in found]
+
+    def envelope(self, tilt: Fraction) -> SphericalEnvelope:
+        """See `Moments`."""
+        return SphericalEnvelope(law=self, tilt=tilt)
+
+    def g(self, points: Callable[[], Sequence[acb]]) -> list[acb]:
+        """Enclose G at each of `points`, enclosed at the precision of the call.
+
+        By the power series where they aren't far from 0. It cancels, so that it takes balls around
+        them that are narrower than those at the current precision.
+        """
+        wide = points()
+        squares = [float(abs(z).upper()) ** 2 / 4 for z in wide]
+        near = [i for i, square in enumerate(squares) if self._cancelling(square) <= self._room]
+        largest = max((squares[i] for i in near), default=0.0)
+        with precision(ctx.prec + math.ceil(self._cancelling(largest))):
+            narrow = points()
+            sums = self._by_series([narrow[i] for i in near], largest)
+        found = dict(zip(near, sums, strict=True))
+        return [found[i] if i in found else self._by_bessel(z) for i, z in enumerate(wide)]
+
+    @property
+    def _room(self) -> float:
+        return _LONG_SERIES if self.order > _HIGH else _SERIES
+
+    def _cancelling(self, square: float) -> float:
+        """Return bits: the sum of all terms' sizes is G(|z|) <= e^min(|z|, |z|²/4(ν+1)).
+
+        Products of complex balls are wider by up to √2, so that it is as if z² were √2 times that.
+        """
+        widened = math.sqrt(2) * square
+        return 1.45 * min(2 * math.sqrt(widened), widened / (self.order + 1))
+
+    def _by_bessel(self, z: acb) -> acb:
+        """Γ(ν+1)(z/2)^(−ν)·(I_ν(z) + β(ν+1)(2/z)I_(ν+1)(z))."""
+        nu = arb(self.order)
+        first, second = z.bessel_i(acb(nu)), z.bessel_i(acb(nu + 1))
+        return (nu + 1).gamma() * (z / 2) ** -nu * (first + self.weight * (nu + 1) * 2 / z * second)
+
+    def _by_series(self, points: Sequence[acb], largest: float) -> list[acb]:
+        """Sum Σ tₙ(1 + β(ν+1)/(ν+1+n))qⁿ, q = z²/4, tₙ = 1/(n!·(ν+1)ₙ).
+
+        From the n on at which |q| <= n(ν+n)/2 the terms halve at least, so that the rest is at most
+        twice the first term left out.
+        """
+        nu, beta, bound = arb(self.order), self.weight, arb(largest) * (1 + arb(2) ** -50)
+        share = beta * (nu + 1)
+        term, size, n = arb(1), arb(1), 0
+        coefficients: list[arb] = []
+        trifle = arb(2) ** -ctx.prec
+        while not (size < trifle and bound * 2 < n * (nu + n)):
+            coefficients.append(term * (1 + share / (nu + 1 + n)))
+            n += 1
+            term /= n * (nu + n)
+            size *= bound / (n * (nu + n))
+        rest = arb(0, (2 * (1 + beta) * size).upper())
+        polynomial = acb_poly(coefficients)
+        return [polynomial(z * z / 4) + acb(rest, rest) for z in points]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SphericalEnvelope:
+    """|X| from above, for one law and one tilt (theory/accounting.md §2, smooth l2 and far up).
+
+    notation: κ = (2c+1)x, V = ua, v = 1 − η², β' = β(ν+1)/(ν+½); the tilted density of Z/a is
+    p(η) = e^(κη)v^(ν−½)(1 + β'v)/(C·G(κ)), C = √π·Γ(ν+½)/Γ(ν+1).
+    """
+
+    law: SphericalMoments
+    tilt: Fraction
+
+    @cached_property
+    def _kappa(self) -> arb:
+        return ball((2 * self.tilt + 1) * self.law.ratio / 2)
+
+    @cached_property
+    def _g(self) -> arb:
+        return self.law.g(lambda: [acb(self._kappa)])[0].real
+
+    @cached_property
+    def _minorant(self) -> tuple[arb, arb]:
+        """Return the mass m and a bound B on the height of a unimodal function below p.
+
+        It is p itself for d >= 3, and with 1 for v^(−½) in d = 2.
+        """
+        nu, kappa = arb(self.law.order), self._kappa
+        whole = (arb.pi().log() / 2 + (nu + arb(0.5)).lgamma() - (nu + 1).lgamma()).exp() * self._g
+        beta = self.law.weight * (nu + 1) / (nu + arb(0.5))
+        low = arb(max(self.law.order - 0.5, 0.0))
+        height = _highest(kappa, low) + beta * _highest(kappa, nu + arb(0.5))
+        if self.law.dimension > 2:
+            return arb(1), height / whole
+        flat = 2 * kappa.sinh() / kappa
+        round_ = (kappa * kappa / 4).hypgeom_0f1(arb(2)) * arb.pi() / 2
+        return (flat + beta * round_) / whole, height / whole
+
+    def beyond(self, height: Fraction) -> arb:
+        """See `Envelope`."""
+        v = ball(height * self.law.ratio)
+        return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
+
+    def _by_zeros(self, v: arb) -> arb:
+        """Return e^(−AV² + BV⁴), which falls up to V₁² = A/(2B), or what holds from V₁ on."""
+        if not self._zeros:
+            return arb(1)
+        a, b, last, beyond = self._zeros
+        return (-a * v * v + b * v**4).exp().max(beyond) if v < last else arb(1)
+
+    @cached_property
+    def _zeros(self) -> tuple[arb, arb, arb, arb] | None:
+        """Return A, B, V₁ and the bound from V₁ on."""
+        nu = arb(self.law.order)
+        part = self._kappa**2 / (nu * (nu + 2))
+        if self.law.order < _HIGH or not part < arb(0.5):
+            return None
+        a = (1 - part) / (1 + part) ** 2 / (4 * (nu + 2))
+        b = 1 / (32 * (nu + 1) ** 2 * (nu + 2))
+        last = (a / (2 * b)).sqrt()
+        return a, b, last, self._far_up(last)
+
+    def _overlap(self, v: arb) -> arb:
+        """Return max(1 − m + 2Bτ/π, 1 − (m − τB)(1 − cos(Vτ/2))) for the best τ <= π/V."""
+        mass, top = self._minorant
+
+        def rho(tau: arb) -> arb:
+            first = 1 - mass + 2 * top * tau / arb.pi()
+            return first.max(1 - (mass - tau * top) * (1 - (v * tau / 2).cos()))
+
+        b, m, height_ = float(top), float(mass), float(v)
+
+        def roughly(tau: float) -> float:
+            overlap = (m - tau * b) * (1 - math.cos(height_ * tau / 2))
+            return max(1 - m + 2 * b * tau / math.pi, 1 - overlap)
+
+        most = min(3.14 / height_, m / b)  # π/V from below
+        return rho(arb(min((most * j / _SHIFTS for j in range(1, _SHIFTS + 1)), key=roughly)))
+
+    def _far_up(self, v: arb) -> arb:
+        """Return the bound from |I_μ(z)| <= 2cosh(Re z)·min(1, e^|z|K_μ(|z|)/π), μ >= ½."""
+        nu = arb(self.law.order)
+        size = (self._kappa * self._kappa + v * v).sqrt()
+
+        def shrinks(steps: int) -> arb:
+            if float(size) < self.law.order or steps > _HIGH:
+                return arb(1)
+            return _least(arb(1), _scaled_k(steps, size) / arb.pi())
+
+        half = (self.law.dimension - 2) // 2  # ν <= half + ½
+        first = 1 / (2 * arb.pi() * v).sqrt() if self.law.dimension == 2 else shrinks(half)
+        second = self.law.weight * (nu + 1) * 2 / size * shrinks(half + 1)
+        scale = ((nu + 1).lgamma() - nu * (size / 2).log()).exp()
+        return 2 * self._kappa.cosh() * scale * (first + second) / self._g
+
+
+@lru_cache(maxsize=256)
+def _weight(ratio: Fraction, dimension: int, bits: int) -> arb:
+    """Return β at a precision of `bits`, or about: K_0 and K_1 may cancel at first."""
+    found = arb.nan()
+    for more in (1, 2, 4, 8):
+        with precision(more * bits):
+            x = ball(ratio / 2)
+            found = x * bessel_k_ratio(dimension - 2, x) / dimension
+        if found.rel_accuracy_bits() >= bits - _LOST:
+            break
+    return found
+
+
+def _highest(kappa: arb, power: arb) -> arb:
+    """Return the largest e^(κη)(1−η²)^q, at η = κ/(q + √(q²+κ²)), where 1−η² = 2qη/κ."""
+    if power.is_zero():
+        return kappa.exp()
+    below = power + (power * power + kappa * kappa).sqrt()
+    return (kappa * kappa / below + power * (2 * power / below).log()).exp()
+
+
+def _scaled_k(n: int, r: arb) -> arb:
+    """Return e^r·K_(n+½)(r) = √(π/2r)·Σ (n+j)!/(j!(n−j)!(2r)^j); orders below it have less."""
+    term, total = arb(1), arb(1)
+    for j in range(1, n + 1):
+        term *= (n + j) * (n - j + 1) / (2 * j * r)
+        total += term
+    return (arb.pi() / (2 * r)).sqrt() * total
+
+
+def _least(first: arb, second: arb) -> arb:
+    """Return `second` if it is certainly less; it may be no number at all."""
+    return second if second < first else first

@@ -1,0 +1,352 @@
+"""δ of many releases together, enclosed: tilted convolutions with a proved allowance for rounding.
+
+notation (theory/accounting.md §2): for a lattice L(c) = log Σ wᵢe^(czᵢ) and pᵢ = wᵢe^(czᵢ−L), its
+tilted law; S the sum of the losses, φ(y) = e^(−cy)(1 − e^(−y))₊ with largest value κ. Then the part
+of δ(ε) that is not at infinity is e^(ΣkL − cε)·E_p φ(S − ε), with E_p by a Fourier transform whose
+window is so wide that the rest of S is a proved trifle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.balls.fourier import UNIT, inverse, relative_error, transform
+from leastnoise.balls.tilted import BLOCK, Tilted, joined, log_moment_above, progression
+from leastnoise.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.balls.losses import LossLattice, LowerCells
+
+    Floats = NDArray[np.float64]
+
+_BITS = 128
+_LARGEST_WINDOW = 1 << 20
+_DEEP = 200  # φ is looked at as long as it is above about 2^-200 of its first value
+_TRIFLE = arb(2) ** (20 - _DEEP)  # all masses together are below 2^20
+_WIDE = 9.5  # standard deviations on each side of a window
+_CHERNOFF = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's; see _tail
+_STEEPEST = 1e4  # e^t leaves all floats between one place and the next
+_SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
+_TILT = 1e-4  # relative accuracy of a tilt
+_FAR = 45.0  # in nats: what of φ the floats leave out
+
+Part = tuple["LossLattice", int]
+"""A lattice, and how many releases have it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Convolution:
+    """The tilted sum of all losses, worked out once: it answers for every ε.
+
+    The answers are best near the ε that the tilt was made for.
+    For lattices that bound a law from one side, that side of the answers means something.
+    """
+
+    tilt: Fraction
+    laws: tuple[Tilted, ...]
+    window: _Window
+    masses: Floats
+    error: float
+    infinity: arb
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], tilt: Fraction) -> Convolution:
+        """Convolve; raises InvalidArgument unless all lattices have one step."""
+        step = parts[0][0].step
+        if any(lattice.step != step for lattice, _ in parts):
+            raise InvalidArgument(name="parts", value="several", expected="lattices of one step")
+        with precision(_BITS):
+            laws = [Tilted.of(lattice, count, tilt) for lattice, count in parts]
+            window = _window(laws)
+            # powers of very many releases overflow: an error of inf or NaN proves nothing
+            with np.errstate(over="ignore", invalid="ignore"):
+                masses, error = _convolved(laws, window)
+            return cls(
+                tilt=tilt,
+                laws=tuple(laws),
+                window=window,
+                masses=masses,
+                error=error,
+                infinity=_at_infinity(parts),
+            )
+
+    def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
+        """Return balls below and above δ(ε) of the composed lattices."""
+        with precision(_BITS):
+            low, high = self._expectation(epsilon)
+            scale = self._log_scale(epsilon).exp()
+            # (1 ± 2^-50)^k: every weight of the tilted laws is a rounded float
+            slack = (arb(sum(law.count for law in self.laws)) * arb(2) ** -50).exp()
+            lower = self.infinity + scale * low / slack if low > 0 else self.infinity
+            return lower, self.infinity + scale * high * slack
+
+    def approximate(self, epsilon: float) -> float:
+        """Return about δ(ε), in floats: to look for an ε with."""
+        step, c = float(self.laws[0].lattice.step), float(self.tilt)
+        ahead = float(self._start) + self.window.first * step - epsilon
+        begin = max(0, math.floor(-ahead / step) + 1)
+        y = (
+            ahead
+            + np.arange(begin, min(self.window.size, begin + math.ceil(_FAR / (c * step)))) * step
+        )
+        found = np.exp(-c * y) * -np.expm1(-y) @ self.masses[begin : begin + len(y)]
+        with precision(_BITS):
+            scale = self._log_scale(Fraction(epsilon))
+            return float((scale.exp() * arb(float(found)) + self.infinity).mid())
+
+    @property
+    def _start(self) -> Fraction:
+        """The loss where every release has its lattice's first."""
+        return sum(
+            (law.count * law.lattice.point(0) for law in self.laws),
+            Fraction(0),
+        )
+
+    def _log_scale(self, epsilon: Fraction) -> arb:
+        total = -ball(self.tilt) * ball(epsilon)
+        for law in self.laws:
+            total += law.count * law.log_moment
+        return total
+
+    def _expectation(self, epsilon: Fraction) -> tuple[arb, arb]:
+        """Enclose E φ(S − ε): Σφy, ± ‖φ‖₂ times the error of y, ± κ for what is outside."""
+        step, window, c = self.laws[0].lattice.step, self.window, ball(self.tilt)
+        # the first lattice point above ε, counted from the window's first
+        begin = max(0, math.floor((epsilon - self._start) / step) + 1 - window.first)
+        # 2^-900: fewer than 2^100 weights, repetitions counted, are off by 2^-50 and 2^-1070 more
+        total, margin = arb(0), c**c / (c + 1) ** (c + 1) * (window.outside + arb(2) ** -900)
+        if begin < window.size:
+            gap = self._start + (window.first + begin) * step - epsilon
+            phi = _test_function(c, ball(gap), ball(step), window.size - begin)
+            first = (-c * ball(gap)).exp()
+            inside, doubt = _dot(phi, self.masses[begin : begin + len(phi)])
+            # 2^-20: a sum of at most 2^20 squares, each within 2^-47
+            norm = arb(float(np.linalg.norm(phi)) * (1 + 2.0**-20))
+            total = first * arb(inside)
+            margin += first * (arb(doubt) + norm * arb(self.error) + _TRIFLE)
+        return total - margin, total + margin
+
+
+def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
+    """Return e^(c·gap)·φ at gap + i·step for i < count, while it is above 2^-200.
+
+    Each is within a relative 8u: as 1 − e^(−(x+y)) is (1 − e^(−x)) + e^(−x)(1 − e^(−y)) for a block
+    that begins at x, nothing is subtracted.
+    """
+    count = min(count, math.ceil(_DEEP * math.log(2) / float((c * step).mid())) + 1)
+    rows = -(-count // BLOCK)
+    row_step = step * BLOCK
+    falls = joined(*progression((-gap).exp(), (-row_step).exp(), rows))
+    starts = np.array([float((-(-gap - row_step * i).expm1()).mid()) for i in range(rows)])
+    rises = np.array([float((-(-step * i).expm1()).mid()) for i in range(min(count, BLOCK))])
+    far = joined(*progression(arb(1), (-c * row_step).exp(), rows))
+    near = joined(*progression(arb(1), (-c * step).exp(), len(rises)))
+    rising = starts[:, None] + falls[:, None] * rises
+    return (far[:, None] * near * rising).ravel()[:count]
+
+
+def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
+    """Return Σφy for φ that are off by 8u, and a bound on the error.
+
+    Rows of BLOCK products are added up in any order, which costs as many u of the absolute values,
+    and the rows' sums are added exactly and rounded once.
+    """
+    products = phi * masses
+    padded = np.append(products, np.zeros(-len(products) % BLOCK)).reshape(-1, BLOCK)
+    total = math.fsum(padded.sum(axis=1).tolist())
+    size = float(np.abs(products).sum()) * (1 + 2.0**-20)
+    return total, (BLOCK + 16) * UNIT * size
+
+
+def composed_upper(parts: Sequence[Part], epsilon: Fraction) -> arb:
+    """Return a ball no point of which is below δ(ε) of what the lattices are upper bounds of."""
+    return Convolution.of(parts, tilt_for(parts, epsilon)).delta(epsilon)[1]
+
+
+def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -> arb:
+    """Return a ball no point of which is above δ(ε) of what the cells are lower bounds of."""
+    tilt = tilt_for([(cells.lattice(0.0), count) for cells, count in parts], epsilon)
+    placed = [(cells.lattice(float(tilt)), count) for cells, count in parts]
+    return Convolution.of(placed, tilt).delta(epsilon)[0]
+
+
+def _at_infinity(parts: Sequence[Part]) -> arb:
+    """Return Π totals − Π finite totals = Π finite · (e^(Σ k log(1 + infinite/finite)) − 1)."""
+    finite, log_ratio = arb(1), arb(0)
+    for lattice, count in parts:
+        # exactly added and rounded once
+        inside = arb(math.fsum(lattice.masses.tolist())) * arb(1, 2.0**-52)
+        finite *= inside**count
+        log_ratio += count * (arb(lattice.infinity) / inside).log1p()
+    return finite * log_ratio.expm1()
+
+
+def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
+    """Return about the c > 0 that makes the bound smallest; any c is right."""
+    laws = [
+        (_points(lattice), np.log(np.maximum(lattice.masses, 1e-300)), count)
+        for lattice, count in parts
+    ]
+    target = float(epsilon)
+
+    def slope(c: float) -> float:
+        mean = 0.0
+        for z, logs, count in laws:
+            tilted = logs + c * z
+            weights = np.exp(tilted - tilted.max())
+            mean += count * float(weights @ z / weights.sum())
+        return mean - target - 1 / c - 1 / (c + 1)
+
+    low, high = 1e-6, 1.0
+    while slope(high) < 0 and high < 1e6:
+        low, high = high, 2 * high
+    while high > low * (1 + _TILT):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return Fraction(round(high * 2**20) or 1, 2**20)
+
+
+def _points(lattice: LossLattice) -> Floats:
+    indices = lattice.first + np.arange(len(lattice.masses))
+    points = float(lattice.origin) + indices * float(lattice.step)
+    return np.asarray(points, dtype=np.float64)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Window:
+    """The sum's lattice indices first … first + size − 1 are kept apart, the others wrap around.
+
+    Indices count from the sum of the laws' own first points. `outside` bounds their probability.
+    """
+
+    first: int
+    size: int
+    outside: arb
+
+
+def _window(laws: list[Tilted]) -> _Window:
+    """Return a window that holds all but a trifle of the tilted sum."""
+    mean = spread = 0.0
+    for law in laws:
+        i = np.arange(len(law.weights))
+        own = float(law.weights @ i)
+        mean += law.count * own
+        spread += law.count * float(law.weights @ (i - own) ** 2)
+    most = sum(law.count * (len(law.weights) - 1) for law in laws)
+    half = _WIDE * math.sqrt(spread) + 16
+    size = 16
+    while size < min(2 * half, most + 1) and size < _LARGEST_WINDOW:
+        size *= 2
+    while True:
+        first = 0 if size > most else max(0, min(most + 1 - size, round(mean - size / 2)))
+        outside = arb(0)
+        if first > 0:
+            outside += _tail(laws, first - 1, mean=mean, spread=spread)
+        if first + size <= most:
+            outside += _tail(laws, first + size, mean=mean, spread=spread)
+        if size >= _LARGEST_WINDOW or outside < arb(-_SMALL_TAIL).exp():
+            return _Window(first=first, size=size, outside=outside)
+        size *= 2
+
+
+def _tail(laws: list[Tilted], index: int, *, mean: float, spread: float) -> arb:
+    """Return a Chernoff bound on P(S >= index), or P(S <= index) if it is below the mean.
+
+    In units of the index; any t > 0, or t < 0, is right. A Gaussian's best t is far too large where
+    the law has few large losses, as that of a small sample has: floats choose among several.
+    """
+    with np.errstate(divide="ignore"):
+        logs = [np.log(law.weights) for law in laws]
+
+    def about(t: float) -> float:
+        total = -t * index
+        for law, own in zip(laws, logs, strict=True):
+            terms = own + t * np.arange(len(own))
+            top = terms.max()
+            total += law.count * float(top + math.log(np.exp(terms - top).sum()))
+        return total
+
+    gaussian = (index - mean) / max(spread, 1e-9)
+    tried = (max(-_STEEPEST, min(gaussian * scale, _STEEPEST)) for scale in _CHERNOFF)
+    t = arb(min(tried, key=about))
+    log_bound = -t * index
+    for law in laws:
+        log_bound += law.count * log_moment_above(law.weights, t)
+    bound = log_bound.exp()
+    return bound if bound < 1 else arb(1)
+
+
+def _convolved(laws: list[Tilted], window: _Window) -> tuple[Floats, float]:
+    """Return the law of the sum modulo the window's size, and a bound on the l2 norm of its error.
+
+    A transform X of p is off by at most e = ν√N‖p‖₂, in any entry and in the l2 norm, and a k-th
+    power by squarings by k(|X| + e)^(k−1)·(the error of X) + √5·k·u·|X|^k. The product of the laws'
+    powers adds these up, entry by entry: with e in every entry, or in the norm with 1 + 2e as the
+    bound on |X| + e; the smaller of the two counts. The way back divides by √N and adds ν of its
+    own.
+    """
+    size = window.size
+    nu = relative_error(size)
+    product = np.ones(size // 2 + 1, dtype=np.complex128)
+    magnitude = np.ones(size // 2 + 1)  # of the exact product, from above
+    error = np.zeros(size // 2 + 1)  # of the computed one
+    rounding = np.zeros(size // 2 + 1)  # its part that has nothing to do with e
+    in_norm, largest = 0.0, 1.0
+    for law in laws:
+        rows = -(-len(law.weights) // size)
+        wrapped = _wrapped(law.weights, size)
+        x = transform(wrapped)
+        # of each entry of p, `rows` numbers are added up
+        e = 1.01 * (nu + rows * UNIT) * math.sqrt(size) * float(np.linalg.norm(wrapped))
+        # the weights sum to 1 within 2^-50, so that |X| <= 1 + 2^-50; and 2^-40 is more than what
+        # each factor of a power costs in roundings
+        most = float(_power(np.array(1 + 2.0**-40 + 2 * e), law.count))
+        bound = np.sqrt(x.real**2 + x.imag**2) * (1 + 2.0**-40) + e
+        size_of = _power(bound, law.count)
+        rounded = math.sqrt(5) * UNIT * law.count * size_of
+        own = law.count * (size_of / bound) * e + rounded
+        again = math.sqrt(5) * UNIT * magnitude * size_of
+        error = error * (size_of + own) + magnitude * own + again
+        rounding = rounding * (size_of + own) + magnitude * rounded + again
+        in_norm = in_norm * most + largest * law.count * most * e
+        largest *= most
+        magnitude *= size_of
+        product *= _power(x, law.count)
+    found = inverse(product)
+    # the other half of the entries are the conjugates of these
+    entries = min(
+        math.sqrt(2) * float(np.linalg.norm(error)),
+        math.sqrt(2) * float(np.linalg.norm(rounding)) + in_norm,
+    )
+    total = entries / math.sqrt(size) + nu / (1 - nu) * float(np.linalg.norm(found)) * 1.01
+    return np.roll(found, -(window.first % size)), 1.01 * total
+
+
+def _wrapped(weights: Floats, size: int) -> Floats:
+    """Return Σ weights[i + j·size] for i < size."""
+    padded = np.append(weights, np.zeros(-len(weights) % size))
+    return padded.reshape(-1, size).sum(axis=0)
+
+
+def _power(x: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return x^count by squarings."""
+    result = np.ones_like(x)
+    while count:
+        if count & 1:
+            result = result * x
+        count >>= 1
+        if count:
+            x = x * x
+    return result

@@ -1,0 +1,351 @@
+"""The privacy loss on a lattice: from above and from below (theory/accounting.md §1).
+
+notation: P, Q the outputs on two neighbouring inputs at the worst shift, Z = log dP/dQ, α = e^ε,
+and δ(ε) = E_P(1 − e^(ε−Z))₊, which is convex in α and falls. A lattice has masses wᵢ at
+zᵢ = origin + (first + i)·step, and one at +∞.
+
+Everything is worked out from δ(ε) alone, in balls: its second differences are the masses of the
+upper lattice, its slopes the tails Q(Z > ε) = −dδ/dα that the lower one is made of. So it holds for
+every law whose worst shift is the same at every ε, and whose pair is its own mirror image, as that
+of symmetric noise is: δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.atoms import inscribed
+from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.tilted import exponentials, joined
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.registry import registered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.noise.base import Noise
+
+    Floats = NDArray[np.float64]
+
+Profile = Callable[[Fraction], arb]
+"""ε ↦ δ(ε), enclosed at the current precision."""
+
+Tails = Callable[[Fraction], tuple[arb, arb]]
+"""b ↦ P(Z > b) and Q(Z > b), enclosed, of a law without atoms."""
+
+BITS = 192
+_SPARE = 2.0**-60  # of mass, where all of it is at infinity
+_SMALLEST = 2.0**-960  # a float with all its digits, after a few products too
+_TINY = Fraction(1, 2**30)  # of a step
+_ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
+_ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
+NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LossLattice:
+    """Masses at origin + (first + i)·step, shape (n,), and at +∞.
+
+    `step` is a float with few bits, so that all lattice points are exact.
+    """
+
+    step: Fraction
+    origin: Fraction
+    first: int
+    masses: Floats
+    infinity: float
+
+    def point(self, index: int) -> Fraction:
+        """Return the loss of masses[index]."""
+        return self.origin + (self.first + index) * self.step
+
+
+def check_monotone(noise: Noise) -> None:
+    """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
+    if not registered(type(noise)).longest_is_worst:
+        raise NotApplicable(
+            family=noise.name,
+            why="its worst shift may change with epsilon, and its composition isn't proved here",
+        )
+
+
+def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:
+    """Return a law of losses at −size·step … size·step whose δ is nowhere below the profile.
+
+    "Connect the dots" (Doroshenko et al. 2022): the chords of δ(α) between the lattice points are
+    the profile of a law on them, and a chord of a convex function is above it. Raises NotApplicable
+    if the profile isn't known well enough.
+    """
+    with precision(BITS):
+        return symmetric_lattice([accurate(profile, step * i) for i in range(size + 1)], step)
+
+
+def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
+    """Return the law at −n·step … n·step whose profile is made of chords, from δ at 0 … n·step.
+
+    As δ(−ε) = 1 − e^(−ε) + e^(−ε)·δ(ε), the same holds of the chords, and the law is its own mirror
+    image: P has e^(−z) times as much at −z as at z. From chords there it couldn't be told as well.
+    """
+    width = ball(step)
+    below = 1 - (-width).exp() * (1 - deltas[1])
+    half = chord_lattice([below, *deltas], step=step, origin=Fraction(0), first=-1)
+    mirror = [
+        float_above(arb(mass) * (-width * (i + 1)).exp())
+        for i, mass in enumerate(half.masses[2:].tolist())
+    ]
+    masses = np.concatenate([mirror[::-1], half.masses[1:]])
+    if not masses.any():
+        masses[len(mirror)] = _SPARE  # more is allowed, and none has no law
+    return LossLattice(
+        step=step, origin=Fraction(0), first=-len(mirror), masses=masses, infinity=half.infinity
+    )
+
+
+def chord_lattice(
+    deltas: Sequence[arb], *, step: Fraction, origin: Fraction, first: int
+) -> LossLattice:
+    """Return the law on the lattice whose profile is made of chords between the given δ."""
+    start, width = ball(origin + step * first), ball(step)
+    alphas = [(start + width * i).exp() for i in range(len(deltas))]
+    slopes = [(deltas[0] - 1) / alphas[0]]  # from (0, 1)
+    slopes += [
+        (deltas[i + 1] - deltas[i]) / (alphas[i + 1] - alphas[i]) for i in range(len(deltas) - 1)
+    ]
+    slopes.append(arb(0))
+    masses = [
+        max(0.0, float_above(alpha * (slopes[i + 1] - slopes[i]))) for i, alpha in enumerate(alphas)
+    ]
+    return LossLattice(
+        step=step,
+        origin=origin,
+        first=first,
+        masses=np.array(masses),
+        infinity=max(0.0, float_above(deltas[-1])),
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LowerCells:
+    """Atoms (loss, P-mass) whose composition is nowhere above the true one; made by merging.
+
+    `atoms` run with the points origin + (first + i)·step, and lie near them.
+    """
+
+    step: Fraction
+    first: int
+    atoms: tuple[tuple[float, float], ...]
+    infinity: float
+    origin: Fraction = Fraction(0)
+
+    def lattice(self, tilt: float) -> LossLattice:
+        """Return the atoms on a lattice, each at the last point that isn't above it.
+
+        Any origin is right. One that is x lower takes x from every loss, and one above an atom's
+        own place takes a step from that atom: the cheapest for losses tilted by e^(tilt·z) is used.
+        """
+        width, points = float(self.step), self.first + np.arange(len(self.atoms))
+        found = np.array(self.atoms).reshape(-1, 2)
+        here = found[:, 1] > 0
+        losses, masses, points = found[here, 0], found[here, 1], points[here]
+        logs = np.log(masses) + tilt * losses
+        weights = np.exp(logs - logs.max())
+        gaps = (losses - float(self.origin)) / width - points
+        # three roundings of numbers that are at most so large, and what a float lacks of the step
+        error = 2.0**-50 * (1 + (np.abs(losses).max() + abs(float(self.origin))) / width)
+        order = np.argsort(gaps)
+        moved = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]]) / weights.sum()
+        near = gaps[order] < 0.5  # beyond, more than one step would be lost
+        near[0] = True
+        best = float(gaps[order][near][np.argmin((moved - gaps[order])[near])])
+        shift = Fraction(math.floor((best - error) * 2.0**_ORIGIN_BITS), 2**_ORIGIN_BITS)
+        moves = np.where(gaps < best, np.floor(gaps - float(shift) - 2 * error), 0.0)
+        places = points - self.first + moves.astype(np.int64)
+        kept = places >= -1  # one place more below
+        sums = np.zeros(len(self.atoms) + 1)
+        np.add.at(sums, places[kept] + 1, masses[kept])
+        parts = np.bincount(places[kept] + 1, minlength=len(sums))
+        return LossLattice(
+            step=self.step,
+            origin=self.origin + self.step * shift,
+            first=self.first - 1,
+            masses=np.where(parts > 1, sums * (1 - parts * 2.0**-52), sums),
+            infinity=self.infinity,
+        )
+
+
+def lower_cells(
+    profile: Profile,
+    upper: LossLattice,
+    *,
+    infinite: arb | None = None,
+    tails: Tails | None = None,
+) -> LowerCells:
+    """Return atoms whose δ is nowhere above the profile, of which the `tails` are slopes.
+
+    The outputs with a loss between two boundaries are merged, which is post-processing: masses p of
+    P and q of Q give an atom at log(p/q). With p too small and q too large it is lower still. The
+    boundaries are chosen, with the help of the upper lattice, so that atoms lie near its points,
+    and that at the largest loss alone; then they are merged in parts. What has a loss of ±∞, if it
+    is known how much, is not merged with what has the largest finite one.
+    """
+    step, size = upper.step, -upper.first
+    certain = arb(0) if infinite is None else infinite
+    with precision(BITS):
+        # in order even where steps are so long that they cross
+        boundaries = sorted([*_boundaries(upper), step * size - step / 2**20])
+        slopes = tails or partial(tails_at, profile, step / NUDGE)
+        found = _mirrored_tails([slopes(at) for at in boundaries])
+        ends = [(arb(1), 1 - certain), *found, (certain, arb(0))]
+        p = np.array([float_below(below - above) for (below, _), (above, _) in pairwise(ends)])
+        q = np.array([float_above(below - above) for (_, below), (_, above) in pairwise(ends)])
+        infinity = max(0.0, float_below(certain))
+    return on_best_lattice(p, q, step=step, first=-size - 1, count=2 * size + 3, infinity=infinity)
+
+
+def on_best_lattice(
+    p: Floats,
+    q: Floats,
+    *,
+    step: Fraction,
+    first: int,
+    count: int,
+    infinity: float = 0.0,
+    origin: Fraction = Fraction(0),
+) -> LowerCells:
+    """Return atoms at `count` lattice points, merged of atoms with at least p of P, at most q of Q.
+
+    The lattice has its origin there, or a little off. Atoms that Q doesn't have go to infinity.
+    """
+    seen, here = q > 0, p > 0
+    certain = math.fsum([infinity, *p[here & ~seen].tolist()]) * (1 - 2.0**-52)
+    p, q = p[seen & here], q[seen & here]
+    found: list[tuple[float, LowerCells]] = []
+    for offset in _offsets(p, q, step, origin):
+        start = origin + step * (first - offset)
+        p_low, losses = _on_lattice(p, q, step=step, start=start, size=count // 2)
+        if not p_low.any():  # no law at all has no tilt
+            p_low[0], certain = _SPARE, certain - 2 * _SPARE
+        cells = LowerCells(
+            step=step,
+            first=first,
+            atoms=tuple(zip(losses.tolist(), p_low.tolist(), strict=True)),
+            infinity=certain,
+            origin=origin - step * offset,
+        )
+        found.append((_mean(cells.lattice(0.0)), cells))
+    return max(found, key=lambda one: one[0])[1]
+
+
+def _offsets(p: Floats, q: Floats, step: Fraction, origin: Fraction) -> set[Fraction]:
+    """Return by how many steps a lattice from below may be moved down; the best one is taken.
+
+    Next to nothing, enough for all cells to lie a little above their points, or so much that one of
+    the heaviest atoms is on a point: it would be mixed with others otherwise.
+    """
+    found = {_TINY, Fraction(1, 2**14)}
+    for i in np.argsort(p)[-2:]:
+        place = (math.log(p[i]) - math.log(q[i]) - float(origin)) / float(step)
+        found.add(Fraction(round(place) - place).limit_denominator(2**40) + _TINY)
+    return found
+
+
+def _on_lattice(
+    p: Floats, q: Floats, *, step: Fraction, start: Fraction, size: int
+) -> tuple[Floats, Floats]:
+    """Return masses of P and losses, both from below, at the 2·size + 1 points from `start` on."""
+    with precision(BITS):
+        # losses are counted from the middle of the lattice
+        middle = ball(start + size * step).exp()
+        scaled = np.nextafter(q * float_above(middle), math.inf)
+        p_low, q_high = inscribed(p, scaled, float(step), size)
+        ratios = joined(*exponentials(ball(-size * step), ball(step), len(p_low)))
+        points = float(start) + np.arange(len(p_low)) * float(step)
+        # log(1 − 2^-46) > −2^-45; the rest is for what floats lack, of the points too
+        losses = points - 2.0**-45 - 2.0**-50 * (np.abs(points) + abs(float(start)))
+        with np.errstate(invalid="ignore"):  # 0 of Q where ratios are no floats
+            least = q_high * ratios
+        near = (ratios > _SMALLEST) & (least > _SMALLEST)
+        near &= p_low >= least * (1 - 2.0**-46 + 2.0**-49)
+        for i in np.flatnonzero((p_low > 0) & ~near):
+            losses[i] = merged(arb(p_low[i]), arb(q_high[i]) / middle)[0]
+    return p_low, losses
+
+
+def _mean(lattice: LossLattice) -> float:
+    """Return about the mean of the finite losses under P, the divergence of what was merged."""
+    points = float(lattice.point(0)) + np.arange(len(lattice.masses)) * float(lattice.step)
+    return float(points @ lattice.masses)
+
+
+def accurate(profile: Profile, epsilon: Fraction) -> arb:
+    """Return δ(epsilon); raises NotApplicable unless it is known to a relative 2^-110 or is 0."""
+    found = profile(epsilon)
+    if not (found.is_zero() or found.rel_accuracy_bits() >= _ACCURACY):
+        raise NotApplicable(family="composition", why="its privacy profile isn't known well enough")
+    return found
+
+
+def mirrored(deltas: list[arb], step: Fraction) -> list[arb]:
+    """Return δ at −n·step … n·step from δ at 0 … n·step."""
+    width = ball(step)
+    falls = [(-width * i).exp() for i in range(len(deltas))]
+    negative = [1 - fall + fall * delta for fall, delta in zip(falls, deltas, strict=True)]
+    return negative[:0:-1] + deltas
+
+
+def _boundaries(upper: LossLattice) -> list[Fraction]:
+    """Return boundaries b₀ < b₁ < … above 0 between the lattice points; any are right.
+
+    Where P has the density f, the outputs with losses within h/2 of c have log(p/q) ≈ c + (h²/12)
+    (f′/f − 1/2). The cells' centres c are moved so that this is the lattice point.
+    """
+    size, width = -upper.first, float(upper.step)
+    logs = np.log(np.maximum(upper.masses, 1e-300))
+    own = logs[size - 1 :]  # from the point below 0; the last may be an atom, and isn't used
+    slopes = np.full(size + 1, 0.5)
+    slopes[: size - 1] = (own[2:-1] - own[:-3]) / (2 * width)
+    slopes[size - 1] = (own[-2] - own[-3]) / width
+    slopes = np.clip(slopes, -2 / width, 2 / width)
+    centres = np.arange(size + 1) * width - width**2 / 12 * (slopes - 0.5)
+    centres[0] = 0.0  # the cells are each other's mirror images
+    return [Fraction(float(at)) for at in (centres[1:] + centres[:-1]) / 2]
+
+
+def tails_at(profile: Profile, nudge: Fraction, boundary: Fraction) -> tuple[arb, arb]:
+    """Enclose P(Z > b) and Q(Z > b), and the same with >=, for b = `boundary` > `nudge`.
+
+    A chord of the convex δ(α) just right of a point is no steeper than any tangent there, and one
+    just left of it no flatter.
+    """
+    here = accurate(profile, boundary)
+    alpha = ball(boundary).exp()
+    right = here - accurate(profile, boundary + nudge)
+    left = accurate(profile, boundary - nudge) - here
+    q = (right / (ball(boundary + nudge).exp() - alpha)).union(
+        left / (alpha - ball(boundary - nudge).exp())
+    )
+    return here + alpha * q, q
+
+
+def _mirrored_tails(tails: list[tuple[arb, arb]]) -> list[tuple[arb, arb]]:
+    """Return the tails at −b and b: P(Z > −b) = 1 − Q(Z >= b), and the other way round."""
+    return [(1 - q, 1 - p) for p, q in reversed(tails)] + tails
+
+
+def merged(p: arb, q: arb) -> tuple[float, float]:
+    """Return the loss and P-mass of outputs with the masses p and q, rounded down."""
+    mass, other = max(0.0, float_below(p)), max(0.0, float_above(q))
+    if mass == 0.0:
+        return -math.inf, 0.0
+    return float_below((arb(mass) / arb(other)).log()) if other > 0 else math.inf, mass

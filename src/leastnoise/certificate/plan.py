@@ -1,0 +1,213 @@
+"""A certificate for a release of several blocks under one budget."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Self, final
+
+from leastnoise import _validate
+from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
+from leastnoise.accounting.releases import ProvedDelta, Releases
+from leastnoise.certificate.certificate import VERSION, Certificate, budget_of, check_header
+from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
+from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import Neighbours, common_neighbours
+
+RULE = "basic composition: epsilons and deltas add up"
+COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
+_FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlanCertificate:
+    """The statement: releasing all `blocks` together meets `budget`.
+
+    `blocks` are pairs of a name and the certificate of its one noise draw: what that draw is worth
+    alone. By the `rule` RULE, basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and
+    Σδᵢ <= δ, in exact fractions. By COMPOSED the blocks' budgets may add up to more: the laws of
+    all draws together have δ(ε) <= δ (theory/accounting.md §1 A).
+    """
+
+    budget: Budget
+    blocks: tuple[tuple[str, Certificate], ...]
+    rule: str = RULE
+    version: int = field(default=VERSION, init=False)
+
+    def __post_init__(self) -> None:
+        """Check and keep the fields; raises InvalidArgument, and proves nothing."""
+        _validate.instance(self.budget, Budget, name="budget", like="a Budget")
+        like = "pairs of a name and a Certificate"
+        blocks = tuple(
+            (
+                _validate.text(name, name="blocks"),
+                _validate.instance(block, Certificate, name="blocks", like=like),
+            )
+            for name, block in _validate.pairs(self.blocks, name="blocks", like=like)
+        )
+        object.__setattr__(self, "blocks", blocks)
+        rule = _validate.one_of(self.rule, (RULE, COMPOSED), name="rule")
+        object.__setattr__(self, "rule", rule)
+
+    @property
+    def neighbours(self) -> Neighbours | None:
+        """The neighbours that the statement is about; see `Certificate.neighbours`.
+
+        Raises NotApplicable if the blocks are about different ones.
+        """
+        return common_neighbours(block.neighbours for _, block in self.blocks)
+
+    @classmethod
+    def prove(cls, *, budget: Budget, blocks: tuple[tuple[str, Certificate], ...]) -> Self:
+        """Return the certificate, by sums if they do; raises NotCertified if nothing does."""
+        plan = cls(budget=budget, blocks=blocks)
+        try:
+            _ = plan.neighbours
+        except NotApplicable as error:
+            raise NotCertified(interval=None, why=str(error)) from error
+        why = plan._why_not_sums()
+        if not why:
+            return plan
+        plan = replace(plan, rule=COMPOSED)
+        try:
+            proved = ProvedDelta.within(composed_at_most(_draws(blocks), budget.epsilon))
+        except NotApplicable as error:
+            raise NotCertified(interval=None, why=f"{why} {error}") from error
+        if not proved.certainly_at_most(budget.delta):
+            upper = proved.interval.upper
+            why += f" Together their delta is up to {upper!r} at that epsilon."
+            raise NotCertified(interval=None, why=why)
+        return plan
+
+    def verify(self) -> Interval:
+        """Prove every block and the rule again; return an enclosure of the total δ spent.
+
+        Raises CertificateRejected, naming the block, if any part is false or not proved.
+        """
+        names = [name for name, _ in self.blocks]
+        if not names or len(set(names)) != len(names):
+            raise CertificateRejected("The blocks of a plan need distinct names, and one at least.")
+        try:
+            _ = self.neighbours
+        except NotApplicable as error:
+            raise CertificateRejected(str(error)) from error
+        if self.rule == RULE and (why := self._why_not_sums()):
+            raise CertificateRejected(why)
+        total_lower = total_upper = Fraction(0)
+        for name, certificate in self.blocks:
+            try:
+                fresh = certificate.verify()
+            except CertificateRejected as error:
+                raise CertificateRejected(f"Block {name!r}: {error}") from error
+            total_lower += Fraction(fresh.lower)
+            total_upper += Fraction(fresh.upper)
+        return _outward(total_lower, total_upper) if self.rule == RULE else self._composed()
+
+    def _composed(self) -> Interval:
+        """Prove the blocks together; raises CertificateRejected if they need more."""
+        try:
+            proved = prove_composed(_draws(self.blocks), self.budget.epsilon)
+        except NotApplicable as error:
+            raise CertificateRejected(str(error)) from error
+        found = proved.interval
+        if not proved.certainly_at_most(self.budget.delta):
+            raise CertificateRejected(
+                f"The blocks together have delta in [{found.lower!r}, {found.upper!r}] at epsilon="
+                f"{decimal_text(self.budget.epsilon)}; the certificate claims "
+                f"{decimal_text(self.budget.delta)}."
+            )
+        return found
+
+    def _why_not_sums(self) -> str:
+        """Return why budgets don't add up to this; "" if they do.
+
+        Of blocks of one sample they never do: what one tells of who is in it is there for the next.
+        """
+        several = len(self.blocks) > 1
+        if several and any(block.sampling_rate != 1 for _, block in self.blocks):
+            return "Basic composition isn't true of several draws of one sample."
+        for part in ("epsilon", "delta"):
+            spent = sum((getattr(block.budget, part) for _, block in self.blocks), Fraction(0))
+            if spent > getattr(self.budget, part):
+                return (
+                    f"The blocks spend {part}={decimal_text(spent)} in all, more than "
+                    f"{decimal_text(getattr(self.budget, part))}."
+                )
+        return ""
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text; every number is exact."""
+        record = {
+            "kind": "plan-certificate",
+            "version": self.version,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "rule": self.rule,
+            "blocks": [
+                {"name": name, "certificate": block.to_record()} for name, block in self.blocks
+            ],
+        }
+        return json.dumps(record, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> PlanCertificate:
+        """Read what `to_json` wrote; raises like `Certificate.from_json`."""
+        return cls.from_record(parse_object(text))
+
+    @classmethod
+    def from_record(cls, record: object) -> PlanCertificate:
+        """Read the JSON values that `to_json` writes as text; see `from_json`."""
+        fields = exact_fields(record, _FIELDS, where="plan certificate")
+        check_header(fields, kind="plan-certificate")
+        if fields["rule"] not in (RULE, COMPOSED):
+            raise CertificateRejected("Unknown composition rule.")
+        blocks = typed(fields["blocks"], list, where="blocks")
+        try:
+            budget = budget_of(fields)
+        except ValueError as error:
+            raise CertificateRejected(str(error)) from error
+        return cls(
+            budget=budget,
+            blocks=tuple(_block_of(block) for block in blocks),
+            rule=fields["rule"],
+        )
+
+
+def read_certificate(text: str) -> Certificate | PlanCertificate:
+    """Read either kind of certificate from JSON; raises like `Certificate.from_json`."""
+    record = parse_object(text)
+    if record.get("kind") == "plan-certificate":
+        return PlanCertificate.from_record(record)
+    return Certificate.from_record(record)
+
+
+def _draws(blocks: Sequence[tuple[str, Certificate]]) -> tuple[Releases, ...]:
+    """Return all draws; raises NotApplicable for those of one sample, which aren't of several."""
+    for _, block in blocks:
+        if block.sampling_rate != 1:
+            why = "several draws of one sample aren't proved under subsampling"
+            raise NotApplicable(family=block.noise.name, why=why)
+    return tuple(block.releases for _, block in blocks)
+
+
+def _block_of(record: object) -> tuple[str, Certificate]:
+    fields = exact_fields(record, ("name", "certificate"), where="block")
+    name = typed(fields["name"], str, where="block.name")
+    return name, Certificate.from_record(fields["certificate"])
+
+
+def _outward(lower: Fraction, upper: Fraction) -> Interval:
+    """Round both ends outward (a float sum of them would round to nearest)."""
+    low, high = float(lower), float(upper)
+    if Fraction(low) > lower:
+        low = math.nextafter(low, -math.inf)
+    if Fraction(high) < upper:
+        high = math.nextafter(high, math.inf)
+    return Interval(low, high)

@@ -1,0 +1,13 @@
+"""Ideal noise from fair bits: every draw is a fixed function of an infinite bit string.
+
+| API | symbol | meaning |
+|---|---|---|
+| `Entropy` | | the bit string; `source.py` is the only door to randomness |
+| `LazyReal` | U, Z, G | a random real, enclosed ever more tightly as its bits are drawn |
+| `Quantile` | Q | P(|X| > Q(u)) = u; in balls, and in floats within η by a proved table |
+| `Sampler`, `Block` | x = X/g | a draw in grid units: float estimates, a proved error, balls |
+
+What is promised: the law of the released number is exactly that of the ideal noise, rounded to the
+grid, if the bits are fair. What is not: that the time a draw takes is independent of it
+(theory/release.md §1, residual assumptions).
+"""

@@ -1,0 +1,164 @@
+"""Random reals whose bits are drawn on demand, and decisions about them that are never guesses.
+
+A lazy real is a fixed function of an infinite fair bit string. It is known by nested enclosures;
+comparing it means enclosing it ever more tightly until the answer is certain (theory/release.md
+§1, §2). Redrawing instead of refining would bias the law.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeVar, final
+
+from flint import arb
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
+from leastnoise.errors import RandomnessError
+
+if TYPE_CHECKING:
+    from leastnoise.entropy.inverse import InverseSurvival
+    from leastnoise.entropy.source import Entropy
+
+# The precisions tried in turn, in bits. 60 needs nothing beyond a coordinate's first word. A
+# decision still open at the last has probability below 2^-15000 for every law of §2, or there is a
+# bug: nothing is published then.
+LEVELS = tuple(60 << doubling for doubling in range(9))
+GUARD = 64  # bits beyond `bits` for the arithmetic, so that the enclosure is as tight as its input
+
+
+Answer = TypeVar("Answer")
+
+
+def decide(question: Callable[[int], Answer | None]) -> Answer:
+    """Return the first answer of `question(bits)` that isn't None, over rising precisions.
+
+    `question` is asked at a working precision of bits + 64 and must answer only when certain.
+    Raises RandomnessError at the cap.
+    """
+    for bits in LEVELS:
+        with precision(bits + GUARD):
+            answer = question(bits)
+        if answer is not None:
+            return answer
+    raise RandomnessError(
+        f"A draw was still undecided at {LEVELS[-1]} bits; nothing was published."
+    )
+
+
+def certainly_less(x: arb, y: arb) -> bool | None:
+    """Return whether x < y for every pair of points, None where pairs differ (or are NaN)."""
+    if x < y:
+        return True
+    return False if x >= y else None
+
+
+class LazyReal(ABC):
+    """A real number, enclosed ever more tightly."""
+
+    @abstractmethod
+    def enclose(self, bits: int) -> arb:
+        """Return a ball that contains the number, from at least `bits` random bits.
+
+        Evaluated at the caller's precision. Balls of one lazy real all contain the same number;
+        one that can't be bounded yet is NaN.
+        """
+
+
+@final
+class LazyUniform(LazyReal):
+    """Uniform on (0, 1); `prefix` holds its first `known` bits, the rest come from `entropy`."""
+
+    def __init__(self, entropy: Entropy, *, prefix: int = 0, known: int = 0) -> None:
+        self._entropy = entropy
+        self._prefix = prefix
+        self._known = known
+
+    def enclose(self, bits: int) -> arb:
+        """[prefix, prefix + 1] / 2^known; see `LazyReal.enclose`."""
+        if self._known < bits:
+            fresh = bits - self._known
+            self._prefix = self._prefix << fresh | self._entropy.bits(fresh)
+            self._known = bits
+        exponent = -self._known - 1
+        return arb((2 * self._prefix + 1, exponent), (1, exponent))
+
+
+@final
+class LazyMagnitude(LazyReal):
+    """Q(U) for a lazy uniform U: a non-negative real with P(> Q(u)) = u."""
+
+    def __init__(self, quantile: InverseSurvival, uniform: LazyUniform) -> None:
+        self._quantile = quantile
+        self._uniform = uniform
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        return self._quantile.enclose(self._uniform.enclose(bits))
+
+
+@final
+class LazyExponential(LazyReal):
+    """The standard exponential law: −ln U."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._magnitude = LazyMagnitude(EXPONENTIAL, LazyUniform(entropy))
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        return self._magnitude.enclose(bits)
+
+
+@final
+class LazyNormal(LazyReal):
+    """The standard normal law: a fair sign times the half-normal quantile of U."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._negative = entropy.bits(1) == 1
+        self._magnitude = LazyMagnitude(HALF_NORMAL, LazyUniform(entropy))
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        magnitude = self._magnitude.enclose(bits)
+        return -magnitude if self._negative else magnitude
+
+
+@final
+class LazyGamma(LazyReal):
+    """Gamma(shape, 1) for shape >= 1 by Marsaglia & Tsang (2000), exactly.
+
+    notation: c = shape − 1/3, V = (1 + X/(3√c))³. A normal X and a uniform U are accepted if V > 0
+    and ln U < X²/2 + c − cV + c ln V; then cV has the density ∝ x^(shape−1) e^(−x) exactly, since
+    the bound is their ratio of densities and is at most 1. Acceptance is decided in balls and the
+    accepted cV is a function of X's bits alone, so it refines for ever. At least 95 % of the
+    proposals are accepted.
+    """
+
+    def __init__(self, entropy: Entropy, *, shape: Fraction) -> None:
+        self._c = shape - Fraction(1, 3)
+        self._normal = LazyNormal(entropy)
+        while not self._accepted(LazyUniform(entropy)):
+            self._normal = LazyNormal(entropy)
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        c = ball(self._c)
+        return c * self._root(c, self._normal.enclose(bits)) ** 3
+
+    @staticmethod
+    def _root(c: arb, x: arb) -> arb:
+        return 1 + x / (3 * c.sqrt())
+
+    def _accepted(self, uniform: LazyUniform) -> bool:
+        def question(bits: int) -> bool | None:
+            c, x = ball(self._c), self._normal.enclose(bits)
+            root = self._root(c, x)
+            if not root > 0:
+                return False if root <= 0 else None
+            # c − cV + c ln V loses about log2(c) digits, which the next precision brings back.
+            bound = x**2 / 2 + c * (1 - root**3 + 3 * root.log())
+            return certainly_less(uniform.enclose(bits).log(), bound)
+
+        return decide(question)

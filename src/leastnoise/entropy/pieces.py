@@ -1,0 +1,178 @@
+"""Magnitudes that are uniform on each of some intervals, or fixed numbers, by inversion.
+
+notation: pieces j = 0, 1, … from the centre outward, |X|/g uniform on [l_j, r_j] (equal to both if
+they are the same: an atom) with probability S_j − S_{j+1}, so S_j = P(not in the first j pieces);
+Q, u, w, V as in entropy/inverse.py. Then
+
+    Q(u) = r_j − (r_j − l_j)(u − S_{j+1})/(S_j − S_{j+1})   for S_{j+1} < u < S_j:
+
+|X|/g = Q(U) lies in piece j with the right probability, and is uniform given that it does. Which
+piece it is is decided in balls, or by whole numbers where those are certainly right; that u is an
+S_j has probability 0.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb, ctx
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.entropy.inverse import WORD_BITS, InverseSurvival, Lookup, float_near, nearest_word
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_FEW = 16  # words that are never worth a table, and
+_WORDS_PER_PIECE = 0.25  # how many are: building a piece takes about a fourth of an exact draw
+_FINEST = 2.0**-40  # of E|X|: pieces where one word moves Q by more are left to balls
+_BITS = 192  # of precision: far more than t_j and ĥ need
+_DOUBT = 2  # words about each S_j that balls decide
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Pieces:
+    """The law of |X|/g, in the notation of this file.
+
+    `ends(j)` are l_j and r_j; `survival(j)` encloses S_j at the current precision, S_0 = 1;
+    `locate(u)` is the j with S_{j+1} < u < S_j, None where that isn't certain. A table serves the
+    first `tabled` pieces, all of positive probability.
+    """
+
+    ends: Callable[[int], tuple[Fraction, Fraction]]
+    survival: Callable[[int], arb]
+    locate: Callable[[arb], int | None]
+    tabled: int
+
+
+def finitely_many(
+    ends: Callable[[int], tuple[Fraction, Fraction]], survival: Callable[[int], arb], count: int
+) -> Pieces:
+    """Return `count` pieces, S_count = 0; each has a positive probability."""
+
+    def locate(u: arb) -> int | None:
+        # the first j for which u isn't certainly at most S_{j+1}
+        j = bisect_left(range(count - 1), 1, key=lambda j: int(not u <= survival(j + 1)))
+        above = j == count - 1 or survival(j + 1) <= u
+        below = j == 0 or u <= survival(j)
+        return j if above and below else None
+
+    return Pieces(ends=ends, survival=survival, locate=locate, tabled=count)
+
+
+@final
+class Survival:
+    """S_j from enclosures of the pieces' masses, which are summed up once a precision.
+
+    `masses()` may be multiples of the probabilities; all have to be positive.
+    """
+
+    def __init__(self, masses: Callable[[], Sequence[arb]]) -> None:
+        self._masses = masses
+        self._sums: dict[int, list[arb]] = {}
+
+    def __call__(self, j: int) -> arb:
+        """Enclose S_j at the current precision."""
+        if ctx.prec not in self._sums:
+            # from the outermost piece inward, so that small tails are known as well as large ones
+            sums = list(accumulate(reversed(self._masses()), initial=arb(0)))
+            self._sums[ctx.prec] = sums[::-1]
+        sums = self._sums[ctx.prec]
+        return sums[j] / sums[0] if j else arb(1)
+
+
+@final
+class PiecewiseUniform(InverseSurvival):
+    """Q of `pieces`: exact from the first word on, and by a table once that has paid off."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._table: _Table | None = None
+        self._words = 0
+
+    def enclose(self, u: arb) -> arb:
+        """See `InverseSurvival.enclose`."""
+        j = self._pieces.locate(u)
+        if j is None:
+            return arb("nan")
+        left, right = self._pieces.ends(j)
+        if left == right:
+            return ball(right)
+        near, far = self._pieces.survival(j), self._pieces.survival(j + 1)
+        return ball(right) - ball(right - left) * ((u - far) / (near - far))
+
+    def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
+        """See `InverseSurvival.look_up`; that there is a table changes no released number."""
+        self._words += words.size
+        if self._table is None:
+            tabled = self._pieces.tabled
+            if not tabled or self._words <= _FEW + _WORDS_PER_PIECE * tabled:
+                return None
+            with precision(_BITS):
+                self._table = _Table(self._pieces)
+        return self._table.look_up(words)
+
+
+@final
+class _Table:
+    """Q̂ by binary search in whole numbers near 2^63·S_j, then a line in floats.
+
+    With N = 2^63, t_j whole and |t_j − N S_j| <= 1: a word w >= t_j + 1 has u = (w + V)/N > S_j for
+    every V, a word w <= t_j − 2 has u < S_j. The two words left, t_j − 1 and t_j, are `beyond`. All
+    others are certainly in the piece where the search finds them, so that Q̂ errs only within it.
+
+    Proof of `error`. In piece j let h = (r_j − l_j)/(N S_j − N S_{j+1}), which is what Q changes by
+    from word to word, and k = w − (t_{j+1} − 1) >= 2: Q(u) = r_j − h(w + V − N S_{j+1}), where the
+    bracket is k + V − 1 + (t_{j+1} − N S_{j+1}), within 2 of k, and at most N(S_j − S_{j+1}). The
+    line fl(r_j) − fl(ĥ fl(k)), |ĥ − h| <= 2^-52 h, rounds by less than 2^-50 (r_j − l_j + 2h) +
+    2^-51 r_j. With R >= every r_j here, that is |Q̂ − Q(u)| <= 2.1 h + 2^-49 R.
+
+    Where h is above _FINEST·E|X|/g, the piece is left to balls, which costs little: its probability
+    (r_j − l_j)/(hN) is below 2^-23 (r_j − l_j)/(E|X|/g).
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        count = pieces.tabled
+        survival = [pieces.survival(j) for j in range(count + 1)]
+        masses = [near - far for near, far in pairwise(survival)]
+        ends = [pieces.ends(j) for j in range(count)]
+        left, right = (np.array([float(one[side]) for one in ends]) for side in (0, 1))
+        slopes = np.array(
+            [_slope(end - start, mass) for (start, end), mass in zip(ends, masses, strict=True)]
+        )
+        mean = float(np.array([float(mass.mid()) for mass in masses]) @ (left + right)) / 2
+        served = slopes <= _FINEST * mean
+        self.error = 2.1 * float(slopes[served].max(initial=0.0)) + 2.0**-49 * float(
+            right[served].max(initial=0.0)
+        )
+        self.reach = float(right[served].max(initial=0.0)) * (1 + 2.0**-50)
+        # ascending in w: place 0 is for the words below all pieces, if there are any
+        self._first = np.array([nearest_word(sj) - 1 for sj in survival[:0:-1]], dtype=np.int64)
+        self._start = np.append(np.int64(0), self._first)
+        self._right = np.append(0.0, np.where(served, right, 0.0)[::-1])
+        self._slope = np.append(0.0, np.where(served, slopes, 0.0)[::-1])
+        self._unserved = np.append(True, ~served[::-1])
+
+    def look_up(self, words: NDArray[np.uint64]) -> Lookup:
+        """See `InverseSurvival.look_up`."""
+        w = words.view(np.int64)
+        place = np.searchsorted(self._first, w, side="right")
+        offset = w - self._start.take(place)
+        beyond = self._unserved.take(place)
+        beyond |= offset < _DOUBT
+        line = offset.astype(np.float64)
+        line *= self._slope.take(place)
+        values = np.subtract(self._right.take(place), line, out=line)
+        return Lookup(values=values, beyond=beyond, error=self.error, reach=self.reach)
+
+
+def _slope(width: Fraction, mass: arb) -> float:
+    """Return h = width/(2^63·mass), inf where the mass isn't known well enough."""
+    return float_near(ball(width) / (mass * arb((1, WORD_BITS))))

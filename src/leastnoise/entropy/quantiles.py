@@ -1,0 +1,180 @@
+"""Magnitudes as functions of a uniform: exactly in balls, and fast by proved Taylor tables.
+
+notation: Q, u, w, V as in entropy/inverse.py; u and Q are the theory's 2p and |z|
+(theory/release.md §1).
+
+The 17 binades of w from 2^46 are cut into 128 cells each; on each, Q(w/2^63) is a Taylor
+polynomial of degree 6 about the middle. tests/entropy/test_quantiles.py proves in balls, over all
+2,176 cells, that the float result is within ETA of Q(u). The other words (u < 2^-17, and the 512
+that round up to 2^63) always go to balls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb, fmpz_poly
+
+from leastnoise.balls.core import precision
+from leastnoise.entropy.inverse import WORD_BITS, InverseSurvival, Lookup
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ETA = 2.0**-40  # |Q̂ − Q(u)| <= ETA, proved with a factor of 29 to spare at the worst cell
+DEGREE = 6
+CELLS_PER_BINADE = 128
+FIRST_BINADE, LAST_BINADE = 46, 63  # words in [2^46, 2^63)
+CELLS = (LAST_BINADE - FIRST_BINADE) * CELLS_PER_BINADE
+# A float's bits, shifted right by this, are its exponent and the 7 leading bits of its mantissa:
+# its cell, but for a constant.
+_CELL_SHIFT = 52 - 7
+_FIRST_CELL = (FIRST_BINADE + 1023) * CELLS_PER_BINADE
+_CELL_MASK = np.int64(-1 << _CELL_SHIFT)
+_MIDDLE = np.int64(1 << (_CELL_SHIFT - 1))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Quantile(InverseSurvival):
+    """A smooth Q, whose Taylor table is within ETA of it.
+
+    `function(u)` encloses Q(u), `derivatives(u, count)` Q′(u), … up to that order; `reach` bounds
+    the table's values.
+    """
+
+    function: Callable[[arb], arb]
+    derivatives: Callable[[arb, int], list[arb]]
+    reach: float
+
+    def enclose(self, u: arb) -> arb:
+        """See `InverseSurvival.enclose`."""
+        return self.function(u)
+
+    def look_up(self, words: NDArray[np.uint64]) -> Lookup:
+        """See `InverseSurvival.look_up`."""
+        return look_up(self, words)
+
+
+def look_up(quantile: Quantile, words: NDArray[np.uint64]) -> Lookup:
+    """Return Q̂ for 63-bit words, shape (n,); |Q̂ − Q(u)| <= ETA."""
+    return look_up_floats(quantile, words.view(np.int64).astype(np.float64))
+
+
+def look_up_floats(quantile: Quantile, w: NDArray[np.float64]) -> Lookup:
+    """Return Q̂ for floats w, which are used up; |Q̂ − Q(w/2^63)| <= ETA.
+
+    Horner's rule about the middle of each one's cell. Whatever isn't in [2^46, 2^63) is `beyond`.
+    """
+    raw = w.view(np.int64)
+    cell = raw >> _CELL_SHIFT
+    cell -= _FIRST_CELL
+    middle = raw & _CELL_MASK
+    middle |= _MIDDLE
+    offset = np.subtract(w, middle.view(np.float64), out=w)  # exact: both are multiples of ulp(w)
+    coefficients = table(quantile)
+    # `clip` is what lets numpy gather without a copy; words beyond the table are marked below.
+    values = coefficients[DEGREE].take(cell, mode="clip")
+    gathered = np.empty_like(values)
+    for row in coefficients[DEGREE - 1 :: -1]:
+        values *= offset
+        values += row.take(cell, mode="clip", out=gathered)
+    beyond = cell.view(np.uint64) >= CELLS  # negative is huge, unsigned
+    return Lookup(values=values, beyond=beyond, error=ETA, reach=quantile.reach)
+
+
+@cache
+def table(quantile: Quantile) -> NDArray[np.float64]:
+    """Return the coefficients, shape (7, 2176), in powers of the offset w − middle; built once."""
+    with precision(128):
+        rows = [[float(c) for c in _taylor(quantile, middle)] for middle in cell_middles()]
+    coefficients = np.array(rows).T.copy()
+    coefficients.flags.writeable = False
+    return coefficients
+
+
+def cell_middles() -> Iterator[int]:
+    """Yield the middle of each cell, a whole word, in the order of the table."""
+    for binade in range(FIRST_BINADE, LAST_BINADE):
+        for cell in range(CELLS_PER_BINADE):
+            yield (2 * (CELLS_PER_BINADE + cell) + 1) << (binade - 8)
+
+
+def _taylor(quantile: Quantile, middle: int) -> list[arb]:
+    """Return the Taylor coefficients of w ↦ Q(w/2^63) at `middle`."""
+    u = arb((middle, -WORD_BITS))
+    factor = arb(1)
+    coefficients = [quantile.enclose(u)]
+    for order, derivative in enumerate(quantile.derivatives(u, DEGREE), start=1):
+        factor *= arb((1, -WORD_BITS)) / order
+        coefficients.append(derivative * factor)
+    return coefficients
+
+
+def _normal_enclose(u: arb) -> arb:
+    """√2 erfc⁻¹(u): P(|Z| > t) = erfc(t/√2)."""
+    return arb(2).sqrt() * u.erfcinv()
+
+
+@cache
+def _normal_polynomials(count: int) -> list[fmpz_poly]:
+    """Return P₁ = 1, P_{m+1} = P_m′ + m z P_m (theory/release.md §1)."""
+    polynomials = [fmpz_poly([1])]
+    for m in range(1, count):
+        last = polynomials[-1]
+        polynomials.append(last.derivative() + fmpz_poly([0, m]) * last)
+    return polynomials
+
+
+def _normal_derivatives(u: arb, count: int) -> list[arb]:
+    """Q⁽ᵐ⁾ = P_m(Q)·(Q′)^m, Q′ = −√(π/2) e^{Q²/2}.
+
+    z⁽ᵐ⁾(p) = P_m(z)/φ(z)^m with z = −Q, p = u/2; P_m has the parity of m − 1, which makes the sign
+    of each term that of (−1)^m.
+    """
+    q = _normal_enclose(u)
+    slope = -(arb.pi() / 2).sqrt() * (q**2 / 2).exp()
+    power = arb(1)
+    derivatives = []
+    for polynomial in _normal_polynomials(count):
+        power *= slope
+        value = arb(0)
+        for coefficient in reversed(polynomial.coeffs()):
+            value = value * q + coefficient
+        derivatives.append(value * power)
+    return derivatives
+
+
+def _exponential_enclose(u: arb) -> arb:
+    """Return −ln u."""
+    return -u.log()
+
+
+def _exponential_derivatives(u: arb, count: int) -> list[arb]:
+    """Q⁽ᵐ⁾ = (m−1)! (−1/u)^m."""
+    derivatives = [-1 / u]
+    for m in range(1, count):
+        derivatives.append(-m * derivatives[-1] / u)
+    return derivatives
+
+
+def _cosine_enclose(u: arb) -> arb:
+    """cos(πu/2): of a uniform angle, the larger the angle the smaller."""
+    return (arb.pi() * u / 2).cos()
+
+
+def _cosine_derivatives(u: arb, count: int) -> list[arb]:
+    """(π/2)^m cos(π(u + m)/2)."""
+    half = arb.pi() / 2
+    return [half**m * (half * (u + m)).cos() for m in range(1, count + 1)]
+
+
+COSINE = Quantile(function=_cosine_enclose, derivatives=_cosine_derivatives, reach=1.001)
+HALF_NORMAL = Quantile(function=_normal_enclose, derivatives=_normal_derivatives, reach=4.5)
+EXPONENTIAL = Quantile(
+    function=_exponential_enclose, derivatives=_exponential_derivatives, reach=12
+)

@@ -1,0 +1,235 @@
+"""The law of one coordinate of noise in the shape of cells that are all alike, or of such blocks.
+
+notation: m cells of q numbers, K the hull of their boxes [−b, b]^q, D = mq; m = 1 is a box. The
+gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1), and of noise e^(−N) it is
+G ~ Gamma(q), whatever m. Given it, one of the cell's numbers is b times it in size, each with
+probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) = 0,
+
+P(|U_i| > bc) = P(Beta(q, D − q + 1) > c) − (Dc/q)·P(Beta(q − 1, D − q + 1) > c),
+P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
+
+Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates): the
+gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is independent
+of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
+
+Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are above
+0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0 likewise.
+So P(|U_i| > bc) = 2 Σ_s (s/D)·C(D, s)²/C(2D, D)·(1 − c)^s, and X = Gamma(D + 1)·U for e^(−N).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.differences import Differences
+from leastnoise.guarantees.bodies.together import Together
+from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.bodies.law.k_staircase import KStaircase
+from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.numerics.quadrature import gauss_legendre
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.one_sided import OneSided
+
+    Floats = NDArray[np.float64]
+
+_MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
+_MOST_SIMPLICES = 1_000  # numbers, beyond which steps take seconds, and gain nothing either
+_NO_WEIGHT = 1e-20
+_NODES = 60  # of each of two integrals: their error is below 1e-10 of a probability
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AlikeCells:
+    """notation: m = cells, q = each, b = bound."""
+
+    cells: int
+    each: int
+    bound: float
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.cells * self.each
+
+
+def alike_cells(body: Body) -> AlikeCells | None:
+    """Return what a body is made of if it is a cube, or cells that are equal cubes; else None."""
+    if isinstance(body, Box):
+        bounds = set(body.bounds)
+        if len(bounds) > 1:
+            return None
+        return AlikeCells(cells=1, each=len(body.bounds), bound=float(bounds.pop()))
+    if not isinstance(body, Cells) or len(set(body.bodies)) > 1:
+        return None
+    cell = body.bodies[0]
+    if not isinstance(cell, Box) or (one := alike_cells(cell)) is None:
+        return None
+    return AlikeCells(cells=sum(body.copies), each=one.each, bound=one.bound)
+
+
+def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | None:
+    """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
+    if isinstance(noise.body, Together):
+        return _tail_of_block(noise, noise.body, coordinate)
+    if isinstance(noise.body, Differences):
+        return _tail_of_differences(noise, noise.body.of)
+    shape = alike_cells(noise.body)
+    if shape is None:
+        return None
+    if isinstance(noise, KNorm):
+        return _exponential(shape)
+    found = _mixture(noise, shape.dimension)
+    return None if found is None else _steps(shape, *found)
+
+
+def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
+    if not isinstance(of, Counts) or of.most > 1:
+        return None
+    d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
+    if isinstance(noise, KNorm):
+        return lambda t: _gamma_times(uniform, d, t / bound)
+    found = _mixture(noise, d) if d <= _MOST_SIMPLICES else None
+    if found is None:
+        return None
+    edges, masses = found
+    return lambda t: float(masses @ uniform(t / (bound * edges)))
+
+
+def _simplices(d: int) -> Callable[[Floats], Floats]:
+    """Return c ↦ P(|U_i| > bc)."""
+    s = np.arange(d + 1, dtype=float)
+    logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
+    weights = np.exp(logs - logs.max())
+    weights *= 2 * s / d / weights.sum()
+    kept = weights > _NO_WEIGHT * weights.max()
+    s, weights = s[kept], weights[kept]
+
+    def tail(c: Floats) -> Floats:
+        inside = np.maximum(1 - c, 0.0)
+        return np.array([float(weights @ one**s) for one in inside])
+
+    return tail
+
+
+def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float:
+    """Return E P(|U_i| > bc/R) for R ~ Gamma(D + 1), which is 0 for R below c."""
+    spread = 60 + 12 * math.sqrt(d)
+    first = max(c, d - spread, 0.0)
+    r, weight = gauss_legendre(first, max(first, d) + spread, nodes=200)
+    return float(weight * np.exp(d * np.log(r) - r - math.lgamma(d + 1)) @ uniform(c / r))
+
+
+def first_of_blocks(body: Body) -> list[int]:
+    """Return the first coordinate of each block: those of a block are alike."""
+    if not isinstance(body, Together):
+        return [0]
+    sizes = [one.dimension for one in body.bodies]
+    return [sum(sizes[:index]) for index in range(len(sizes))]
+
+
+def _tail_of_block(
+    noise: BodyNoise, body: Together, coordinate: int
+) -> Callable[[float], float] | None:
+    index = bisect_right(first_of_blocks(body), coordinate) - 1
+    shape = alike_cells(body.bodies[index].times(body.radii[index]))
+    if shape is None:
+        return None
+    if isinstance(noise, KNorm):
+        return _exponential_in_block(shape, body)
+    found = _mixture(noise, body.dimension)
+    return None if found is None or body.exponent is not None else _steps(shape, *found)
+
+
+def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
+    """Return edges e_j and P(X is uniform in e_j·K); None where they are too many, or no steps."""
+    if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
+        return noise.steps.float_edges, noise.steps.ball_masses(d)
+    if isinstance(noise, KStaircase) and d <= _MOST_STEPS * float(noise.decay):
+        decay = float(noise.decay)
+        j = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
+        edges = float(noise.gamma) + j
+        logs = d * np.log(edges) - decay * j
+        masses = np.exp(logs - logs.max())
+        return edges, masses / masses.sum()
+    return None
+
+
+def _exponential(shape: AlikeCells) -> Callable[[float], float]:
+    from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q = shape.each
+
+    def tail(t: float) -> float:
+        c = t / shape.bound
+        beyond = float(gammaincc(q, c))
+        return beyond if q == 1 else beyond - c / q * float(gammaincc(q - 1, c))
+
+    return tail
+
+
+def _exponential_in_block(shape: AlikeCells, body: Together) -> Callable[[float], float]:
+    from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q, d, rest = shape.each, shape.dimension, body.dimension - shape.dimension
+    if body.exponent is None:  # U uniform in K times Gamma(D + 1)
+        order = body.dimension + 1
+        shares, weights = np.ones(1), np.ones(1)
+        cells, masses = _beta(q, d - q + 1)
+    else:
+        p, order = float(body.exponent), body.dimension
+        # of S^(1/p), whose density is ∝ v^(d − 1)·(1 − v^p)^(rest/p − 1), smooth at 0
+        shares, weights = _beta(d, rest / p)
+        weights = weights * (-np.expm1(p * np.log(shares)) / (1 - shares)) ** (rest / p - 1)
+        weights /= weights.sum()
+        cells, masses = _beta(q, d - q) if d > q else (np.ones(1), np.ones(1))
+    factors = shape.bound * np.outer(shares, cells)
+    weights = np.outer(weights, masses)
+
+    def tail(t: float) -> float:
+        c = t / factors
+        beyond = gammaincc(order, c)
+        if q > 1:
+            beyond = beyond - (q - 1) / q * c / (order - 1) * gammaincc(order - 1, c)
+        return float((weights * beyond).sum())
+
+    return tail
+
+
+def _beta(a: float, b: float) -> tuple[Floats, Floats]:
+    """Return the nodes and weights of Gauss and Jacobi for the mean of a function of Beta(a, b)."""
+    from scipy.special import roots_jacobi  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    nodes, weights = roots_jacobi(_NODES, b - 1, a - 1)
+    return (1 + nodes) / 2, weights / weights.sum()
+
+
+def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> Callable[[float], float]:
+    """Return the tail of a mixture of uniform laws in e·K."""
+    from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q, d = shape.each, shape.dimension
+    rest = d - q + 1
+
+    def tail(t: float) -> float:
+        c = np.minimum(t / (shape.bound * edges), 1.0)
+        beyond = betainc(rest, q, 1 - c)
+        if q > 1:
+            beyond = beyond - d * c / q * betainc(rest, q - 1, 1 - c)
+        return float(masses @ beyond)
+
+    return tail

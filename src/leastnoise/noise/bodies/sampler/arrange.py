@@ -1,0 +1,157 @@
+"""Vectors of random reals made of others: products by rows, one after the other, in new places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.balls.core import ball
+from leastnoise.noise.bodies.sampler.reals import TINY, Estimates, Reals
+
+if TYPE_CHECKING:
+    from flint import arb
+    from numpy.typing import NDArray
+
+ONE = (Fraction(1),)
+
+
+@final
+class Rows(Reals):
+    """x_i = units[i mod u] · factors[⌊i/q⌋] · parts[i]; q of the parts, a row, share a factor.
+
+    u, the number of units, divides q. Proof of `error`: with â, b̂ of error e, e' and reach r, r',
+    |âb̂ − ab| <= e r' + (r + e) e'; the unit and two products round by less than 4·2^-53 of
+    unit·r·r'; 1.001 covers the rounding of the bound.
+    """
+
+    def __init__(
+        self, *, factors: Reals, parts: Reals, units: Sequence[Fraction] = ONE, row: int
+    ) -> None:
+        self.size = parts.size
+        self._factors, self._parts, self._row = factors, parts, row
+        self._units = units
+        floats = np.array([unit.numerator / unit.denominator for unit in units])
+        self._floats = floats[:1] if np.all(floats == floats[0]) else floats
+        self._largest = float(np.abs(floats).max())
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        """See `Reals.floats`."""
+        q = self._row
+        first, last = start // q, -(-stop // q)
+        parts, factors = self._parts.floats(start, stop), self._factors.floats(first, last)
+        values, beyond = parts.values, parts.beyond
+        if last - first <= 1:  # one row, which may be very long
+            values *= factors.values
+            beyond |= factors.beyond
+        else:
+            inside = slice(start - first * q, stop - first * q)
+            values *= np.repeat(factors.values, q)[inside]
+            beyond |= np.repeat(factors.beyond, q)[inside]
+        units = self._floats
+        values *= units if units.size == 1 else units.take(np.arange(start, stop) % units.size)
+        error = factors.error * parts.reach + (factors.reach + factors.error) * parts.error
+        error += 2.0**-51 * factors.reach * parts.reach
+        return Estimates(
+            values=values,
+            beyond=beyond,
+            error=1.001 * self._largest * error + TINY,
+            reach=1.001 * self._largest * factors.reach * parts.reach + TINY,
+        )
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """See `Reals.enclose`."""
+        factor = self._factors.enclose(index // self._row, bits)
+        unit = self._units[index % len(self._units)]
+        return ball(unit) * factor * self._parts.enclose(index, bits)
+
+
+@final
+class Moved(Reals):
+    """x_i = centre + half · parts[i]: uniform on an interval, for parts uniform on (−1, 1)."""
+
+    def __init__(self, *, parts: Reals, centre: Fraction, half: Fraction) -> None:
+        self.size = parts.size
+        self._parts, self._centre, self._half = parts, centre, half
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        """See `Reals.floats`; the constants and two operations round by under 2^-51 of reach."""
+        found = self._parts.floats(start, stop)
+        centre, half = float(self._centre), float(self._half)
+        values = found.values
+        values *= half
+        values += centre
+        reach = 1.001 * (abs(centre) + half * found.reach) + TINY
+        error = 1.001 * (half * found.error + 2.0**-51 * reach) + TINY
+        return Estimates(values=values, beyond=found.beyond, error=error, reach=reach)
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """See `Reals.enclose`."""
+        return ball(self._centre) + ball(self._half) * self._parts.enclose(index, bits)
+
+
+@final
+class Joined(Reals):
+    """One vector after the other."""
+
+    def __init__(self, parts: Sequence[Reals]) -> None:
+        self._parts = [part for part in parts if part.size]
+        self._starts = np.array([0, *accumulate(part.size for part in self._parts)])
+        self.size = int(self._starts[-1])
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        """See `Reals.floats`."""
+        values, beyond = np.empty(stop - start), np.empty(stop - start, dtype=bool)
+        error = reach = 0.0
+        index = self._part_of(start)
+        while index < len(self._parts) and self._starts[index] < stop:
+            offset = int(self._starts[index])
+            low, high = max(start, offset), min(stop, offset + self._parts[index].size)
+            found = self._parts[index].floats(low - offset, high - offset)
+            values[low - start : high - start] = found.values
+            beyond[low - start : high - start] = found.beyond
+            error, reach = max(error, found.error), max(reach, found.reach)
+            index += 1
+        return Estimates(values=values, beyond=beyond, error=error, reach=reach)
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """See `Reals.enclose`."""
+        part = self._part_of(index)
+        return self._parts[part].enclose(index - int(self._starts[part]), bits)
+
+    def _part_of(self, index: int) -> int:
+        return int(np.searchsorted(self._starts, index, side="right")) - 1
+
+
+@final
+class Gathered(Reals):
+    """x_i = parts[places[i]]."""
+
+    def __init__(self, parts: Reals, places: NDArray[np.int64]) -> None:
+        self.size = places.size
+        self._parts, self._places = parts, places
+        self._all: Estimates | None = None
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        """See `Reals.floats`."""
+        if self._all is None:
+            self._all = self._parts.floats(0, self._parts.size)
+        here = self._places[start:stop]
+        return Estimates(
+            values=self._all.values.take(here),
+            beyond=self._all.beyond.take(here),
+            error=self._all.error,
+            reach=self._all.reach,
+        )
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """See `Reals.enclose`."""
+        return self._parts.enclose(int(self._places[index]), bits)
+
+
+def scaled(unit: Fraction, reals: Reals) -> Reals:
+    """Return unit·x for all x."""
+    return Moved(parts=reals, centre=Fraction(0), half=unit)

@@ -1,0 +1,109 @@
+"""Discrete choices: exact, from bits and enclosures of the weights alone."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, count
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import arb
+
+from leastnoise.entropy.lazy import LazyUniform, decide
+from leastnoise.entropy.scalar import choose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.entropy.source import Entropy
+
+
+Weight = Callable[[int], arb]
+
+
+def below(entropy: Entropy, limit: int) -> int:
+    """Return a whole number, uniform on 0 … limit − 1."""
+    size = (limit - 1).bit_length()
+    if size == 0:
+        return 0
+    while (found := entropy.bits(size)) >= limit:
+        pass
+    return found
+
+
+def many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.int64]:
+    """Return `size` independent numbers, each uniform on 0 … limit − 1."""
+    bound = np.uint64((1 << 64) - (1 << 64) % limit - 1)
+    words = entropy.words(size).copy()  # what is read from a source can't be written to
+    while (again := np.flatnonzero(words > bound)).size:
+        words[again] = entropy.words(again.size)
+    return (words % np.uint64(limit)).astype(np.int64)
+
+
+def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
+    """Return a uniform permutation of 0 … size − 1.
+
+    It sorts random words. All are drawn anew if two are equal, which treats all orders alike.
+    """
+    while True:
+        words = entropy.words(size)
+        order = np.argsort(words, kind="stable")
+        ranked = words[order]
+        if not np.any(ranked[1:] == ranked[:-1]):
+            return order
+
+
+def cumulative(weights: Sequence[arb]) -> tuple[arb, ...]:
+    """Return P(J <= j) for P(J = j) ∝ weights[j]; the last is 1."""
+    sums = list(accumulate(weights))
+    return (*(partial / sums[-1] for partial in sums[:-1]), arb(1))
+
+
+def weighted(entropy: Entropy, weights: Callable[[], Sequence[arb]]) -> int:
+    """Return J with P(J = j) ∝ weights()[j], which are enclosed at the current precision."""
+    return choose(entropy, lambda: cumulative(weights()))
+
+
+def log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start: int) -> int:
+    """Return K with P(K = k) ∝ weight(k), k >= 0, weight(k)² >= weight(k − 1)·weight(k + 1) > 0.
+
+    `weights()` makes of the current precision the function weight, which encloses. `start` is best
+    near the largest weight. Outward from there, ratios of neighbours only fall: a ratio ρ < 1
+    bounds all beyond by ρ/(1 − ρ) of the last weight. As many weights are summed as make both tails
+    negligible; a uniform that falls in one waits for more.
+    """
+    uniform = LazyUniform(entropy)
+
+    def question(bits: int) -> int | None:
+        weight = weights()
+        middle = weight(start)
+        above, over = _outward((weight(k) for k in count(start + 1)), middle, bits)
+        inward = (weight(k) for k in range(start - 1, -1, -1))
+        below, under = _outward(inward, middle, bits)
+        terms = [*reversed(below), middle, *above]
+        sums = list(accumulate(terms, initial=under))
+        place = uniform.enclose(bits) * (sums[-1] + over)
+        index = bisect_left(sums, 1, key=lambda bound: int(not bound <= place))
+        if 0 < index < len(sums) and sums[index - 1] <= place < sums[index]:
+            return start - len(below) + index - 1
+        return None
+
+    return decide(question)
+
+
+def _outward(weights: Iterator[arb], last: arb, bits: int) -> tuple[list[arb], arb]:
+    """Return weights until the rest is negligible, and a ball from 0 to that rest.
+
+    `last` is the weight before the first.
+    """
+    terms, largest, small = [], last, arb((1, -bits))
+    for term in weights:
+        terms.append(term)
+        ratio = term / last
+        if ratio < 1:
+            rest = term * ratio / (1 - ratio)
+            if rest < largest * small:
+                return terms, rest.union(arb(0))
+        largest, last = largest.max(term), term
+    return terms, arb(0)

@@ -1,0 +1,161 @@
+"""Points of intervals, boxes, balls and polygons."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.direction import DirectionSampler
+from leastnoise.entropy.lazy import LazyReal, LazyUniform
+from leastnoise.guarantees.bodies.ball import Ball
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.noise.bodies.sampler import scalars
+from leastnoise.noise.bodies.sampler.arrange import Rows
+from leastnoise.noise.bodies.sampler.choices import below, many_below
+from leastnoise.noise.bodies.sampler.leaves import Gammas, Signs, Uniforms
+from leastnoise.noise.bodies.sampler.reals import Computed, Estimates, Listed, Reals
+from leastnoise.noise.bodies.sampler.source import Source, alone, each, known
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flint import arb
+    from numpy.typing import NDArray
+
+    from leastnoise.entropy.source import Entropy
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.polygon import Vertex
+
+
+def interval_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+    """±bound."""
+    bound = known(body, Interval).bound
+    signs = Signs(gauges.size, source.entropy)
+    return Rows(factors=gauges, parts=signs, units=[bound], row=1)
+
+
+def interval_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+    """Uniform on (−bound, bound)."""
+    bound = known(body, Interval).bound
+    parts = Uniforms(radii.size, source.entropy, signed=True)
+    return Rows(factors=radii, parts=parts, units=[bound], row=1)
+
+
+def interval_falling(source: Source, body: Body, count: int) -> Reals:
+    """Laplace noise."""
+    return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
+
+
+def box_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+    """All coordinates independent and uniform, but for the radius."""
+    bounds = known(body, Box).bounds
+    parts = Uniforms(radii.size * len(bounds), source.entropy, signed=True)
+    return Rows(factors=radii, parts=parts, units=bounds, row=len(bounds))
+
+
+def box_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+    """One coordinate, any, at its bound; the others uniform."""
+    bounds = known(body, Box).bounds
+    rows, q = gauges.size, len(bounds)
+    parts = Uniforms(rows * q, source.entropy, signed=True)
+    ends = np.arange(rows) * q + many_below(source.entropy, q, size=rows)
+    return Rows(factors=gauges, parts=_Ends(parts, ends), units=bounds, row=q)
+
+
+@final
+class _Ends(Reals):
+    """Some reals in (−1, 1), but for those at `ends`, of which only the sign is left: ±1."""
+
+    def __init__(self, parts: Reals, ends: NDArray[np.int64]) -> None:
+        self.size = parts.size
+        self._parts, self._ends = parts, ends
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        """See `Reals.floats`."""
+        found = self._parts.floats(start, stop)
+        first, last = np.searchsorted(self._ends, [start, stop])
+        here = self._ends[first:last] - start
+        found.values[here] = np.copysign(1.0, found.values[here])
+        return found
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """See `Reals.enclose`."""
+        value = self._parts.enclose(index, bits)
+        place = int(np.searchsorted(self._ends, index))
+        if place < self._ends.size and int(self._ends[place]) == index:
+            return ball(1 if value.mid() > 0 else -1)  # no ball of a uniform has 0 inside
+        return value
+
+
+def ball_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+    """Return points in uniform directions."""
+    disc = known(body, Ball)
+    return each(
+        gauges, lambda gauge: _Direction(scalars.times(disc.bound, gauge), disc, source.entropy)
+    )
+
+
+@final
+class _Direction(Reals):
+    """A point of a sphere: the one block of a `DirectionSampler`."""
+
+    def __init__(self, radius: LazyReal, disc: Ball, entropy: Entropy) -> None:
+        self.size = disc.dimension
+        sampler = DirectionSampler(radius=radius, dimension=disc.dimension, entropy=entropy)
+        self._block = sampler.draw(disc.dimension)
+
+    def floats(self, start: int, stop: int) -> Estimates:
+        """See `Reals.floats`."""
+        return Estimates(
+            values=self._block.estimates[start:stop].copy(),
+            beyond=self._block.beyond[start:stop].copy(),
+            error=self._block.error,
+            reach=self._block.reach,
+        )
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """See `Reals.enclose`."""
+        return self._block.enclose(index, bits)
+
+
+def polygon_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+    """Choose an edge by the area of its triangle from 0, and a uniform point of it."""
+    edges = _edges(known(body, Polygon))
+    areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
+    common = math.lcm(*(area.denominator for area in areas))
+    sums = list(accumulate(int(area * common) for area in areas))
+
+    def point(gauge: LazyReal) -> Reals:
+        number = below(source.entropy, sums[-1])
+        u, v = edges[next(i for i, limit in enumerate(sums) if number < limit)]
+        along = LazyUniform(source.entropy)
+        return Listed([_between(u[i], v[i], along, gauge) for i in range(2)])
+
+    return each(gauges, point)
+
+
+def _edges(polygon: Polygon) -> Sequence[tuple[Vertex, Vertex]]:
+    vertices = list(polygon.corners())
+    return [((u[0], u[1]), (v[0], v[1])) for u, v in pairwise([*vertices, vertices[0]])]
+
+
+def _between(start: Fraction, end: Fraction, along: LazyReal, gauge: LazyReal) -> LazyReal:
+    def enclose(bits: int) -> arb:
+        return gauge.enclose(bits) * (ball(start) + ball(end - start) * along.enclose(bits))
+
+    return Computed(enclose)
+
+
+def rooted(source: Source, body: Body, radii: Reals) -> Reals:
+    """Return radii for `surface` that make of it a uniform point of the body."""
+    degree = body.dimension
+    return each(
+        radii, lambda radius: alone(scalars.product(radius, scalars.root(source.entropy, degree)))
+    )

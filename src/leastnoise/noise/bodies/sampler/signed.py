@@ -1,0 +1,139 @@
+"""Points of bodies with signs: the hull of T and −T, and T − T.
+
+notation: P, Q, s, t = D − s and weights w[s] as in guarantees/bodies/one_sided.py.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flint import ctx
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.scalar import choose
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.differences import Differences
+from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.noise.bodies.sampler import scalars
+from leastnoise.noise.bodies.sampler.arrange import Joined
+from leastnoise.noise.bodies.sampler.choices import below, cumulative
+from leastnoise.noise.bodies.sampler.reals import Reals
+from leastnoise.noise.bodies.sampler.source import Moves, Source, each, known
+
+if TYPE_CHECKING:
+    from flint import arb
+
+    from leastnoise.entropy.lazy import LazyReal
+    from leastnoise.entropy.source import Entropy
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.one_sided import Balls, OneSided
+
+
+def weights(of: OneSided) -> Balls:
+    """Return w[s] for s = 0 … D at the current precision."""
+    return _weights(of, ctx.prec)
+
+
+@lru_cache(maxsize=64)
+def _weights(of: OneSided, bits: int) -> Balls:
+    del bits  # the current precision: balls of another one are other balls
+    return of.pieces().weights
+
+
+def signed_falling(source: Source, body: Body, count: int) -> Reals:
+    """P ~ Gamma(s) and Q ~ Gamma(t), independent."""
+    of = known(body, Signed).of
+    return Joined([_falling(source, of) for _ in range(count)])
+
+
+def _falling(source: Source, of: OneSided) -> Reals:
+    s = _shape_of_hull(source.entropy, of)
+    t = of.dimension - s
+    # a uniform point of a cube needs no gauge of its own
+    inside = isinstance(of, Counts)
+    shapes = (s + 1, t + 1) if inside else (s, t)
+    added, removed = (scalars.gamma(source.entropy, shape) for shape in shapes)
+    moves = Moves(shape=s, added=added, removed=removed)
+    return source.sides(of, moves, inside=inside)
+
+
+def signed_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+    """P/N ~ Beta(s, t), Q the rest."""
+    of = known(body, Signed).of
+    return each(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
+
+
+def signed_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+    """(P, Q, rest) is Dirichlet(s, t, 1)."""
+    of = known(body, Signed).of
+    return each(radii, lambda radius: _hull(source, of, radius, extra=1))
+
+
+def _hull(source: Source, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
+    s = _shape_of_hull(source.entropy, of)
+    parts = [scalars.gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
+    factor = scalars.ratio(whole, scalars.total(parts))
+    added, removed = (scalars.product(factor, one) for one in parts[:2])
+    return source.sides(of, Moves(shape=s, added=added, removed=removed), inside=False)
+
+
+def _shape_of_hull(entropy: Entropy, of: OneSided) -> int:
+    """Return s with P(s) ∝ w[s]."""
+    if isinstance(of, Counts) and of.most == of.queries:
+        return below(entropy, of.dimension + 1)  # all alike
+    return choose(entropy, lambda: _hull_shares(of, ctx.prec))
+
+
+@lru_cache(maxsize=64)
+def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
+    del bits
+    return cumulative(weights(of))
+
+
+def differences_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+    """Uniform in {P <= R, Q <= R}."""
+    of = known(body, Differences).of
+
+    def point(radius: LazyReal) -> Reals:
+        s = _shape_of_differences(source.entropy, of)
+        return source.sides(of, Moves(shape=s, added=radius, removed=radius), inside=True)
+
+    return each(radii, point)
+
+
+def differences_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+    """P is the gauge, with probability s/D, and Q uniform below, or the reverse."""
+    of = known(body, Differences).of
+
+    def point(gauge: LazyReal) -> Reals:
+        s = _shape_of_differences(source.entropy, of)
+        t = of.dimension - s
+        if below(source.entropy, of.dimension) < s:
+            lower = scalars.below(source.entropy, gauge, t)
+            moves = Moves(shape=s, added=gauge, removed=lower)
+        else:
+            lower = scalars.below(source.entropy, gauge, s)
+            moves = Moves(shape=s, added=lower, removed=gauge)
+        return source.sides(of, moves, inside=False)
+
+    return each(gauges, point)
+
+
+def _shape_of_differences(entropy: Entropy, of: OneSided) -> int:
+    """Return s with P(s) ∝ w[s]/(s!t!)."""
+    return choose(entropy, lambda: _differences_shares(of, ctx.prec))
+
+
+@lru_cache(maxsize=64)
+def _differences_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
+    del bits
+    return cumulative([w * c for w, c in zip(weights(of), binomials(of.dimension), strict=True)])
+
+
+def binomials(size: int) -> list[arb]:
+    """Return size!/(s!(size − s)!) for s = 0 … size, over its value at 0."""
+    found = [ball(1)]
+    for s in range(size):
+        found.append(found[-1] * (size - s) / (s + 1))
+    return found

@@ -1,0 +1,1 @@
+"""What rooms share, by the same roles: step densities, closed forms, first guesses."""

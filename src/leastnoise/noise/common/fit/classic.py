@@ -1,0 +1,95 @@
+"""Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
+
+Each function returns the scale that hides a shift of length 1, at or above the exact minimum to the
+accuracy of the float δ(ε) (about 1e-13 relative); whether it is private is for `certify` to say.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.common.profile import gaussian as gaussian_delta
+from leastnoise.noise.common.profile import spherical_laplace as spherical_laplace_delta
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.request import Request
+from leastnoise.numerics.roots import IncreasingRoot
+
+# Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
+_ROOT = IncreasingRoot(tolerance=4e-13)
+
+# Room for the roundings of a closed form, and for δ's own enclosure to be rounded up to a float.
+_ROUNDING = 1e-14
+
+# Below this excess over ε (relative to ε) the pure guarantee is within 1e-9 of the minimum.
+_PURE = 5e-10
+
+
+def gaussian(dimension: int, budget: Budget) -> Fraction:
+    """Return the least σ; Balle & Wang (2018) by a root search in ln(1/σ)."""
+    del dimension
+    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+
+    def over(log_mu: float) -> float:
+        return gaussian_delta.log_delta(shift_ratio=math.exp(log_mu), epsilon=epsilon) - log_target
+
+    # Guess: the privacy loss exceeds ε by about t standard deviations, where e^(−t²/2) ~ 2δ; for
+    # tiny ε rather δ ~ μ/√(2π).
+    t = math.sqrt(max(0.0, -2 * (log_target + math.log(2))))
+    guess = max(2 * epsilon / (t + math.hypot(t, math.sqrt(2 * epsilon)) + 1e-300), 1e-300)
+    guess = max(guess, 2.5 * math.exp(log_target))
+    return Fraction(math.exp(-_ROOT.find(over, guess=math.log(guess))))
+
+
+def laplace(dimension: int, budget: Budget) -> Fraction:
+    """Return the least b, 1/(ε − 2 ln(1−δ)), from δ = 1 − e^((ε − 1/b)/2); 1/ε at δ = 0."""
+    del dimension
+    if budget.delta == 0:
+        return 1 / budget.epsilon
+    least = 1 / (float(budget.epsilon) - 2 * math.log1p(-float(budget.delta)))
+    return Fraction(least * (1 + _ROUNDING))
+
+
+def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
+    """Return the least σ by a root search in ln(1/σ − ε), or 1/ε where that is within 1e-9."""
+    if budget.delta == 0:
+        return 1 / budget.epsilon
+    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+
+    def over(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        return (
+            spherical_laplace_delta.log_delta(dimension=dimension, epsilon=epsilon, excess=excess)
+            - log_target
+        )
+
+    # Guess: the variance of the Gaussian that meets the budget, but no less than near the pure one.
+    sigma = float(gaussian(dimension, budget)) / math.sqrt(dimension + 1)
+    guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
+    excess = math.exp(_ROOT.find(over, guess=math.log(guess)))
+    return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
+
+
+def fit_gaussian(request: Request) -> Gaussian:
+    """Return the law of least scale."""
+    scale = gaussian(request.dimension, request.budget)
+    return Gaussian(scale=scale, dimension=request.dimension)
+
+
+def fit_laplace(request: Request) -> Laplace:
+    """Return the law of least scale."""
+    scale = laplace(request.dimension, request.budget)
+    return Laplace(scale=scale, dimension=request.dimension)
+
+
+def fit_l2(request: Request) -> SphericalLaplace:
+    """Return the law of least scale."""
+    scale = spherical_laplace(request.dimension, request.budget)
+    return SphericalLaplace(scale=scale, dimension=request.dimension)
+
+
+def _log(number: Fraction) -> float:
+    return math.log(number.numerator) - math.log(number.denominator)

@@ -1,0 +1,194 @@
+"""Where a staircase is cut off, and where in a step it falls: one search for all such laws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.errors import NotApplicable
+from leastnoise.noise.common.law.truncated_steps import MAX_STEPS, SMALLEST_GAMMA
+from leastnoise.noise.loss import Loss
+from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.roots import IncreasingRoot, falling_root
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_MARGIN = 1e-11  # of the radius: the root is accurate to 1e-12, and the proof needs a little room
+_ROOT = IncreasingRoot(tolerance=1e-13)  # of R
+_ROUGH = IncreasingRoot(tolerance=1e-9)  # while γ is searched
+_POINTS = 12  # of either half of the first look at γ; the loss has kinks where the steps change
+_PLACES = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # of the last edge, looked at first
+_LOOKS = 3  # at ever finer places around the best one
+_OUT_OF_REACH = 1.0  # of ln δ: no dip is so deep between two places
+_ROUNDS = 24  # of the search for γ: to 1e-6, where the loss is flat
+_NOTHING = -1e4  # stands for ln 0
+_TERMS = 12  # of a Chebyshev series between two places
+_POLYNOMIAL = 1e-10  # of its slope: so small are the last terms of one that is good
+_NODES = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
+_TO_SERIES = np.cos(np.outer(np.arange(_TERMS), np.arccos(_NODES))) * 2 / _TERMS
+_TO_SERIES[0] /= 2
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CutStaircase:
+    """A staircase in a gauge, cut off where δ(ε) is met; spherical, or in the shape of a body.
+
+    `outside(a, b)` is the share of aK that is outside bK, a <= b, moved by the worst shift.
+
+    notation: e_j = γ + j for j < m = whole, and e_m = R, the last edge, up to 1 beyond e_{m−1}.
+
+    The shares of the balls are π_j ∝ (1 − e^−ε) e^−εj e_j^d for j < m, π_m ∝ e^−εm R^d. δ is what
+    the last two expose. It falls with m, but not everywhere with R: in many dimensions a new shell
+    holds so much mass that δ has a dip in each period.
+    """
+
+    family: str
+    dimension: int
+    epsilon: float
+    log_target: float
+    loss: Loss
+    outside: Callable[[Floats, Floats], Floats]
+
+    def least(self, gamma: Fraction | None, *, guess: int) -> tuple[Fraction, Fraction]:
+        """Return the γ of least loss, unless it is given, and the smallest R that meets δ.
+
+        `guess` is about how many steps it takes. Raises NotApplicable for more than 20,000.
+        """
+        whole = guess
+
+        def moment(gamma: float) -> float:
+            nonlocal whole  # γ is tried in order, so that the last answer is near
+            whole, radius = self._rough_radius(gamma, guess=whole)
+            return self._moment(gamma, whole, radius)
+
+        if gamma is None:
+            found = minimise(moment, self._grid(), rounds=_ROUNDS, thorough=False)
+            gamma = max(Fraction(found), SMALLEST_GAMMA)
+        _, radius = self._radius(float(gamma), guess=whole)
+        return gamma, Fraction(radius * (1 + _MARGIN))
+
+    def _grid(self) -> list[float]:
+        """Even steps, and geometric ones for large ε, where γ^d is compared with e^−ε."""
+        even = np.linspace(1 / _POINTS, 1.0, _POINTS)
+        first = math.exp(-self.epsilon / self.dimension) / 10
+        geometric = np.geomspace(max(first, float(SMALLEST_GAMMA)), 1.0, _POINTS)
+        return sorted({*even.tolist(), *geometric.tolist()})
+
+    def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
+        """Return the smallest R that meets δ, and its m; the loss grows with R."""
+        whole, unsafe, safe = self._period(gamma, guess)
+        place = self._root(_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
+        return whole, self._edge_at(gamma, whole, place)
+
+    def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
+        """Return the same to about 1e-9, which is enough to choose γ.
+
+        Where ln δ is a polynomial between neighbouring places, one look at it will do.
+        """
+        whole, unsafe, safe = self._period(gamma, guess)
+        places = (unsafe + safe) / 2 + (safe - unsafe) / 2 * _NODES
+        series = (_TO_SERIES @ (self._log_delta(gamma, whole, places) - self.log_target)).tolist()
+        if max(map(abs, series[-2:])) > _POLYNOMIAL * abs(series[1]):
+            place = self._root(_ROUGH, gamma, whole, unsafe=unsafe, safe=safe)
+        else:
+            place = (unsafe + safe) / 2 + (safe - unsafe) / 2 * falling_root(
+                lambda x: _at(series, x), -1.0, 1.0
+            )
+        return whole, self._edge_at(gamma, whole, place)
+
+    def _root(
+        self, root: IncreasingRoot, gamma: float, whole: int, *, unsafe: float, safe: float
+    ) -> float:
+        def over(place: float) -> float:
+            return float(self._log_delta(gamma, whole, np.array([place]))[0]) - self.log_target
+
+        return root.between(over, safe=safe, unsafe=unsafe)
+
+    def _edge_at(self, gamma: float, whole: int, place: float) -> float:
+        return float(self._last_edge(gamma, whole, np.array([place]))[0])
+
+    def _moment(self, gamma: float, whole: int, radius: float) -> float:
+        """Return what is in proportion to the loss: Σ π_j e_j, or Σ π_j e_j²."""
+        ends = np.append(gamma + np.arange(whole), radius)
+        logs = np.append(self._log_shares(gamma, whole), self._log_last(whole, ends[-1:]))
+        shares = np.exp(logs - logs.max())
+        return float(shares @ ends ** (1 if self.loss is Loss.MAE else 2) / shares.sum())
+
+    def _period(self, gamma: float, guess: int) -> tuple[int, float, float]:
+        """Return the least m that meets δ for some R, and the `_bracket` of that R's place.
+
+        By a search outward from `guess`, in growing steps.
+        """
+        low, high, step = -1, min(guess, MAX_STEPS), 1
+        while (found := self._bracket(gamma, high)) is None:
+            if high == MAX_STEPS:
+                why = f"it would need a radius beyond {MAX_STEPS:,} sensitivities"
+                raise NotApplicable(family=self.family, why=why)
+            low, high, step = high, min(high + step, MAX_STEPS), 2 * step
+        step = 1
+        while high - low > 1:
+            middle = max(high - step, (low + high) // 2)
+            if bracket := self._bracket(gamma, middle):
+                found, high, step = bracket, middle, 2 * step
+            else:
+                low = middle
+        return high, *found
+
+    def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
+        """Return neighbouring places of the last edge, the second the first that meets δ."""
+        places = _PLACES
+        for _ in range(_LOOKS):
+            values = self._log_delta(gamma, whole, places) - self.log_target
+            least = int(np.argmin(values))
+            if values[least] <= 0:
+                first = int(np.argmax(values <= 0))
+                return float(places[max(first - 1, 0)]), float(places[first])
+            if values[least] > _OUT_OF_REACH:
+                return None
+            places = np.linspace(
+                places[max(least - 1, 0)], places[min(least + 1, len(places) - 1)], len(places)
+            )
+        return None
+
+    def _log_delta(self, gamma: float, whole: int, places: Floats) -> Floats:
+        """Return ln δ for last edges at these places, in (0, 1], of the period."""
+        last = self._last_edge(gamma, whole, places)
+        log_last, logs = self._log_last(whole, last), self._log_shares(gamma, whole)
+        log_total = np.logaddexp(log_last, np.logaddexp.reduce(logs) if whole else -math.inf)
+        if whole:
+            before = np.full_like(last, gamma + whole - 1)
+            both = self.outside(np.concatenate((last, before)), np.concatenate((last, last)))
+            exposed, of_last = np.exp(logs[-1] - log_total) * both[len(last) :], both[: len(last)]
+        else:
+            exposed, of_last = 0.0, self.outside(last, last)
+        delta = np.exp(log_last - log_total) * of_last + exposed
+        with np.errstate(divide="ignore"):
+            return np.maximum(np.log(delta), _NOTHING)
+
+    def _last_edge(self, gamma: float, whole: int, place: Floats) -> Floats:
+        return gamma + (whole - 1) + place if whole else gamma * place
+
+    def _log_last(self, whole: int, radius: Floats) -> Floats:
+        return self.dimension * np.log(radius) - self.epsilon * whole
+
+    def _log_shares(self, gamma: float, whole: int) -> Floats:
+        steps = np.arange(whole, dtype=float)
+        kept = math.log(-math.expm1(-self.epsilon)) if self.epsilon else -math.inf
+        return kept + self.dimension * np.log(gamma + steps) - self.epsilon * steps
+
+
+def _at(series: list[float], x: float) -> float:
+    """Return Σ c_n T_n(x), by Clenshaw's recurrence."""
+    here, after = 0.0, 0.0
+    for coefficient in reversed(series[1:]):
+        here, after = 2 * x * here - after + coefficient, here
+    return x * here - after + series[0]

@@ -1,0 +1,1 @@
+"""Δ(ε) in balls: common."""

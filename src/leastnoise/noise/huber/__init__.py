@@ -1,0 +1,1 @@
+"""Flipped Huber noise."""

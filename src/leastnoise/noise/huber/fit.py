@@ -1,0 +1,114 @@
+"""The best flipped Huber law for a budget (Muthukrishnan & Kalyani 2023)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.huber.law import FlippedHuber, standard_moment
+from leastnoise.noise.huber.profile import log_delta
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
+from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.roots import IncreasingRoot
+
+# Of the parameters: the root is accurate to 1e-12, and the proof needs a little room. The float δ
+# loses digits where the shift is tiny beside γ, in proportion.
+_MARGIN = Fraction(1, 10**11)
+_MARGIN_OF_GAMMA = Fraction(1, 10**15)
+_LARGEST_GAMMA = Fraction(10**9)  # in sensitivities; the margin is still below 1e-5
+_ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
+# While the corner is searched: the loss is flat about its minimum, which hides errors like this.
+_ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
+_CORNERS = 40  # in the first look at u = α/γ
+_NOTHING = -1e4  # stands for ln 0
+
+
+def search(request: Request) -> FlippedHuber:
+    """Return the law of scale 1 with the corner of least loss, at the least γ that meets δ.
+
+    `fixed` may set alpha or gamma, and then the other one follows from the budget, or both, and
+    then the scale does. Raises NotApplicable if gamma is too small for any alpha, or the budget is.
+    """
+    if classic.gaussian(1, request.budget) > _LARGEST_GAMMA:
+        why = "epsilon and delta are both below about 1e-9, where it is not searched"
+        raise NotApplicable(family=FlippedHuber.name, why=why)
+    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
+    epsilon, delta = float(request.budget.epsilon), request.budget.delta
+    if len(fixed) == 2:
+        law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
+        u, gamma = float(law.corner), float(law.gamma)
+        scale = least_scale(
+            lambda t: log_delta(corner=u, shift_ratio=t / gamma, epsilon=epsilon), delta
+        )
+        return law.scaled(scale)
+    if "alpha" in fixed:
+        return _at_alpha(request, fixed["alpha"])
+    if "gamma" in fixed:
+        return _at_gamma(request, fixed["gamma"])
+    power = 1 if request.loss is Loss.MAE else 2
+
+    last_inverse = 1 / float(classic.gaussian(1, request.budget))
+
+    def loss(corner: float) -> float:
+        nonlocal last_inverse  # corners are tried in order, so that the last answer is near
+        last_inverse = _least_gamma_inverse(request, corner, guess=last_inverse, root=_ROUGH)
+        return standard_moment(power, corner) / last_inverse**power
+
+    # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
+    last = max(40.0, 2 * math.sqrt(epsilon))
+    u = minimise(loss, [0.0, *np.geomspace(0.02, last, _CORNERS).tolist()])
+    inverse = _least_gamma_inverse(request, u, guess=last_inverse, root=_ROOT)
+    gamma = _wider(Fraction(1 / inverse))
+    return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))
+
+
+def _least_gamma_inverse(
+    request: Request, corner: float, *, guess: float, root: IncreasingRoot
+) -> float:
+    """Return the largest t = 1/γ at which δ is met, for α = γ·corner."""
+    epsilon, log_target = float(request.budget.epsilon), math.log(request.budget.delta)
+
+    def over(log_t: float) -> float:
+        value = log_delta(corner=corner, shift_ratio=math.exp(log_t), epsilon=epsilon)
+        return max(value, _NOTHING) - log_target
+
+    return math.exp(root.find(over, guess=math.log(guess)))
+
+
+def _at_alpha(request: Request, alpha: Fraction) -> FlippedHuber:
+    epsilon, a = float(request.budget.epsilon), float(alpha)
+    gamma = least_scale(
+        lambda t: log_delta(corner=a * t, shift_ratio=t, epsilon=epsilon), request.budget.delta
+    )
+    return FlippedHuber(scale=1, alpha=alpha, gamma=_rounded(_wider(gamma)))
+
+
+def _at_gamma(request: Request, gamma: Fraction) -> FlippedHuber:
+    """Return the law with the largest α, that of least loss: |X| falls as α grows."""
+    epsilon, t = float(request.budget.epsilon), float(1 / gamma)
+    log_target = math.log(request.budget.delta)
+
+    def over(log_corner: float) -> float:
+        return log_delta(corner=math.exp(log_corner), shift_ratio=t, epsilon=epsilon) - log_target
+
+    try:
+        u = math.exp(_ROOT.find(over, guess=0.0))
+    except Refused as error:
+        raise NotApplicable(family=FlippedHuber.name, why="gamma is too small") from error
+    alpha = Fraction(u) * gamma * gamma / _wider(gamma)
+    return FlippedHuber(scale=1, alpha=_rounded(alpha), gamma=gamma)
+
+
+def _wider(gamma: Fraction) -> Fraction:
+    return gamma * (1 + _MARGIN + _MARGIN_OF_GAMMA * gamma)
+
+
+def _rounded(number: Fraction) -> Fraction:
+    """Return a float near `number`, so that what is stored and printed is short."""
+    return Fraction(float(number))

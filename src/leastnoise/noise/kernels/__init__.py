@@ -1,0 +1,1 @@
+"""Sums of Gaussian kernels of one width: Gaussian mixtures and quasi-Gaussian noise."""

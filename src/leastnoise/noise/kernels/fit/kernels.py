@@ -1,0 +1,189 @@
+"""The least σ of a law made of Gaussian kernels, whose worst shift moves with σ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from leastnoise.accounting.proof.work import why_not_kernels
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polished
+from leastnoise.noise.request import Request
+from leastnoise.numerics.roots import IncreasingRoot
+
+_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
+_STEP = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
+_ATTEMPTS = 48
+_FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
+_STEPS = 60
+_NARROW = 10  # kernels so much narrower have nothing to do with each other
+_ANOTHER = -0.3  # √(H/δ) − 1 so far below 0 is another peak's
+_AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; where it is steep, the last digits of σ move it more
+_BACK, _ONWARD = 0.3, 20  # how far a peak may move: as σ grows it mostly nears the longest shift
+_MARGIN = 1e-11  # of σ: above the float error of ln δ, far below the 1e-9 promised
+# Of δ: what the proof in floats leaves open; the second where masses cancel that aren't small. What
+# it adds to σ is far less there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
+_OPEN, _OPEN_IN_ALL, _MOST_OPEN = 5e-10, 3e-16, 1e-4
+
+
+def check_proof(family: type[KernelNoise], request: Request, *, modes: int) -> None:
+    """Raise NotApplicable if no law with these modes is proved for the budget, before any search.
+
+    The narrowest law is looked at, about that which the longest shift sets no bound to.
+    """
+    sigma = Fraction(apart(request.budget.epsilon))
+    why = why_not_kernels(
+        modes=modes, spacing=1 / sigma, shift=1 / sigma, epsilon=request.budget.epsilon, count=1
+    )
+    if why:
+        raise NotApplicable(family=family.name, why=why)
+
+
+def least_scale(
+    law_with: Callable[[float], Kernels], request: Request, *, guess: float
+) -> Fraction:
+    """Return the least σ with δ <= the budget's.
+
+    `law_with(σ)` is the law for a worst shift of 1, and δ falls in σ. The highest peak of H at a σ
+    that is too small is followed to the σ where it meets δ; if another one is higher there, that
+    one is followed, and so on. `guess` is where to begin if the longest shift sets no bound.
+    """
+    problem = _Problem(law_with=law_with, request=request)
+    end = problem.root_of_end()
+    at = -math.log(guess) if end is None else end
+    step, safe = _STEP, -math.inf
+    while (excess := problem.over((found := problem.peaks(at)).log_delta)) <= _AGREES:
+        if end is not None:
+            return _widened(at)
+        safe, at, step = at, at + step, 2 * step
+    # from here on δ is too large at `at`, and not at `safe` (which may be unknown)
+    for _ in range(_ATTEMPTS):
+        proposed = problem.end_of(found, at)
+        if excess <= _ALMOST and abs(at - proposed) <= _CLOSE:
+            return _widened(proposed)
+        if not (safe < proposed < at - _GONE):
+            proposed = (at + safe) / 2 if math.isfinite(safe) else min(proposed, at - _FIRST)
+        found_there = problem.peaks(proposed)
+        there = problem.over(found_there.log_delta)
+        if abs(there) <= _ALMOST and there <= _AGREES:
+            return _widened(proposed)
+        if there <= 0:
+            safe = proposed
+        else:
+            at, found, excess = proposed, found_there, there
+        if at - safe <= _CLOSE:
+            return _widened(safe)
+    raise Refused("No scale was found that meets this budget.")
+
+
+def _widened(log_ratio: float) -> Fraction:
+    return Fraction(math.exp(-log_ratio) * (1 + _MARGIN))
+
+
+def apart(epsilon: Fraction) -> float:
+    """Return about where σ is least if the longest shift sets no bound; fitted by eye."""
+    return 1 / math.sqrt(6.5 + 2.3 * float(epsilon))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Problem:
+    """Functions of ln(1/σ)."""
+
+    law_with: Callable[[float], Kernels]
+    request: Request
+
+    @property
+    def _epsilon(self) -> float:
+        return float(self.request.budget.epsilon)
+
+    def over(self, log_delta: float) -> float:
+        """Return how far ln δ is above its target, a little below the budget's."""
+        delta = self.request.budget.delta
+        cancels = self.law_with(1.0).modes > 1
+        open_ = min(_OPEN + cancels * _OPEN_IN_ALL / float(delta), _MOST_OPEN)
+        return log_delta - (math.log(delta.numerator) - math.log(delta.denominator) - open_)
+
+    def peaks(self, log_ratio: float) -> Peaks:
+        """Return the maxima of H."""
+        law = self.law_with(math.exp(-log_ratio))
+        return peaks(law, shift=math.exp(log_ratio), epsilon=self._epsilon)
+
+    def root_of_end(self) -> float | None:
+        """Return where H of the longest shift meets δ, None if it is below for every σ."""
+
+        def over(log_ratio: float) -> float:
+            law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
+            return self.over(log_divergence(law, shift=shift, epsilon=self._epsilon))
+
+        if over(-math.log(apart(self.request.budget.epsilon) / _NARROW)) <= 0:
+            return None
+        return _ROOT.find(over, guess=-math.log(classic.gaussian(1, self.request.budget)))
+
+    def end_of(self, found: Peaks, start: float) -> float:
+        """Return where the highest of the peaks `found` at `start`, too high there, meets δ.
+
+        Or where it is gone. By secants of √(H/δ) − 1, which is about a line: a peak ends where an
+        island of {L > 0} does, whose area is quadratic in the distance.
+        """
+        here = _Place(at=start, share=found.worst / math.exp(start), excess=self.excess(found))
+        step, over_at = -min(_FIRST, max(here.excess, _LEAST)), start
+        before = _Place(at=start - step, share=here.share, excess=math.inf)
+        for _ in range(_STEPS):
+            drift = (here.share - before.share) / (here.at - before.at)
+            share = min(max(here.share + drift * step, here.share / 2), (1 + here.share) / 2)
+            following = self._peak_near(share, here.at + step)
+            if following is None or following.excess < _ANOTHER:
+                if here.excess < 0:  # another peak, lost as σ gets smaller
+                    return (here.at + over_at) / 2
+                if abs(step) < _GONE:
+                    return here.at + step
+                step /= 2
+                continue
+            over_at = here.at if here.excess > 0 else over_at
+            before, here = here, following
+            slope = (here.excess - before.excess) / (here.at - before.at)
+            if slope <= 0:
+                break
+            step = -here.excess / slope
+            if abs(step) <= _CLOSE:
+                return here.at + step
+            step = math.copysign(min(abs(step), _LONGEST), step)
+        return here.at
+
+    def excess(self, found: Peaks) -> float:
+        """Return √(H/δ) − 1 of the highest peak."""
+        return math.expm1(self.over(found.log_delta) / 2)
+
+    def _peak_near(self, share: float, log_ratio: float) -> _Place | None:
+        """Return the peak about `share` of the longest shift, None if there is none."""
+        law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
+        low, high = share - _BACK * min(share, 1 - share), 1 - (1 - share) / _ONWARD
+        near = polished(
+            law,
+            np.array([share * shift]),
+            low=np.array([low * shift]),
+            high=np.array([high * shift]),
+            epsilon=self._epsilon,
+        )
+        if not near.settled[0]:
+            return None
+        return _Place(at=log_ratio, share=near.worst / shift, excess=self.excess(near))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """A peak at ln(1/σ) = at: its share of the longest shift, and √(H/δ) − 1."""
+
+    at: float
+    share: float
+    excess: float

@@ -1,0 +1,1 @@
+"""Parameters, densities, moments: kernels."""

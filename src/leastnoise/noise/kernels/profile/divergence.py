@@ -1,0 +1,328 @@
+"""δ(ε) of sums of Gaussian kernels at their worst shift (theory/noise.md §1).
+
+All lengths are in units of σ; notation as in `kernel_crossings`. With c = e^ε,
+H(φ) = ∫ (f(u) − c f(y))₊ dy, an integral over {L > 0}; δ(ε) = sup H over the shifts.
+
+With rᵢ the sign changes of L, sᵢ = −1 where it falls and +1 where it rises: H′ = −Σ sᵢ f(rᵢ + φ)
+and H″ = Σ f(u)ℓ(u)ℓ(y)/|L′| there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.noise.kernels.profile.crossings import NOISE, Crossings, Kernels, crossings
+from leastnoise.numerics.quadrature import gauss_legendre
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_BESIDE = 1e-5  # a shift is looked at from this (relative) distance where H′ may jump
+# Where H′ is looked at first, in units of the spacing. Towards whole multiples H may fall and rise
+# again within a small part of it: where decay = ε, L vanishes on stretches of the line there.
+_NODES = np.array(
+    [0.05, 0.3, 0.5, 0.65, 0.76, 0.84, 0.89, 0.925, 0.95, 0.97, 0.985, 0.995, 1 - _BESIDE]
+)
+_HALVINGS = 8
+_SECANTS = 5  # to a mode or a valley
+_MERGED = 1e6
+_WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
+_ROUGH = 0.1  # how far H′ may be from what its neighbours foretell, relative to them
+_HIDDEN = 1e-6  # of the maximum: how much of a rise may be unforeseen; beyond, cells are halved
+_DIGITS = 1e-12  # of H
+_NEWTON = 16
+_BRACKETED = 60
+_LEFT_OVER = 1e-9  # relative; the error of a maximum whose rise of this was added is far smaller
+_WHOLE = 1e-14  # (relative) a shift this near to a multiple of the spacing is one
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Peaks:
+    """Local maxima of H: where, its log there, and whether Newton's method came to rest."""
+
+    shifts: Array
+    log_h: Array
+    settled: NDArray[np.bool_]
+
+    @property
+    def log_delta(self) -> float:
+        """The log of the highest."""
+        return float(self.log_h.max())
+
+    @property
+    def worst(self) -> float:
+        """Where the highest is."""
+        return float(self.shifts[int(self.log_h.argmax())])
+
+
+def log_delta(law: Kernels, *, shift: float, epsilon: float) -> float:
+    """Return ln sup H over [0, shift], to about 1e-12; −inf if H vanishes in floats."""
+    return peaks(law, shift=shift, epsilon=epsilon).log_delta
+
+
+def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
+    """Return the local maxima of H on [0, shift] that may be its supremum; its end is the last.
+
+    The zeros of H′ are isolated between nodes, which get closer until H and H′ are what Hermite's
+    cubic foretells, and closed in on by Newton's method. Nothing is proved: a maximum that rises
+    and falls between two nodes is for `certify`.
+    """
+    end = log_divergence(law, shift=shift, epsilon=epsilon)
+    nodes, known, matters = _resolved(
+        law, _first_nodes(law, shift, epsilon), end=math.exp(end), epsilon=epsilon
+    )
+    turns = np.flatnonzero((known[1, :-1] > 0) & (known[1, 1:] <= 0) & matters)
+    low, high = nodes[turns], nodes[turns + 1]
+    at = low + (high - low) * _fall_between(known[:, turns], known[:, turns + 1], high - low)
+    found = polished(law, at, low=low, high=high, epsilon=epsilon)
+    return Peaks(
+        shifts=np.append(found.shifts, shift),
+        log_h=np.append(found.log_h, end),
+        settled=np.append(found.settled, True),
+    )
+
+
+def polished(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: float) -> Peaks:
+    """Close in on the maxima of H near `shifts`, each in [low, high], by Newton's method.
+
+    What is left of the way to a maximum at the last shift is added as H′²/2|H″|. A maximum that
+    isn't there isn't settled, and `log_h` is that of some shift.
+    """
+    phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
+    for _ in range(_NEWTON if phi.size else 0):
+        found = crossings(law, phi, epsilon + NOISE)
+        first, second = _derivatives(found, phi.size)
+        log_h = _log_integrals(law, found, phi, epsilon)
+        h = np.exp(log_h)
+        step = -first / np.where(second < 0, second, -np.inf)
+        rise = np.where(second < 0, step * first / 2, 0.0)
+        settled = (second < 0) & (rise <= _LEFT_OVER * h)
+        log_h += np.log1p(np.minimum(rise, h) / np.maximum(h, 1e-300))
+        if settled.all():
+            phi = np.clip(phi + step, low, high)
+            break
+        low, high = np.where(first > 0, phi, low), np.where(first > 0, high, phi)
+        following = phi + step
+        good = (second < 0) & (following > low) & (following < high)
+        phi = np.where(settled, phi, np.where(good, following, (low + high) / 2))
+    return Peaks(shifts=phi, log_h=log_h, settled=settled)
+
+
+def _first_nodes(law: Kernels, shift: float, epsilon: float) -> Array:
+    extent = 2 * (law.modes + 1) * law.spacing + 20  # beyond, the two laws hardly overlap
+    end = min(shift, extent)
+    periods = np.arange(min(math.ceil(end / law.spacing), 2 * law.modes + 3))
+    nodes = (law.spacing * (periods[:, None] + _NODES)).ravel()
+    nodes = np.concatenate((nodes, _islands(law, epsilon), [end * (1 - _BESIDE)]))
+    return np.unique(nodes[nodes < end])
+
+
+def _islands(law: Kernels, epsilon: float) -> Array:
+    """Return shifts between the centres of the islands of {L > 0} in the plane of y and φ.
+
+    L(y, φ) is stationary only where ℓ(y) = ℓ(y + φ) = 0, and largest where y is a valley of f and
+    y + φ a mode. Every island that doesn't reach the border holds such a point, so no rise of H is
+    overlooked between these shifts (equal ones, up to a millionth of the spacing, are merged).
+    """
+    step = 0.25 / law.sharp
+    x = np.arange(0.0, law.modes * law.spacing + step, step) + step / 3
+    log_f, mean = law.log_density_and_mean(x)
+    slope = mean - x
+    turns = np.flatnonzero((slope[:-1] > 0) != (slope[1:] > 0))
+    is_mode = np.tile(slope[turns] > 0, 2)
+    before, at = x[turns], x[turns + 1]
+    slope_before, slope_at, height = slope[turns], slope[turns + 1], log_f[turns]
+    for _ in range(_SECANTS):
+        change = slope_at - slope_before
+        step = slope_at * (at - before) / np.where(change == 0, np.inf, change)
+        before, at, slope_before = at, at - step, slope_at
+        height, mean = law.log_density_and_mean(at)
+        slope_at = mean - at
+    # 0 is a mode or a valley, too, by symmetry
+    at, height = np.concatenate((at, -at, [0.0])), np.concatenate((height, height, log_f[:1]))
+    is_mode = np.append(is_mode, slope[0] <= 0)
+    rise = height[is_mode][:, None] - height[~is_mode]
+    gaps = (at[is_mode][:, None] - at[~is_mode])[rise > epsilon - 0.01]
+    rounded = np.rint(gaps * (_MERGED / law.spacing))
+    return law.spacing / _MERGED * np.unique(rounded[rounded > 0])
+
+
+def _resolved(
+    law: Kernels, nodes: Array, *, end: float, epsilon: float
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return shifts with H, H′ and H″ there, and which of the cells between may hold the maximum.
+
+    A cell that may, and in which H′ may change sign more often than its ends tell, or H isn't what
+    the cubic for H′ foretells, is halved. `end` is H at the longest shift.
+    """
+    known = _known(law, nodes, epsilon)
+    matters, doubtful = _examined(nodes, known, end)
+    for _ in range(_HALVINGS):
+        cells = np.flatnonzero(matters & doubtful)
+        if not cells.size:
+            break
+        middle = (nodes[cells] + nodes[cells + 1]) / 2
+        nodes = np.insert(nodes, cells + 1, middle)
+        known = np.insert(known, cells + 1, _known(law, middle, epsilon), axis=1)
+        matters, doubtful = _examined(nodes, known, end)
+    return nodes, known, matters
+
+
+def _examined(
+    nodes: Array, known: Array, end: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which cells may hold the maximum, and which are too wide to tell where."""
+    left, right, width = known[:, :-1], known[:, 1:], np.diff(nodes)
+    best = max(end, float(known[0].max()))
+    slope = _between(left, right, width, _WITHIN)
+    size = np.abs(slope).max(axis=0)
+    surprise = np.maximum(np.abs(_surprise(left, right, width)) - _DIGITS * best, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wrong = surprise / (width * size)
+    up, down = (width * np.maximum(part, 0.0).max(axis=0) for part in (slope, -slope))
+    highest = np.minimum(left[0] + 1.2 * up, right[0] + 1.2 * down) + 3 * surprise
+    matters = (highest >= best) & (size > 0) & (width > _BESIDE**2 * nodes[1:])
+    signs = slope > 0
+    changes = (signs[1:] != signs[:-1]).sum(axis=0)
+    # H′ nears 0 within the cell, not towards an end
+    inside = np.abs(slope[1:-1]).min(axis=0)
+    touches = (changes == 0) & (inside <= 2 * _ROUGH * size)
+    touches &= inside < np.minimum(np.abs(slope[0]), np.abs(slope[-1]))
+    unsure = ~(wrong <= _ROUGH) | (surprise > _HIDDEN * best)
+    return matters, touches | (changes > 1) | unsure
+
+
+def _known(law: Kernels, shifts: Array, epsilon: float) -> Array:
+    """Return H, H′ and H″ at `shifts`, stacked."""
+    found = crossings(law, shifts, epsilon + NOISE)
+    h = np.exp(_log_integrals(law, found, shifts, epsilon))
+    return np.stack((h, *_derivatives(found, shifts.size)))
+
+
+def _between(left: Array, right: Array, width: Array, s: Array) -> Array:
+    """Return H′ at the shares s of the cells: Hermite's quartic, from H, H′ and H″ at the ends."""
+    value = (1 + 2 * s) * (1 - s) ** 2 * left[1] + s**2 * (3 - 2 * s) * right[1]
+    value += width * (s * (1 - s) ** 2 * left[2] - s**2 * (1 - s) * right[2])
+    missing = _surprise(left, right, width) / np.maximum(width, 1e-300)
+    return value + 30 * missing * (s * (1 - s)) ** 2
+
+
+def _surprise(left: Array, right: Array, width: Array) -> Array:
+    """Return how much more H rises in the cells than the integral of Hermite's cubic for H′."""
+    mean = (left[1] + right[1]) / 2 + width * (left[2] - right[2]) / 12
+    return right[0] - left[0] - width * mean
+
+
+def _fall_between(left: Array, right: Array, width: Array) -> Array:
+    """Return where H′ falls through 0, as a share of the cell."""
+    low, high = np.zeros_like(width), np.ones_like(width)
+    for _ in range(20):
+        middle = (low + high) / 2
+        positive = _between(left, right, width, middle) > 0
+        low, high = np.where(positive, middle, low), np.where(positive, high, middle)
+    return (low + high) / 2
+
+
+def _derivatives(found: Crossings, count: int) -> Array:
+    steepness = np.maximum(np.abs(found.slope_u - found.slope_y), 1e-300)
+    signed = np.where(found.falling, found.f, -found.f)
+    bends = found.f * found.slope_u * found.slope_y / steepness
+    sums = [np.bincount(found.index, part, minlength=count) for part in (signed, bends)]
+    return np.stack(sums).astype(float)
+
+
+def log_divergence(law: Kernels, *, shift: float, epsilon: float) -> float:
+    """Return ln H(shift)."""
+    periods = round(shift / law.spacing)
+    if not law.folded and periods and abs(shift / law.spacing - periods) <= _WHOLE * periods:
+        return _log_divergence_at_multiple(law, periods, epsilon)
+    phi = np.array([shift])
+    return float(_log_integrals(law, crossings(law, phi, epsilon + NOISE), phi, epsilon)[0])
+
+
+def _log_integrals(law: Kernels, found: Crossings, shifts: Array, epsilon: float) -> Array:
+    """Return ln H at `shifts`, from a positive integrand: f(u)(1 − e^(−L)) where L > 0.
+
+    Each stretch of {L > 0} is a sum of Gaussians of width 1, so pieces of length 4 or less
+    with 24 nodes give all digits; the leftmost stretch is cut where f(u) is e^-45 of its end.
+    """
+    ends, index = found.roots[found.falling], found.index[found.falling]
+    phi = shifts[index]
+    before = np.concatenate(([-np.inf], found.roots[:-1]))
+    fresh = np.concatenate(([True], found.index[1:] != found.index[:-1]))[: found.index.size]
+    # the first stretch comes from −∞; its density falls at least like a normal tail there
+    first = np.minimum(ends + phi, -law.modes * law.spacing) - 10.0 - phi
+    starts = np.where(fresh[found.falling], first, before[: found.roots.size][found.falling])
+    if law.folded:  # no piece goes over a kink, at −φ or 0
+        kinks = np.stack((starts, np.clip(-phi, starts, ends), np.clip(0.0, starts, ends), ends))
+        starts, ends = kinks[:-1].ravel(), kinks[1:].ravel()
+        index, phi = np.tile(index, 3), np.tile(phi, 3)
+    pieces = np.maximum(np.ceil((ends - starts) / 4), 1).astype(np.intp)
+    which = np.repeat(np.arange(ends.size), pieces)
+    place = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    width = ((ends - starts) / pieces)[which]
+    unit, weight = gauss_legendre(0.0, 1.0, nodes=24)
+    y = ((starts[which] + place * width)[:, None] + width[:, None] * unit).ravel()
+    u = y + np.repeat(phi[which], unit.size)
+    log_f, _ = law.log_density_and_mean(np.concatenate((y, u)))
+    log_u = log_f[y.size :]
+    gap = log_u - log_f[: y.size] - epsilon
+    values = np.exp(log_u) * -np.expm1(-np.maximum(gap, 0.0))
+    parts = width * (values.reshape(-1, unit.size) @ weight)
+    with np.errstate(divide="ignore"):
+        return np.log(np.bincount(index[which], parts, minlength=shifts.size))
+
+
+def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> float:
+    """Return ln H where the shift is `periods` spacings of a mixture.
+
+    There f(u) − c f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − c w_k, where what cancels is
+    exactly 0. d_k is, in turn, positive and negative: L falls through 0 once, and the log of the
+    positive part over the negative one falls everywhere.
+    """
+    from scipy.special import ndtr  # noqa: PLC0415  (0.4 s, needed here alone)
+
+    t, K = law.spacing, law.modes
+    k = np.arange(-K - periods, K + 1)
+    gap = law.decay * (np.abs(k) - np.abs(k + periods)) - epsilon  # ln (w_{k+periods}/c w_k)
+    gap[np.abs(gap) <= 1e-15 * (periods * law.decay + epsilon)] = 0.0
+    only_u, only_y = k < -K, k + periods > K
+    gap[only_u], gap[only_y] = np.inf, -np.inf
+    larger = np.where(gap > 0, -law.decay * np.abs(k + periods), epsilon - law.decay * np.abs(k))
+    keep = (gap != 0) & ~(only_u & only_y)
+    k, gap, larger = k[keep], gap[keep], larger[keep]
+    log_d = larger + np.log(-np.expm1(-np.abs(gap))) - law.log_norm
+    positive = gap > 0
+
+    def parts(y: float) -> tuple[float, float]:
+        """Return the log of the positive over the negative part at y, and its slope."""
+        exponents = log_d - (y - k * t) ** 2 / 2
+        logs, means = [], []
+        for side in (positive, ~positive):
+            top = exponents[side].max()
+            mass = np.exp(exponents[side] - top)
+            logs.append(top + math.log(mass.sum()))
+            means.append(t * float(mass @ k[side]) / float(mass.sum()))
+        return logs[0] - logs[1], means[0] - means[1]
+
+    y = following = -law.modes * t
+    low, high = -math.inf, math.inf
+    for _ in range(_BRACKETED):
+        value, slope = parts(y)
+        low, high = (y, high) if value > 0 else (low, y)
+        following = y - value / slope
+        if not low < following < high:
+            following = (low + high) / 2 if math.isfinite(low + high) else following
+        if abs(following - y) <= 1e-9:
+            break
+        y = following
+    signed = np.where(positive, 1.0, -1.0) * np.exp(log_d) * ndtr(following - k * t)
+    total = math.fsum(signed.tolist())
+    return math.log(total) if total > 0 else -math.inf

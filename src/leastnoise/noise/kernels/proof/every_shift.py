@@ -1,0 +1,200 @@
+"""Enclosure of δ(ε) for sums of Gaussian kernels, over every shift (theory/noise.md §1).
+
+notation: H(φ) the hockey-stick divergence at shift φ, lengths in σ, S_φ = {y: f(y + φ) > e^ε f(y)}.
+H(φ) is the largest of G_A(φ) = ∫_A f(y + φ) − e^ε f(y) dy over all sets A, that of A = S_φ. With
+G_A″ = ∫_A f″(y + φ) dy >= −M for A = S_φ′, whatever φ′ of a cell [a, b], H on the cell is at most
+its chord + M(φ − a)(b − φ)/2. Cells whose bound is above what H is known to reach are halved. So
+neither the sign changes of f(y + φ) − e^ε f(y) need be followed nor the shape of H be known.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import cast, final
+
+import numpy as np
+from flint import arb, arb_poly, ctx
+
+from leastnoise.accounting.proof.work import MOST_KERNEL_EPSILON
+from leastnoise.balls.core import ball, float_above, float_below
+from leastnoise.noise.base import Noise
+from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.kernels.proof.law import KernelLaw
+from leastnoise.noise.kernels.proof.one_shift import Divergence, Look, falls
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, Table
+
+_PER_SIGMA = (32, 128)  # points of the tables
+_MOST_CELLS = 4096
+_HALVINGS = 400
+_CLOSE = 1e-10  # a supremum known so well, relatively, is known well enough
+_FARTHEST = 4096  # σ from 0 to the outermost kernel: beyond, tables take gigabytes
+_REMEMBERED = 2**22  # points of looks kept, of 48 bytes
+
+
+def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) = sup of H over [0, shift]; H is even, and H(0) = 0."""
+    law = KernelLaw.of(cast("KernelNoise", noise))
+    longest = shift / noise.scale
+    too_long = longest * _PER_SIGMA[0] > _MOST_CELLS or law.reach > _FARTHEST
+    if epsilon > MOST_KERNEL_EPSILON or too_long:
+        return arb(0).union(arb(1))
+    decay = cast("KernelNoise", noise).decay
+    far = math.ceil(math.sqrt(2 * (98 + epsilon)))
+    cells: list[_Cell] | None = None
+    low = high = 0.0
+    for per_sigma in _PER_SIGMA:
+        table = Table(law=law, per_sigma=per_sigma, longest=longest, far=far)
+        search = _Search(table=table, decay=decay, epsilon=epsilon, best=low)
+        cells = search.survivors(cells)
+        low = search.best
+        high = max([low, *(cell.bound for cell in cells)])
+        if high <= low * (1 + _CLOSE):
+            break
+    return arb(low).union(arb(min(high, 1.0)))
+
+
+@final
+@dataclass(frozen=True, kw_only=True, order=True)
+class _Cell:
+    """The shifts [first, last], where H <= bound; in a heap the highest comes first."""
+
+    rank: float = field(init=False, repr=False)
+    bound: float = field(compare=False)
+    chord: float = field(compare=False)  # the larger of the bounds at its ends
+    first: Fraction
+    last: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rank", -self.bound)
+
+
+@final
+@dataclass(kw_only=True)
+class _Search:
+    table: Table
+    decay: Fraction
+    epsilon: Fraction
+    best: float  # what H reaches
+
+    def __post_init__(self) -> None:
+        self._look = lru_cache(maxsize=max(2, min(512, _REMEMBERED // self.table.count)))(
+            self._looked
+        )
+
+    @cached_property
+    def _divergence(self) -> Divergence:
+        return Divergence(table=self.table, c=float(ball(self.epsilon).exp().mid()))
+
+    def survivors(self, cells: list[_Cell] | None) -> list[_Cell]:
+        """Return what is left of `cells` (None: all shifts) where H may still be above `best`."""
+        ends = [(c.first, c.last) for c in cells] if cells else [(Fraction(0), self.table.longest)]
+        heap: list[_Cell] = []
+        for first, last in ends:
+            parts = math.ceil((last - first) * self.table.per_sigma)
+            places = [first + (last - first) * Fraction(i, parts) for i in range(parts + 1)]
+            heap += [self._cell(a, b) for a, b in pairwise(places)]
+        heapq.heapify(heap)
+        stuck: list[_Cell] = []
+        for _ in range(_HALVINGS):
+            if not heap or heap[0].bound <= self.best * (1 + _CLOSE):
+                break
+            cell = heapq.heappop(heap)
+            if cell.bound - cell.chord <= (cell.chord - self.best) / 4:
+                stuck.append(cell)  # only a finer table can tell
+                continue
+            middle = (cell.first + cell.last) / 2
+            for half in (self._cell(cell.first, middle), self._cell(middle, cell.last)):
+                heapq.heappush(heap, half)
+        return [cell for cell in (*stuck, *heap) if cell.bound > self.best]
+
+    def _looked(self, shift: Fraction) -> Look:
+        look = self._divergence.look(shift)
+        exact = self._closed_form(shift)
+        if exact is not None:
+            look = Look(
+                shift=shift,
+                low=max(0.0, float_below(exact)),
+                high=float_above(exact),
+                most=look.most,
+                row=look.row,
+            )
+        self.best = max(self.best, look.low)
+        return look
+
+    def _closed_form(self, shift: Fraction) -> arb | None:
+        law = self.table.law
+        if shift == 0:
+            return arb(0)
+        periods = shift / law.apart
+        if law.folded or periods.denominator != 1 or periods >= len(law.kernels):
+            return None  # the last: no kernel of f(y + φ) meets one of f(y), nothing cancels
+        return at_multiple(law, int(periods), decay=self.decay, epsilon=self.epsilon)
+
+    def _cell(self, first: Fraction, last: Fraction) -> _Cell:
+        """Bound H on [first, last], of a width up to the table's step."""
+        one, two = self._look(first), self._look(last)
+        width = float(last - first) * (1 + 1e-9)
+        fall = falls(self.table, self._divergence.still, (first, one.row), (last, two.row))
+        active = np.maximum(one.most, two.most) + width**2 / 8 * fall > 0
+        most = (float(fall[active].sum()) * self.table.step + LEFT_OUT) * (1 + 1e-9)
+        rise, sag = abs(two.high - one.high), most * width**2 / 2
+        chord = max(one.high, two.high)
+        bound = chord
+        if rise < sag:  # the chord with the parabola has its maximum inside
+            bound = ((one.high + two.high) / 2 + sag / 4 + rise**2 / (4 * sag)) * (1 + 1e-12)
+        return _Cell(bound=bound, chord=chord, first=first, last=last)
+
+
+def at_multiple(law: KernelLaw, periods: int, *, decay: Fraction, epsilon: Fraction) -> arb:
+    """Enclose H where the shift is `periods` spacings, for a law that isn't folded.
+
+    There f(y + φ) − e^ε f(y) = Σ_k d_k φ(y − kt) with d_k = w_{k+periods} − e^ε w_k. d_k is, in
+    turn, positive (no w_k), has the sign of (|k| − |k + periods|)·decay − ε, which falls in k, and
+    is negative (no w_{k+periods}): one change of sign, so one root (Descartes). Where decay = ε the
+    terms that cancel are left out, by comparing Fractions.
+    """
+    most, c = len(law.kernels) // 2, ball(epsilon).exp()
+    weights = {k - most: weight for k, (_, weight) in enumerate(law.kernels)}
+    terms: list[tuple[int, arb]] = []
+    for k in range(-most - periods, most + 1):
+        plus, minus = weights.get(k + periods, arb(0)), c * weights.get(k, arb(0))
+        both = k in weights and k + periods in weights
+        if not both or (abs(k) - abs(k + periods)) * decay != epsilon:
+            terms.append((k, plus - minus))
+    t = ball(law.apart)
+    coefficients = [arb(0)] * (terms[-1][0] - terms[0][0] + 1)
+    for k, d in terms:
+        coefficients[k - terms[0][0]] = d * (-k * k * t * t / 2).exp()
+    polynomial = arb_poly(coefficients)
+    low, high = _bracket(lambda y: polynomial((t * y).exp()))
+    root = ((low + high) / 2).mid()
+    value = law.below(root + periods * t) - c * law.below(root)
+    height = arb(0)
+    for k, d in terms:
+        height += abs(d) * (-((low.union(high) - k * t) ** 2) / 2).exp()
+    return value + arb(0).union((high - low) * height)
+
+
+def _bracket(positive_then_negative: Callable[[arb], arb]) -> tuple[arb, arb]:
+    """Return ends certainly left and right of the only sign change, close together."""
+    low, high = arb(-1), arb(1)
+    while not positive_then_negative(low) > 0:
+        low *= 2
+    while not positive_then_negative(high) < 0:
+        high *= 2
+    for _ in range(2 * ctx.prec):
+        middle = ((low + high) / 2).mid()
+        value = positive_then_negative(middle)
+        if value > 0:
+            low = middle
+        elif value < 0:
+            high = middle
+        else:
+            break
+    return low, high

@@ -1,0 +1,275 @@
+"""H at one shift for sums of Gaussian kernels, and bounds of D(y) = f(y + φ) − e^ε f(y) by items.
+
+The line is cut into items between neighbouring points of a table. On each D is Hermite's quintic p
+of the values, slopes and bends at its ends, up to w⁶/46080·sup|D⁶| and to rounding. p is written in
+Bernstein's form: it lies between its least and largest coefficient, its mean is theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, final
+
+import numpy as np
+
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, UNIT, Row, Table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
+_BISECTIONS = 60
+_OUTWARD = 1 + 1e-12  # more than means of six, products and sums rounded once can be off
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """H(shift) lies in [low, high]; on item i D <= most[i] at this shift."""
+
+    shift: Fraction
+    low: float
+    high: float
+    most: Floats
+    row: Row
+
+
+class _Items(NamedTuple):
+    """Stretches of the line, and (value, slope, bend) of a sum at their ends as seen from inside.
+
+    `left` and `right` have the shape (3, items). `sixth` bounds |a f⁶(y + φ)| + |b f⁶(y)| on them;
+    `sizes` is |a| f(y + φ) + |b| f(y) at the larger end.
+    """
+
+    left: Floats
+    right: Floats
+    widths: Floats
+    sixth: Floats
+    sizes: Floats
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Divergence:
+    """H at any shift up to table.longest, for c = e^ε, a float off by one rounding at most."""
+
+    table: Table
+    c: float
+
+    @cached_property
+    def still(self) -> Row:
+        """The table at shift 0."""
+        return self.table.row(Fraction(0))
+
+    def look(self, shift: Fraction) -> Look:
+        """Return what is known of `shift`, 0 <= shift <= longest."""
+        row = self.table.row(shift)
+        found = self._pieces.of(shift, row, 1.0, -self.c)
+        errors = found.errors + LEFT_OUT
+        low, high = positive_part(found.coefficients, errors, found.widths)
+        most = found.per_item(found.coefficients.max(axis=0) + errors)
+        return Look(shift=shift, low=max(0.0, low), high=high + LEFT_OUT, most=most, row=row)
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        return Pieces(table=self.table, still=self.still)
+
+
+class Quintics(NamedTuple):
+    """Bernstein's coefficients, of shape (6, items), on items of some widths.
+
+    With those of the errors, without what is left out where kernels end. If item `kink` >= 0 is
+    cut in two, its right part is the last (and has the width 0 where the cut is at the end).
+    """
+
+    coefficients: Floats
+    errors: Floats
+    widths: Floats
+    kink: int
+
+    def part(self, first: int, count: int) -> Quintics:
+        """Return `count` of the items, none of which has been cut in two."""
+        here = slice(first, first + count)
+        return Quintics(self.coefficients[:, here], self.errors[here], self.widths[here], -1)
+
+    def per_item(self, values: Floats) -> Floats:
+        """Return the larger of the two values of an item that was cut."""
+        if self.kink < 0:
+            return values
+        whole = values[:-1].copy()
+        whole[self.kink] = max(values[self.kink], values[-1])
+        return whole
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Pieces:
+    """Sums a·f(y + φ) + b·f(y) as quintics; `still` is the table's row at shift 0."""
+
+    table: Table
+    still: Row
+
+    def of(self, shift: Fraction, row: Row, a: float, b: float) -> Quintics:
+        """Return the quintics of the sum at `shift`, where the table has `row`."""
+        items = self._items(row, a, b)
+        kink = -1
+        if self.table.law.folded:
+            kink = math.ceil(-shift * self.table.per_sigma) - self.table.first - 1
+            items = self._cut(items, kink, shift, row, (a, b))
+        # the other terms of a coefficient are w·f′ and w²·f″/20, |f′| <= 39f, |f″| <= 39²f and
+        # w <= 1/32; the rest of the 5 is for sums and for cutting items
+        errors = 5 * self.table.rounding * items.sizes
+        errors += items.sixth * items.widths**6 / 46080 * _OUTWARD
+        return Quintics(_quintic(items), errors, items.widths, kink)
+
+    def _items(self, row: Row, a: float, b: float) -> _Items:
+        still, origin = self.still, -self.table.first
+        values, slopes, bends = (
+            a * row.f + b * still.f,
+            a * row.slope + b * still.slope,
+            a * row.bend + b * still.bend,
+        )
+        right_slopes = slopes[1:].copy()
+        if self.table.law.folded:  # left of the kink at y = 0 the slope is the opposite
+            right_slopes[origin - 1] -= 2 * b * still.slope[origin]
+        sizes = abs(a) * row.f + abs(b) * still.f
+        return _Items(
+            left=np.stack([values[:-1], slopes[:-1], bends[:-1]]),
+            right=np.stack([values[1:], right_slopes, bends[1:]]),
+            widths=np.full(len(values) - 1, self.table.step),
+            sixth=abs(a) * row.sixth[:-1] + abs(b) * still.sixth[:-1],
+            sizes=np.maximum(sizes[:-1], sizes[1:]),
+        )
+
+    def _cut(  # noqa: PLR0917 (one call of its own)
+        self, items: _Items, kink: int, shift: Fraction, row: Row, weights: tuple[float, float]
+    ) -> _Items:
+        """Cut item `kink` at y = −shift, where y + shift is 0; its right part becomes the last."""
+        still, o, mirror = self.still, -self.table.first, np.array([1.0, -1.0, 1.0])
+        a, b = weights
+        moved_there = a * np.array([still.f[o], still.slope[o], still.bend[o]])  # f is even
+        still_there = b * np.array([row.f[o], row.slope[o], row.bend[o]]) * mirror
+        width = float(-shift - Fraction(self.table.first + kink, self.table.per_sigma))
+        left = np.column_stack([items.left, moved_there + still_there])
+        right = np.column_stack([items.right, items.right[:, kink]])
+        right[:, kink] = moved_there * mirror + still_there
+        widths = np.append(items.widths, self.table.step - width)
+        widths[kink] = width
+        sixth = abs(a) * row.sixth[kink + 1] + abs(b) * still.sixth[kink]
+        return _Items(
+            left=left,
+            right=right,
+            widths=widths,
+            sixth=np.append(items.sixth, sixth),
+            sizes=np.append(items.sizes, items.sizes[kink]),
+        )
+
+
+def falls(table: Table, still: Row, one: tuple[Fraction, Row], two: tuple[Fraction, Row]) -> Floats:
+    """Return bounds of −f″(y + φ), or 0, for y of each item and φ between two shifts.
+
+    Each comes with the table's row there; they are a step apart at most.
+    """
+    step, rounding, width = table.step, 3 * table.rounding, float(two[0] - one[0])
+    bends = [
+        row.bend - rounding * (np.abs(row.bend) + 2 * row.f) - LEFT_OUT for row in (one[1], two[1])
+    ]
+    least = np.minimum.reduce([bends[0][:-1], bends[0][1:], bends[1][:-1], bends[1][1:]])
+    if table.law.folded:  # f″ is continuous at the kink, f‴ isn't
+        origin, points = -table.first, table.points
+        at_kink = (points[:-1] + float(one[0]) <= step) & (points[1:] + float(two[0]) >= -step)
+        bend = still.bend[origin] - rounding * (abs(still.bend[origin]) + 2 * still.f[origin])
+        least = np.where(at_kink, np.minimum(least, bend), least)
+    fourth = np.maximum(one[1].fourth[:-1], two[1].fourth[1:])
+    return np.maximum(0, fourth * max(step, width) ** 2 / 8 * (1 + 1e-8) - least)
+
+
+def _quintic(items: _Items) -> Floats:
+    """Return the six Bernstein coefficients of the quintics with these values, slopes and bends."""
+    left, right, a, b = items.left, items.right, items.widths / 5, items.widths**2 / 20
+    return np.stack(
+        [
+            left[0],
+            left[0] + a * left[1],
+            left[0] + 2 * a * left[1] + b * left[2],
+            right[0] - 2 * a * right[1] + b * right[2],
+            right[0] - a * right[1],
+            right[0],
+        ]
+    )
+
+
+def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple[float, float]:
+    """Bound Σ ∫ max(0, p + e) over items, for any |e| <= errors.
+
+    coefficients: those of p, of shape (6, items).
+    """
+    low, high = coefficients.min(axis=0), coefficients.max(axis=0)
+    inside, cut, touched = low >= 0, (low < 0) & (high > 0), high > -errors
+    sure = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
+    least, most = _cut_parts(coefficients[:, cut], widths[cut])
+    doubt = _sum(errors[touched], widths[touched]) * _OUTWARD
+    return (sure + least) / _OUTWARD - doubt, (sure + most) * _OUTWARD + doubt
+
+
+def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
+    """Bound Σ ∫ p₊ over items on which p takes both signs."""
+    least = most = 0.0
+    for _ in range(_HALVINGS):
+        low, high = coefficients.min(axis=0), coefficients.max(axis=0)
+        inside = low >= 0
+        settled = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
+        steps = np.diff(coefficients, axis=0)
+        open_ = ~inside & (high > 0)
+        monotone = open_ & ((steps >= 0).all(axis=0) | (steps <= 0).all(axis=0))
+        area, excess = _monotone_parts(coefficients[:, monotone], widths[monotone])
+        least, most = least + settled + area, most + settled + area + excess
+        open_ &= ~monotone
+        if not open_.any():
+            return least, most
+        left, right = split(coefficients[:, open_], np.full(open_.sum(), 0.5))
+        coefficients = np.concatenate([left, right], axis=1)
+        widths = np.tile(widths[open_] / 2, 2)
+    means = coefficients.mean(axis=0)
+    least += _sum(np.maximum(means, 0), widths)
+    return least, most + _sum(np.maximum(coefficients.max(axis=0), 0), widths)
+
+
+def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
+    """Return Σ ∫ p over the sides of nearly the roots where p > 0, and what p₊ may have more.
+
+    If p(r) isn't 0, p₊ differs from p on that side by |p(r)| at most, on less than the item.
+    """
+    if not len(widths):
+        return 0.0, 0.0
+    falling = coefficients[0] > coefficients[-1]
+    low, high = np.zeros_like(widths), np.ones_like(widths)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        before = (split(coefficients, middle)[1][0] > 0) == falling
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    left, right = split(coefficients, high)
+    part = np.where(falling, left.mean(axis=0) * high, right.mean(axis=0) * (1 - high))
+    rest = (np.abs(right[0]) + 40 * UNIT * np.abs(coefficients).max(axis=0)) * widths
+    excess = math.fsum(rest.tolist())
+    return _sum(part, widths) - excess, 2 * excess
+
+
+def _sum(heights: Floats, widths: Floats) -> float:
+    """Σ height·width, rounded once after the products; BLAS promises no bound for long sums."""
+    return math.fsum((heights * widths).tolist())
+
+
+def split(coefficients: Floats, at: Floats) -> tuple[Floats, Floats]:
+    """De Casteljau: return the coefficients left and right of `at`, shares of the items."""
+    row, left, right = coefficients, [coefficients[0]], [coefficients[-1]]
+    while len(row) > 1:
+        row = row[:-1] + at * (row[1:] - row[:-1])
+        left.append(row[0])
+        right.append(row[-1])
+    return np.stack(left), np.stack(right[::-1])

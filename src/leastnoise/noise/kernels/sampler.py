@@ -1,0 +1,78 @@
+"""Exact draws from laws made of Gaussian kernels: a kernel by its weight, then a normal in it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import final
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.base import Sampler
+from leastnoise.entropy.lazy import LazyNormal, LazyReal, certainly_less, decide
+from leastnoise.entropy.scalar import LazySampler, choose
+from leastnoise.entropy.source import Entropy
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+
+
+@final
+class LazyShifted(LazyReal):
+    """±(a lazy real plus a rational)."""
+
+    def __init__(self, real: LazyReal, by: Fraction, *, negative: bool = False) -> None:
+        self._real, self._by, self._negative = real, by, negative
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        value = self._real.enclose(bits) + ball(self._by)
+        return -value if self._negative else value
+
+
+def mixture_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `gaussian-mixture`, in units of `grid`."""
+    if not isinstance(noise, GaussianMixture):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not gaussian-mixture")
+
+    def draw_one() -> LazyReal:
+        k = choose(entropy, lambda: _cumulative(noise)) - noise.modes
+        return LazyShifted(LazyNormal(entropy), k * noise.spacing / noise.scale)
+
+    return LazySampler(draw_one, factor=noise.scale / grid)
+
+
+def _cumulative(noise: GaussianMixture) -> list[arb]:
+    """Enclose P(k <= j) for j = −K … K; the last is exactly 1."""
+    sums = [arb(0)]
+    for k in range(-noise.modes, noise.modes + 1):
+        sums.append(sums[-1] + ball(-abs(k) * noise.decay).exp())
+    return [*(partial / sums[-1] for partial in sums[1:-1]), arb(1)]
+
+
+def quasi_gaussian_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `quasi-gaussian`, in units of `grid`."""
+    if not isinstance(noise, QuasiGaussian):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not quasi-gaussian")
+    t = noise.spacing / noise.scale
+
+    def in_the_middle() -> list[arb]:
+        """Enclose 1/(1 + 2wΦ(t)), the weight of the inner kernel."""
+        side = (ball(-t) / arb(2).sqrt()).erfc()  # 2Φ(t)
+        return [1 / (1 + ball(-noise.decay).exp() * side), arb(1)]
+
+    def draw_one() -> LazyReal:
+        if choose(entropy, in_the_middle) == 0:
+            return LazyNormal(entropy)
+        return LazyShifted(_normal_above(-t, entropy), t, negative=entropy.bits(1) == 1)
+
+    return LazySampler(draw_one, factor=noise.scale / grid)
+
+
+def _normal_above(limit: Fraction, entropy: Entropy) -> LazyNormal:
+    """Return a normal that exceeds `limit` <= 0: one is redrawn if it certainly doesn't."""
+    while True:
+        normal = LazyNormal(entropy)
+        if decide(lambda bits, x=normal: certainly_less(ball(limit), x.enclose(bits))):
+            return normal

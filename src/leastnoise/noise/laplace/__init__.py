@@ -1,0 +1,1 @@
+"""Laplace noise, i.i.d. on the coordinates, and cut off."""

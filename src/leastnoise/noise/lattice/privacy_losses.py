@@ -1,0 +1,200 @@
+"""Losses on a lattice of laws whose worst shift may change with ε: steps of whole-number weights.
+
+notation: H_j(ε) = Σ_k (p_k − α q_k)₊, q_k = p_(k−j), α = e^ε; a shift that is no multiple of a cell
+is a mixture of two that are (theory/noise.md §4). The supremum of H over all shifts is the profile
+of a pair that dominates them all, so that chords of it may be composed (theory/accounting.md
+§1 E). From below one shift is taken alone, and its outputs are merged.
+
+All in floats: every probability lies between two of them, and a sum of n positive ones is off by a
+relative n·2^-53 at most. `low` and `high` are those bounds throughout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from flint import arb
+
+from leastnoise.balls.atoms import Falling, inscribed
+from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.balls.hull import chords
+from leastnoise.balls.losses import (
+    BITS,
+    LossLattice,
+    LowerCells,
+    merged,
+    symmetric_lattice,
+)
+from leastnoise.errors import NotApplicable, NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.family import OwnLosses
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_UNIT = 2.0**-53
+_LONGEST = 700.0  # losses beyond e^700 are put at infinity
+_TRIFLE = 2.0**-140
+_SPARE = 2.0**-60
+_SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
+_WORK = 2e8  # probabilities looked at, times shifts
+_PLACES, _CLOSER = 400, 4  # where the largest loss is looked for, and how often
+
+_Shift = tuple[tuple[Fraction, int], ...]
+"""Weights that sum to 1, and the whole number of cells by which each part is shifted."""
+
+
+def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
+    """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`.
+
+    Raises NotApplicable where there is too much to look at.
+    """
+    law = _law(noise)
+    epsilons = [step * i for i in range(size + 1)]
+    found = _supremum(law, shifts(noise, shift), epsilons)
+    with precision(BITS):
+        points = [(e, arb(float(delta))) for e, delta in zip(epsilons, found, strict=True)]
+        deltas = chords(points, epsilons)
+        return symmetric_lattice(deltas, step)
+
+
+def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
+    """Return atoms whose δ is nowhere above that of one shift of `noise`.
+
+    It is the shift with the largest area under δ(ε), but any is right; so is any way to merge.
+    """
+    law = _law(noise)
+    epsilons = [step * i for i in range(size + 1)]
+    every = shifts(noise, shift)
+    areas = [float(_supremum(law, [one], epsilons).sum()) for one in every]
+    p_low, q_high, infinity = _merged(law, every[int(np.argmax(areas))], float(step), size)
+    with precision(BITS):
+        atoms = [merged(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
+    if not any(mass for _, mass in atoms):
+        atoms[0] = (float(-step * size), _SPARE)  # taken off what is at infinity, which is about 1
+        infinity -= 2 * _SPARE
+    return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=infinity)
+
+
+@lru_cache(maxsize=64)
+def reach(noise: Noise, shift: Fraction) -> Fraction:
+    """Return a loss beyond which there is next to nothing but what is at infinity; any is right.
+
+    It is looked for closely, for the largest loss of all is best met by a lattice point.
+    """
+    law, every = _law(noise), shifts(noise, shift)
+    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, _LONGEST, _PLACES)])
+    index = 0
+    for _ in range(_CLOSER):
+        found = _supremum(law, every, [Fraction(float(z)) for z in grid])
+        index = int(np.argmax(found <= found[-1] * (1 + _SHARE) + _TRIFLE))
+        if index == 0:
+            break
+        grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), _LONGEST)
+    return Fraction(float(grid[max(index, 1)])).limit_denominator(2**40) + Fraction(1, 2**40)
+
+
+def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:
+    """Return shifts among which is, for every ε, a worst one (theory/noise.md §4)."""
+    if isinstance(noise, DiscreteStaircase):
+        stride = noise.cells / noise.scale
+        most = math.floor(longest)
+        off = stride.denominator != 1  # a shift by 1 leaves the lattice, and gives all away
+        if off or most == 0:
+            far = 2 * len(noise.lattice.masses)
+            return [((Fraction(1), far if most else 0),)]
+        whole = [int(stride) * i for i in range(1, most + 1)]
+        return _whole(whole[-1:] if noise.lattice.falls else whole)
+    if not isinstance(noise, LatticeStepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
+    places = longest / noise.scale * noise.lattice.cells
+    last = math.floor(places)
+    end: _Shift = ((1 - (places - last), last), (places - last, last + 1))
+    if noise.lattice.falls:  # then the longest shift is the worst (theory/noise.md §1)
+        return [end]
+    return [*_whole(range(1, min(last, 2 * len(noise.lattice.masses)) + 1)), end]
+
+
+def _whole(cells: Iterable[int]) -> list[_Shift]:
+    return [((Fraction(1), j),) for j in cells]
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Law:
+    """Bounds on P(K = k) for all whole k from the first that is possible; 0 only where it is 0."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def shifted(self, cells: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the same bounds of p_(k − cells)."""
+        if cells == 0:
+            return self.low, self.high
+        low, high = np.zeros_like(self.low), np.zeros_like(self.high)
+        if cells < len(low):
+            low[cells:], high[cells:] = self.low[:-cells], self.high[:-cells]
+        return low, high
+
+
+@lru_cache(maxsize=16)
+def _law(noise: Noise) -> _Law:
+    if not isinstance(noise, LatticeStepNoise | DiscreteStaircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
+    masses, total = noise.lattice.masses, noise.lattice.total
+    right = np.array([mass / total for mass in masses])  # rounded right, as Python does
+    given = np.array([mass > 0 for mass in masses])
+    low = np.where(given, np.maximum(np.nextafter(right, 0.0), 0.0), 0.0)
+    high = np.where(given, np.nextafter(right, 1.0), 0.0)
+    return _Law(low=np.r_[low[:0:-1], low], high=np.r_[high[:0:-1], high])
+
+
+def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArray[np.float64]:
+    """Return numbers that sup H over `every` shift isn't above, at each ε >= 0."""
+    if len(law.low) * len(every) > _WORK:
+        raise NotApplicable(family="composition", why="its lattice has too many shifts to compose")
+    with precision(BITS):
+        alphas = np.array([max(1.0, float_below(ball(e).exp())) for e in epsilons])
+    largest = np.zeros(len(alphas))
+    for parts in every:
+        found = np.zeros(len(alphas))
+        for weight, cells in parts:
+            if weight:
+                found += np.nextafter(float(weight), 2.0) * _divergence(law, cells, alphas)
+        largest = np.maximum(largest, found * (1 + 8 * _UNIT))
+    # δ falls in ε
+    return np.minimum(np.minimum.accumulate(largest), 1.0)
+
+
+def _divergence(law: _Law, cells: int, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers that H_j isn't above at the ε with e^ε >= alphas."""
+    here = law.high > 0
+    return Falling.of(law.high[here], law.shifted(cells)[0][here]).above(alphas)
+
+
+def _merged(
+    law: _Law, parts: _Shift, step: float, size: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Merge outputs by their loss; return P from below and Q from above, by lattice point.
+
+    Last comes P, from below, of the outputs that only P can give.
+    """
+    here = law.low > 0
+    weights = [(float(weight), law.shifted(cells)[1][here]) for weight, cells in parts if weight]
+    p = np.concatenate([np.nextafter(weight, 0.0) * law.low[here] for weight, _ in weights])
+    q = np.concatenate([np.nextafter(weight, 2.0) * q_high for weight, q_high in weights])
+    seen = q > 0
+    infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * _UNIT)
+    p_low, q_high = inscribed(p[seen], q[seen], step, size)
+    return p_low, q_high, infinity
+
+
+LOSSES = OwnLosses(upper=upper, lower=lower, reach=reach, frequent=reach)

@@ -1,0 +1,93 @@
+"""Enclosure of δ(ε) for laws on a lattice with whole-number weights, in whole-number arithmetic.
+
+notation: a_k = weight at k, H(j) = Σ_k (a_k − e^ε a_{k−j})₊ / Σ a_k. With whole numbers
+C⁻ <= e^ε 2^b <= C⁺, the sum lies between Σ (2^b a_k − C⁺ a_{k−j})₊ and the same with C⁻, which
+Python evaluates exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+from flint import arb, ctx
+
+from leastnoise.balls.core import ball
+from leastnoise.balls.exponential import exponential_between
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.lattice import Lattice
+from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
+
+
+def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose the supremum of δ(ε) over |v| <= shift for even steps.
+
+    H is linear between lattice shifts (theory/noise.md §4), so that the supremum is among those and
+    the longest shift. The sign of v doesn't matter, by symmetry.
+    """
+    if not isinstance(noise, LatticeStepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice of steps")
+    places = shift / noise.scale * noise.lattice.cells
+    whole = math.floor(places)
+    law = _Law(noise.lattice, epsilon)
+    rest = ball(places - whole)
+    longest = (1 - rest) * law.at(whole) + rest * law.at(whole + 1)
+    if noise.lattice.falls:  # then the longest shift is the worst (theory/noise.md §1)
+        return longest
+    return law.largest(range(1, whole + 1)).max(longest)
+
+
+def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose the largest δ(ε) over whole shifts |v| <= shift for `DiscreteStaircase`."""
+    if not isinstance(noise, DiscreteStaircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
+    stride = noise.cells / noise.scale  # lattice points in a shift of 1
+    most = math.floor(shift)
+    if most == 0:
+        return arb(0) if epsilon >= 0 else arb(1)
+    if stride.denominator != 1:  # a shift by 1 leaves the lattice, and gives everything away
+        return arb(1)
+    law, step = _Law(noise.lattice, epsilon), int(stride)
+    if noise.lattice.falls:
+        return law.at(step * most)
+    return law.largest(range(step, step * most + 1, step))
+
+
+class _Law:
+    """The weights over all whole k, and e^ε, at the current precision."""
+
+    def __init__(self, lattice: Lattice, epsilon: Fraction) -> None:
+        right = np.array(lattice.masses, dtype=object)
+        self._weights = np.concatenate([right[:0:-1], right])
+        self._bits = ctx.prec
+        self._below, self._above = exponential_between(epsilon, bits=self._bits)
+        self._total = ball(lattice.total * 2**self._bits)
+
+    def at(self, shift: int) -> arb:
+        """Enclose H(shift), shift >= 0 in lattice steps."""
+        if shift >= len(self._weights):
+            return arb(1)
+        low, high = self._sum(shift, self._above), self._sum(shift, self._below)
+        return (ball(low) / self._total).union(ball(high) / self._total)
+
+    def largest(self, shifts: Iterable[int]) -> arb:
+        """Enclose the largest H over `shifts`; beyond the support all are 1."""
+        largest = arb(0)
+        for shift in shifts:
+            largest = largest.max(self.at(shift))
+            if shift >= len(self._weights):
+                break
+        return largest
+
+    def _sum(self, shift: int, factor: int) -> int:
+        """Σ (2^b a_k − factor · a_{k−shift})₊, exactly."""
+        gaps = self._weights * (1 << self._bits)
+        if shift:
+            gaps[shift:] -= self._weights[:-shift] * factor
+        else:
+            gaps = gaps - self._weights * factor
+        return int(np.maximum(gaps, 0).sum())

@@ -1,0 +1,62 @@
+"""Exact draws from laws on a lattice, by inversion: the points or the cells about them are pieces.
+
+|K| = 0 is one point, every other |K| two: their whole-number weights are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import accumulate
+
+from flint import arb
+
+from leastnoise.entropy.base import Sampler
+from leastnoise.entropy.pieces import Pieces, finitely_many
+from leastnoise.entropy.source import Entropy
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.lattice import Lattice
+from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
+from leastnoise.noise.steps.sampler.step import inverting
+
+_HALF = Fraction(1, 2)
+
+
+def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of even steps, in units of `grid`: a lattice point, and uniform about it."""
+    if not isinstance(noise, LatticeStepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice of steps")
+    cell = noise.scale / grid / noise.lattice.cells
+
+    def ends(k: int) -> tuple[Fraction, Fraction]:
+        return cell * max(Fraction(0), k - _HALF), cell * (k + _HALF)
+
+    return inverting(_pieces(noise.lattice, ends), entropy)
+
+
+def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of `DiscreteStaircase`, in units of `grid`."""
+    if not isinstance(noise, DiscreteStaircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
+    cell = noise.scale / grid / noise.cells
+
+    def ends(k: int) -> tuple[Fraction, Fraction]:
+        return (point := k * cell), point
+
+    return inverting(_pieces(noise.lattice, ends), entropy)
+
+
+def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> Pieces:
+    """Return the pieces ends(|K|), those of positive weight."""
+    points = [k for k, mass in enumerate(lattice.masses) if mass]
+    # the total of S_j's numerators, from the outermost point inward; 0 has no second half
+    doubled = [2 * lattice.masses[k] for k in reversed(points)]
+    doubled[-1] //= 2
+    beyond = list(accumulate(doubled, initial=0))[::-1]
+
+    def survival(j: int) -> arb:
+        return arb(beyond[j]) / arb(beyond[0])
+
+    return finitely_many(lambda j: ends(points[j]), survival, len(points))

@@ -1,0 +1,269 @@
+"""The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+from leastnoise.errors import NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.radial.law.generalized_gamma import MAX_SHAPED_DIMENSION, GeneralizedGamma
+from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.radial.profile.generalized_gamma_tails import quick_log_delta
+from leastnoise.noise.request import Request
+from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.simplex import simplex
+
+LEAST_P, LARGEST_P = 0.3, 8.0  # searched; a user may fix any p that the family has
+_LEAST_SHARE = 0.02  # of (α+1)/d: with less, the pole at 0 costs more than it can gain
+_FIRST_POWERS = (0.6, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+_ROOT = IncreasingRoot(tolerance=1e-12, first_step=0.02)  # of the log of the shift in scales
+_CLOSE_ROOT = IncreasingRoot(tolerance=1e-12, first_step=1e-9)  # from where it is about known
+_ROUGH = 3e-6  # a secant step as short as this, while shapes are compared, leaves 1e-9 or so
+_NEAR = 0.01  # of ln δ: secants from further off may be chords of a cliff
+_SECANTS, _FIRST_STEP, _LONGEST_STEP = 12, 1e-5, 0.5
+_PROOF = 1e-8  # relative width of δ that the proof may leave
+_LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
+_FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
+_LARGEST_LOG_SCALE = 500.0
+_NOTHING = -1e4  # stands for ln 0
+_NO_GAIN = (
+    2e-5  # of ln of the loss: less than the scale's tolerance, and p = 1.00001 is hard to prove
+)
+_LARGEST_EPSILON = 100
+_DIGITS = 6  # of a parameter that was searched
+
+_LogDelta = Callable[..., float]
+"""`log_delta`, or another with its arguments."""
+
+
+def search(request: Request) -> GeneralizedGamma:
+    """Return the law whose α and p have the least loss, at the least scale that meets δ.
+
+    `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and if δ is so close to 1
+    that the proof's width would cost more than 1e-5 of the scale.
+    """
+    check_epsilon(request.budget)
+    return _least(request.dimension, request.budget, request.loss, fixed_of(request))
+
+
+def check_epsilon(budget: Budget) -> None:
+    """Raise NotApplicable for ε > 100."""
+    if budget.epsilon > _LARGEST_EPSILON:
+        why = f"for epsilon > {_LARGEST_EPSILON} its proof is too long, and others need far less"
+        raise NotApplicable(family=GeneralizedGamma.name, why=why)
+
+
+def fixed_of(request: Request) -> tuple[tuple[str, Fraction], ...]:
+    """Return the parameters that are set, in a form that a cache can hold."""
+    return tuple(sorted((name, Fraction(value)) for name, value in request.fixed.items()))
+
+
+@lru_cache(maxsize=64)  # one comparison asks the same for several geometries
+def _least(
+    dimension: int, budget: Budget, loss: Loss, fixed: tuple[tuple[str, Fraction], ...]
+) -> GeneralizedGamma:
+    problem, given = _Problem(dimension=dimension, budget=budget, loss=loss), dict(fixed)
+    if len(given) == 2:
+        shape = Shape(alpha=given["alpha"], p=given["p"])
+    else:
+        shape = best_shape(dimension, problem.log_loss, given)
+    return problem.calibrated(shape)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """The exact parameters beside the scale."""
+
+    alpha: Fraction
+    p: Fraction
+
+
+@final
+class _Problem:
+    """A request with the losses that were computed; each root starts from the last one."""
+
+    def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
+        self.dimension, self._budget, self._loss = dimension, budget, loss
+        self._log_target = math.log(budget.delta)
+        self._log_sigma = math.log(classic.gaussian(dimension, budget))
+        self._last_log_mse = self._log_sigma * 2 + math.log(dimension)
+        self._last_slope = 1.0
+
+    def law(self, shape: Shape) -> GeneralizedGamma:
+        """Return the law of scale 1."""
+        return GeneralizedGamma(scale=1, alpha=shape.alpha, p=shape.p, dimension=self.dimension)
+
+    def log_shift(self, law: GeneralizedGamma) -> float:
+        """Return ln of the largest shift in scales that is hidden."""
+        about = self.about_log_shift(law)
+        return _CLOSE_ROOT.find(lambda x: self._over(law, x, log_delta), guess=about)
+
+    def about_log_shift(self, law: GeneralizedGamma) -> float:
+        """Return the same to about 1e-9, by secants whose first slope is that of the last law."""
+        last = self._guess(law)
+        before = self._over(law, last, quick_log_delta)
+        step = -before / self._last_slope
+        x = last + math.copysign(min(max(abs(step), _FIRST_STEP), _LONGEST_STEP), step)
+        for _ in range(_SECANTS):
+            value = self._over(law, x, quick_log_delta)
+            slope = (value - before) / (x - last)
+            if not slope > 0 or abs(value / slope) > _LONGEST_STEP:
+                break
+            last, before, x = x, value, x - value / slope
+            if abs(value) < _NEAR and abs(x - last) < _ROUGH:
+                self._last_log_mse, self._last_slope = math.log(law.mse) - 2 * x, slope
+                return x
+        found = _ROOT.find(lambda x: self._over(law, x, quick_log_delta), guess=self._guess(law))
+        self._last_log_mse = math.log(law.mse) - 2 * found
+        return found
+
+    def _guess(self, law: GeneralizedGamma) -> float:
+        """Return about that, since laws of one problem have about the same mean square."""
+        return (math.log(law.mse) - self._last_log_mse) / 2
+
+    def _over(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
+        return max(self._log_delta(law, log_shift, way), _NOTHING) - self._log_target
+
+    def _log_delta(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
+        """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach.
+
+        Raises Refused if the scale is beyond floats, as with nearly all of the mass at 0.
+        """
+        if log_shift > _FARTHEST:
+            return 0.0
+        if log_shift < -_LARGEST_LOG_SCALE:
+            raise Refused(f"The scale would be more than e^{_LARGEST_LOG_SCALE:.0f} sensitivities.")
+        return way(
+            dimension=self.dimension,
+            alpha=float(law.alpha),
+            kappa=float(law.kappa),
+            p=float(law.p),
+            shift=math.exp(log_shift),
+            epsilon=float(self._budget.epsilon),
+        )
+
+    def log_loss(self, shape: Shape) -> float:
+        """Return ln of the loss at the least scale; +∞ if there is none in reach."""
+        law = self.law(shape)
+        try:
+            log_scale = -self.about_log_shift(law)
+        except Refused:
+            return math.inf
+        power = 2 if self._loss is Loss.MSE else 1
+        return math.log(self._loss.of(law)) + power * log_scale
+
+    def calibrated(self, shape: Shape) -> GeneralizedGamma:
+        """Return the law at the least scale, with room for the width of the proof."""
+        law = self.law(shape)
+        log_shift = self.log_shift(law)
+        step = 1e-4
+        slope = (self._log_target - self._log_delta(law, log_shift - step, log_delta)) / step
+        margin = _PROOF / slope if slope > 0 else math.inf
+        if margin > _LARGEST_MARGIN:
+            why = "delta is so close to 1 that its proof would not be tight"
+            raise NotApplicable(family=GeneralizedGamma.name, why=why)
+        return law.scaled(Fraction(math.exp(-log_shift) * (1 + margin + 4e-12)))
+
+
+def best_shape(
+    dimension: int,
+    log_loss: Callable[[Shape], float],
+    fixed: Mapping[str, Fraction],
+    *,
+    flat: float = 1e-9,
+    no_gain: float = _NO_GAIN,
+) -> Shape:
+    """Return the free parameters of least loss: a first look along α = d−1, then simplexes.
+
+    notation: τ = (α+1)/d, the share of the largest α. The classic members α = d−1, p = 1 and p = 2
+    are tried as they are. The simplexes stop where `log_loss` differs by `flat`; a gain of less
+    than `no_gain` on the first look is none.
+    """
+    d = dimension
+    if d > MAX_SHAPED_DIMENSION:
+        return _best_classic(d, log_loss, fixed)
+    losses: dict[Shape, float] = {}
+
+    def at(tau: float, log_p: float) -> Shape:
+        share = min(max(tau, _LEAST_SHARE), 1.0)
+        p = min(max(math.exp(log_p), LEAST_P), LARGEST_P)
+        alpha = Fraction(d - 1) if share == 1.0 else rounded(share * d) - 1
+        return Shape(alpha=fixed.get("alpha", alpha), p=fixed.get("p", rounded(p)))
+
+    def loss(tau: float, log_p: float) -> float:
+        shape = at(tau, log_p)
+        if shape not in losses:
+            losses[shape] = log_loss(shape)
+        return losses[shape]
+
+    firsts = [math.log(p) for p in _FIRST_POWERS]
+    start = min(firsts, key=lambda log_p: loss(1.0, log_p))
+    simplex(loss, [(1.0, start), (0.9, start), (1.0, start + 0.15)], flat=flat)
+    tau, log_p = _coordinates(min(losses, key=losses.__getitem__), d)
+    corners = [(tau, log_p), (tau - 0.03, log_p + 0.02), (tau + 0.01, log_p - 0.06)]
+    simplex(loss, corners, flat=flat)
+    first, best = at(1.0, start), min(losses, key=losses.__getitem__)
+    return first if losses[first] <= losses[best] + no_gain else best
+
+
+def _best_classic(
+    dimension: int, log_loss: Callable[[Shape], float], fixed: Mapping[str, Fraction]
+) -> Shape:
+    """Return the better of the Gaussian and the l2 member."""
+    alpha = fixed.get("alpha", Fraction(dimension - 1))
+    powers = [fixed["p"]] if "p" in fixed else [Fraction(1), Fraction(2)]
+    return min((Shape(alpha=alpha, p=p) for p in powers), key=log_loss)
+
+
+def _coordinates(shape: Shape, dimension: int) -> tuple[float, float]:
+    return float((shape.alpha + 1) / dimension), math.log(shape.p)
+
+
+def rounded(number: float) -> Fraction:
+    """Return a Fraction of few decimal digits near `number`."""
+    return Fraction(f"{number:.{_DIGITS}g}")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Advantage:
+    """The δ at which the best law gains most on the better of Gaussian and l2, and that gain."""
+
+    delta: Fraction
+    law: GeneralizedGamma
+    gain: float
+
+
+def greatest_advantage(
+    *, dimension: int, epsilon: Fraction, largest_delta: float = 0.1
+) -> Advantage:
+    """Return where the mse is furthest below that of both Gaussian and l2 noise, relatively.
+
+    Wei, Bienstock & Polychroniadou (2026), Algorithm 6, bisects for the δ at which the gains on the
+    two are equal, that is where their own mse cross: with less δ the l2 mechanism is better, with
+    more the Gaussian. For dimension >= 2; raises Refused if they don't cross below `largest_delta`.
+    """
+
+    def l2_is_worse(log_of_delta: float) -> float:
+        budget = Budget(epsilon=epsilon, delta=Fraction(math.exp(log_of_delta)))
+        sigma = float(classic.gaussian(dimension, budget))
+        scale = float(classic.spherical_laplace(dimension, budget))
+        return math.log(scale * scale * (dimension + 1)) - math.log(sigma * sigma)
+
+    top = math.log(largest_delta)
+    if l2_is_worse(top) <= 0:
+        raise Refused(f"The l2 mechanism is still better at delta={largest_delta}.")
+    at = IncreasingRoot(tolerance=1e-10).find(l2_is_worse, guess=top - 1)
+    delta = Fraction(f"{math.exp(at):.12g}")
+    budget = Budget(epsilon=epsilon, delta=delta)
+    law = search(Request(budget=budget, dimension=dimension))
+    classic_mse = float(classic.gaussian(dimension, budget)) ** 2 * dimension
+    return Advantage(delta=delta, law=law, gain=1 - law.mse / classic_mse)

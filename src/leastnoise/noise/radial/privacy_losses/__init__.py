@@ -1,0 +1,1 @@
+"""Losses on a lattice, better known than from δ(ε): radial."""

@@ -1,0 +1,1 @@
+"""Δ(ε) in floats, and quantiles of a coordinate: radial."""

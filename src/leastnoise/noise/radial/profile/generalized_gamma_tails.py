@@ -1,0 +1,97 @@
+"""δ(ε) of spherical generalized gamma noise as the difference of two tails: quick, for searches.
+
+notation: that of `generalized_gamma`; w and w₂ are the cosines of the angles at the two centres
+where L = ε, F the law of a cosine, f the density of y = ln r, x = ln(r₂/r) and b = r^p. Then
+
+    δ = P(L > ε) − e^ε Q(L > ε) = ∫ f(y) [1 − F(w) − e^(dx) (dy₂/dy) (1 − F(w₂))] dy
+
+where κx + b(e^(px) − 1) = ε and dy₂/dy = (κ + pb)/(κ + pb e^(px)); below r₁ the bracket is 1
+(theory/noise.md §7). That is one integral where `log_delta` takes two, but it cancels: what is left
+of its digits is known, and where they are too few there is no answer.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.noise.common.profile.caps import MOST_BY_TERMS, cap
+from leastnoise.noise.radial.profile.generalized_gamma import Law, log_delta
+
+_Array = NDArray[np.float64]
+
+_MOST_LOST = 1e5  # of the parts to their difference; they are accurate to a few 1e-15
+_SMALL = 1e-18  # of the first term: where a series is left
+_TERMS = 1_000
+
+
+def quick_log_delta(
+    *, dimension: int, alpha: float, kappa: float, p: float, shift: float, epsilon: float
+) -> float:
+    """Return ln δ(ε) as `log_delta` does, to about 1e-10, in a fraction of its time.
+
+    Where the difference of the tails isn't known as well, it is `log_delta` that answers.
+    """
+    if 1 < dimension <= MOST_BY_TERMS and epsilon > 0:
+        law = Law(d=dimension, alpha=alpha, kappa=kappa, p=p, s=shift, epsilon=epsilon)
+        above, below = _tails(law)
+        if above - below > (above + below) / _MOST_LOST:
+            return min(0.0, math.log(above - below))
+    return log_delta(
+        dimension=dimension, alpha=alpha, kappa=kappa, p=p, shift=shift, epsilon=epsilon
+    )
+
+
+def _tails(law: Law) -> tuple[float, float]:
+    """Return P(L > ε) and e^ε Q(L > ε)."""
+    edge, pieces = law.pieces()
+    above, below = _mass_within(law, edge) if edge > 0 else 0.0, 0.0
+    for start, end in pieces:
+        y, weight = law.rule(lambda y: _log_both(law, y), start, end)
+        first, second = _integrands(law, y)
+        above, below = above + float(weight @ first), below + float(weight @ second)
+    return above, below
+
+
+def _log_both(law: Law, y: _Array) -> _Array:
+    """Return ln of the integrands together, which says where they count."""
+    first, second = _integrands(law, y)
+    with np.errstate(divide="ignore"):
+        return np.log(first + second)
+
+
+def _integrands(law: Law, y: _Array) -> tuple[_Array, _Array]:
+    """Return f (1 − F(w)) and f e^(dx) (dy₂/dy) (1 − F(w₂)) at places y = ln r."""
+    s, p, k = law.s, law.p, (law.alpha + 1) / law.p
+    x = law.solve(y, law.epsilon)
+    r, r2, b = np.exp(y), np.exp(y + x), np.exp(p * y)
+    way = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), r2 - r)
+    # (1 ∓ w)/2 and (1 ∓ w₂)/2 in a triangle of sides r, r₂ and s
+    ahead, behind = np.maximum(s - way, 0.0), np.maximum(r + r2 - s, 0.0)
+    around, side, unit, unit2 = r + r2 + s, way + s, 4 * s * r, 4 * s * r2
+    down = np.concatenate((ahead * around / unit, ahead * behind / unit2))
+    up = np.concatenate((behind * side / unit, side * around / unit2))
+    beyond = _beyond_cosine(law.d, down, up)
+    log_f = (law.alpha + 1) * y - b + (math.log(p) - math.lgamma(k))
+    grown = law.kappa + p * np.exp(p * (y + x))
+    second = beyond[len(y) :] * np.exp(log_f + law.d * x) * (law.kappa + p * b) / grown
+    return beyond[: len(y)] * np.exp(log_f), second
+
+
+def _mass_within(law: Law, radius: float) -> float:
+    """Return P(R < radius) by its series, P = b^k e^(−b)/Γ(k+1) Σ b^n/((k+1)…(k+n)), b = r^p."""
+    k, b = (law.alpha + 1) / law.p, radius**law.p
+    term, total, n = 1.0, 1.0, 0
+    while term > _SMALL and n < _TERMS:
+        n += 1
+        term *= b / (k + n)
+        total += term
+    return math.exp(k * math.log(b) - b - math.lgamma(k + 1)) * total
+
+
+def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
+    """Return 1 − F(w) from down = (1 − w)/2 and up = (1 + w)/2, each to its own accuracy."""
+    small = cap(dimension, np.minimum(np.minimum(down, up), 0.5))
+    return np.where(down <= up, small, 1 - small)

@@ -1,0 +1,313 @@
+"""Where the privacy loss of spherical generalized gamma noise is ε: enclosures along that curve.
+
+notation, in units of the scale: ℓ(r) = κ ln r + r^p, s the shift, r and r₂ the radii before and
+after it, x = ln(r₂/r) > 0, b = r^p, v = ε − κx = b(e^(px) − 1), w and w₂ the cosines of the angles
+to the shift at the two centres. On the curve b = v/(e^(px) − 1), which falls in x, so all is
+explicit in x, or in v where x is near its end ε/κ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from flint import acb, arb
+
+from leastnoise.balls.core import ball
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+
+_NARROW = 40  # bits: balls as accurate as this are evaluated directly, others by their ends
+_WIDE = 2.0**-60  # of a box of places that is no mere rounding
+_LOG_LEAST, _LOG_MOST = -690.0, 690.0
+_I = acb(0, 1)
+
+
+@final
+@dataclass(frozen=True)
+class Place:
+    """A place on the curve: y = ln x if `far`, else y = ln v. A far place is at a large radius."""
+
+    y: arb
+    far: bool
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """What is known at a place, or in a box of places."""
+
+    x: acb
+    v: acb
+    growth: acb  # e^(px) − 1
+    speed: acb  # |dx/dy|
+    way: acb  # r₂ − r
+    c: Halves  # of w
+    c2: Halves  # of w₂
+
+    @property
+    def b(self) -> acb:
+        """r^p."""
+        return self.v / self.growth
+
+
+@final
+@dataclass(frozen=True)
+class Halves:
+    """(1 − w)/2 and (1 + w)/2 of a cosine w that isn't clipped, each to its own accuracy."""
+
+    down: acb
+    up: acb
+
+
+@final
+class Curve:
+    """The curve of one law in 2 dimensions and more, shift and ε > 0, at the current precision."""
+
+    def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
+        self.noise = noise
+        self.d = noise.dimension
+        self.s, self.epsilon = ball(shift / noise.scale), ball(epsilon)
+        self.kappa, self.p = ball(noise.kappa), ball(noise.p)
+        self.k = ball((noise.alpha + 1) / noise.p)
+        self._log_norm = self.p.log() - self.k.lgamma()
+        self.cosine = CosineLaw(self.d)
+
+    def at(self, y: acb, *, far: bool) -> Point | None:
+        """Enclose all at a box of y; None if it isn't certain that x > 0, v > 0 and r^p > 0."""
+        if far:
+            x = y.exp()
+            v = self.epsilon - self.kappa * x
+        else:
+            v = y.exp()
+            x = (self.epsilon - v) / self.kappa
+        if not (x.real > 0 and v.real > 0):
+            return None
+        growth = (self.p * x).expm1()
+        if not (growth.real > 0 and (v / growth).real > 0):
+            return None
+        r = ((v.log() - growth.log()) / self.p).exp()
+        speed = x if far else v / self.kappa
+        way = r * x.expm1()
+        if y.real.rad() > _WIDE or y.imag.rad() > _WIDE:
+            # Near the l2 mechanism r₂ − r is nearly s all along, so that 1 − w hangs on its last
+            # digits: the mean value theorem, since r and x move against each other.
+            middle = acb(y.real.mid(), y.imag.mid())
+            at_middle = self.at(middle, far=far)
+            if at_middle is None:
+                return None
+            bend = x.exp() - x.expm1() * (self.kappa / (self.p * v) + 1 + 1 / growth)
+            way = at_middle.way + (y - middle) * (r * bend * (speed if far else -speed))
+        r2 = way + r
+        ahead, behind = self.s - way, r + r2 - self.s  # >= 0 in a triangle of sides r, r₂, s
+        unit = 4 * r * self.s
+        unit2 = 4 * r2 * self.s
+        return Point(
+            x=x,
+            v=v,
+            growth=growth,
+            speed=speed,
+            way=way,
+            c=Halves(ahead * (r + r2 + self.s) / unit, behind * (way + self.s) / unit),
+            c2=Halves(ahead * behind / unit2, (way + self.s) * (r + r2 + self.s) / unit2),
+        )
+
+    def integrand(self, y: acb, *, far: bool, analytic: bool) -> acb:
+        """Enclose f_R(r) [|dr| (1 − F(w)) + i e^((d−1)x) |dr₂| (1 − F(w₂))] / |dy|.
+
+        −d ln r₂ = (κ/(pv) + 1/(e^(px) − 1)) dx and −d ln r is dx more. Both parts are real where y
+        is, so that the integral over a stretch has theirs as its real and its imaginary part. NaN
+        where `analytic` is asked for and not certain.
+        """
+        point = self.at(y, far=far)
+        if point is None:
+            return acb("nan")
+        slower = (self.kappa / (self.p * point.v) + 1 / point.growth) * point.speed
+        first = (slower + point.speed) * self.cosine.above(point.c, analytic=analytic)
+        second = slower * self.cosine.above(point.c2, analytic=analytic)
+        return self.log_radius(point.v.log() - point.growth.log()).exp() * (
+            first + _I * (self.d * point.x).exp() * second
+        )
+
+    def log_radius(self, log_b: acb) -> acb:
+        """Ln of the density of ln r at r^p = b: k ln b − b + ln(p/Γ(k))."""
+        return self.k * log_b - log_b.exp() + self._log_norm
+
+
+@final
+class CosineLaw:
+    """P(W > w) = I_(1−w)/2(a, a) of the cosine W between a fixed and a uniform direction, d > 1."""
+
+    def __init__(self, dimension: int) -> None:
+        self._d = dimension
+        self._a = arb(dimension - 1) / 2
+        ratio = ((self._a + arb(1) / 2).lgamma() - self._a.lgamma()).exp()
+        self._slope_at_half = 2 * ratio / arb.pi().sqrt()
+
+    def above(self, c: Halves, *, analytic: bool) -> acb:
+        """Enclose P(W > w), 0 for w >= 1 and 1 for w <= −1; for a box, of its continuation.
+
+        Boxes hold a stretch of the real line, and there w is the cosine: if that is beyond ±1 on
+        all of the box, the function is the constant.
+        """
+        down, up = c.down.real, c.up.real
+        if down <= 0:
+            return acb(0)
+        if up <= 0:
+            return acb(1)
+        inside = bool(down > 0 and up > 0)
+        if c.down.imag.is_zero():
+            if inside and min(down.rel_accuracy_bits(), up.rel_accuracy_bits()) >= _NARROW:
+                return acb(self._inside(c))
+            if not analytic:
+                return acb(self._clipped(down, up))
+        return self._continued(c) if inside else acb("nan")
+
+    def _continued(self, c: Halves) -> acb:
+        """P at a real point plus the way times the hull of its slope: the mean value theorem.
+
+        In the smaller half q, of which P or 1 − P is I_q(a, a), with slope ∝ (q(1−q))^(a−1).
+        """
+        falls = bool(c.down.real.mid() < c.up.real.mid())
+        q = c.down if falls else c.up
+        middle = arb(q.real.mid())
+        hull = acb(q.real, q.imag.union(arb(0)))
+        square = hull * (1 - hull)
+        if not square.real > 0:
+            return acb("nan")
+        slope = self._slope_at_half * ((self._a - 1) * (4 * square).log()).exp()
+        value = self._beta(middle) + (q - middle) * slope
+        return value if falls else 1 - value
+
+    def _clipped(self, down: arb, up: arb) -> arb:
+        """Enclose P for a wide real range: it rises in `down`."""
+        low, high = arb(0), arb(1)
+        if down > 0 and up < 1:
+            low = self._beta(arb(down.lower()))
+        if up > 0 and down < 1:
+            high = self._beta(arb(down.upper()))
+        return low.union(high)
+
+    def _inside(self, c: Halves) -> arb:
+        down, up = c.down.real, c.up.real
+        return self._beta(down) if down < up else 1 - self._beta(up)
+
+    def _beta(self, q: arb) -> arb:
+        """P(W > 1 − 2q) = I_q(a, a) for 0 < q < 1."""
+        if not (q > 0 and q < 1):
+            return arb(0).union(arb(1))
+        if self._d == 2:
+            return 2 * q.sqrt().asin() / arb.pi()
+        if self._d == 3:
+            return q
+        return q.beta_lower(self._a, self._a, 1)
+
+
+@final
+class Hints:
+    """Radii and places in floats: where to split. No part of the proof rests on them."""
+
+    def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
+        self._s, self._epsilon = float(shift / noise.scale), float(epsilon)
+        self._kappa, self._p = float(noise.kappa), float(noise.p)
+        self._k = float((noise.alpha + 1) / noise.p)
+
+    @property
+    def _rise_from_zero(self) -> float:
+        return math.inf if self._kappa > 0 else self._s**self._p
+
+    def inner_edge(self) -> float | None:
+        """Return r₁, up to which w = −1: where ℓ(s−r) − ℓ(r) falls through ε."""
+        if self._rise_from_zero <= self._epsilon:
+            return None
+
+        def over(y: float) -> float:
+            return self._excess(y, math.log(self._s - math.exp(y)) - y)
+
+        return math.exp(_bisect(over, _LOG_LEAST, math.log(self._s / 2)))
+
+    def outer_edges(self) -> list[float]:
+        """Return where ℓ(r+s) − ℓ(r) goes through ε, or where it comes nearest."""
+        most = _LOG_MOST / max(1.0, self._p)
+
+        def over(y: float) -> float:
+            return self._excess(y, math.log1p(self._s / math.exp(y)))
+
+        def under(y: float) -> float:
+            return -over(y)
+
+        if self._rise_from_zero <= self._epsilon:
+            return [math.exp(_bisect(under, _LOG_LEAST, most))]
+        if self._p <= 1:
+            return [math.exp(_bisect(over, _LOG_LEAST, most))]
+        if self._kappa == 0:
+            return []
+        low, high = _LOG_LEAST, most
+        for _ in range(150):
+            third = (high - low) / 3
+            if over(low + third) <= over(high - third):
+                high -= third
+            else:
+                low += third
+        if over(low) >= 0:
+            return [math.exp(low)]
+        return [
+            math.exp(_bisect(over, _LOG_LEAST, low)),
+            math.exp(_bisect(under, low, most)),
+        ]
+
+    def far_end(self, log_tail: float) -> float:
+        """Return a radius beyond which about e^(−log_tail) of the mass lies."""
+        q = 0.01
+        while self._k * (math.expm1(q) - q) < log_tail:
+            q *= 1.1  # P(R > e^(q/p) · mode) falls like e^(−k(e^q − 1 − q))
+        return math.exp((math.log(self._k) + q) / self._p)
+
+    def place(self, r: float) -> Place:
+        """Return about the place of radius r, by Newton's method in x."""
+        y, mass = math.log(r), r**self._p
+        if self._p * y > -600:
+            x = math.log1p(self._epsilon / mass) / self._p
+        else:
+            x = math.log(self._epsilon) / self._p - y
+        if self._kappa > 0:
+            x = min(x, self._epsilon / self._kappa)
+            for _ in range(60):
+                e = self._powers(y, x)
+                slope = self._kappa + self._p * (e + mass)
+                step = (self._kappa * x + e - self._epsilon) / slope
+                x -= step
+                if abs(step) <= 1e-16 * x:
+                    break
+        if self._kappa * x <= self._epsilon / 2:
+            return Place(arb(math.log(x)), far=True)
+        growth = math.log(math.expm1(self._p * x)) if self._p * x < 600 else self._p * x
+        return Place(arb(self._p * y + growth), far=False)
+
+    def _excess(self, y: float, x: float) -> float:
+        """Return ℓ(re^x) − ℓ(r) − ε for r = e^y."""
+        try:
+            return self._kappa * x + self._powers(y, x) - self._epsilon
+        except OverflowError:
+            return math.inf
+
+    def _powers(self, y: float, x: float) -> float:
+        """Return e^(p(y+x)) − e^(py)."""
+        if self._p * x > 1:
+            return math.exp(self._p * (y + x)) - math.exp(self._p * y)
+        return math.exp(self._p * y) * math.expm1(self._p * x)
+
+
+def _bisect(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function that falls goes through 0."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in {low, high}:
+            break
+        if f(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -1,0 +1,200 @@
+"""Enclosure of δ(ε) for generalized gamma noise in one dimension, in closed form.
+
+notation, in units of the scale: ℓ(r) = κ ln r + r^p = −ln f + const, κ = −α >= 0, s the shift, Q(r)
+the chance of a radius beyond r. The privacy loss exceeds ε
+
+    on the side of the shift where g(r) = ℓ(s−r) − ℓ(r) > ε, r < s/2: for r < r₁, since g falls;
+    on the other side where h(r) = ℓ(r+s) − ℓ(r) > ε: outside a gap [a, b],
+
+    2δ = [1 − Q(r₁) − e^ε (Q(s−r₁) − Q(s))]
+       + [1 − e^ε Q(s) + e^ε (Q(s+a) − Q(s+b)) − (Q(a) − Q(b))].
+
+h′(r) = ℓ′(r+s) − ℓ′(r). For p <= 1, ℓ′ = κ/r + p r^(p−1) falls, and so does h: b = ∞. For p > 1 and
+κ = 0 both rise: a = 0. Else ℓ′ has one minimum m; h′ is negative for r + s <= m, rises from there
+to r = m and is positive beyond: h falls, then rises. A gap that isn't certain, with h >= ε − η in
+it, adds between 0 and e^η − 1: there e^ε times the other density is at most e^η times this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+
+_FARTHEST = 2000  # of ln r, either way, that roots are looked for
+_HALVINGS = 5000  # as many as the highest precision has bits, and more
+
+Ends = tuple[arb, arb]
+"""Two radii that something is certainly between, 0 and ∞ included."""
+
+_NONE: Ends = (arb(0), arb(0))
+_NEVER: Ends = (arb("inf"), arb("inf"))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Tails:
+    """P(Z > ε) and e^ε Q(Z > ε) of the privacy loss Z, and δ(ε), which is their difference."""
+
+    p: arb
+    weighted: arb
+    delta: arb
+
+    @classmethod
+    def of(cls, p: arb, weighted: arb) -> Tails:
+        """Take the difference."""
+        return cls(p=p, weighted=weighted, delta=p - weighted)
+
+    @classmethod
+    def unknown(cls, delta: arb) -> Tails:
+        """Know δ alone."""
+        return cls(p=arb.nan(), weighted=arb.nan(), delta=delta)
+
+    @classmethod
+    def at_zero(cls, delta: arb) -> Tails:
+        """Return the tails of a pair that is its own mirror image beyond 0: (1 ± δ(0))/2."""
+        return cls(p=(1 + delta) / 2, weighted=(1 - delta) / 2, delta=delta)
+
+    def __add__(self, other: Tails) -> Tails:
+        """Add up the tails of outputs on two sides."""
+        return Tails(
+            p=self.p + other.p,
+            weighted=self.weighted + other.weighted,
+            delta=self.delta + other.delta,
+        )
+
+
+def tails(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> Tails:
+    """Enclose δ(ε), and the tails where they are known, of a loss that isn't at most ε always."""
+    line = _Line(noise, shift=shift, epsilon=epsilon)
+    if epsilon == 0:
+        return Tails.at_zero(line.within_half())
+    return line.inner() + line.outer()
+
+
+@final
+class _Line:
+    def __init__(self, noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> None:
+        self._s, self._epsilon = ball(shift / noise.scale), ball(epsilon)
+        self._kappa, self._p = ball(noise.kappa), ball(noise.p)
+        self._k = ball((noise.alpha + 1) / noise.p)
+        self._has_pole, self._power = noise.kappa > 0, noise.p
+
+    @property
+    def _excess(self) -> arb:
+        """s^p − ε: what the loss exceeds ε by at 0 if κ = 0, and at least throughout if p >= 1."""
+        return self._s**self._p - self._epsilon
+
+    def within_half(self) -> arb:
+        """δ(0) = P(|X| < s/2)."""
+        return 1 - self._complement(self._s / 2)
+
+    def inner(self) -> Tails:
+        """Enclose half of the first bracket above."""
+        if not (self._has_pole or self._excess > 0):
+            return _with_doubt(arb(0), arb(0), self._excess)  # since 1 − e^(ε−L) <= L − ε
+        ends = _crossing(self._g, low=-_FARTHEST, high=(self._s / 2).log())
+        gone = self._beyond(ends, lambda r: self._s - r) - self._complement(self._s)
+        return Tails.of((1 - self._beyond(ends)) / 2, self._epsilon.exp() * gone / 2)
+
+    def outer(self) -> Tails:
+        """Enclose half of the second bracket above."""
+        all_of_it = self._epsilon.exp() * self._complement(self._s)
+        half = arb(1) / 2
+        if self._power >= 1 and self._excess >= 0:
+            return Tails.of(half, all_of_it / 2)
+        if self._power <= 1:
+            a, b = _crossing(self._h, low=-_FARTHEST, high=_FARTHEST), _NEVER
+        elif not self._has_pole:
+            if not self._excess < 0:
+                return _with_doubt(half, all_of_it / 2, (-self._excess).expm1())
+            a, b = _NONE, _crossing(self._under, low=-_FARTHEST, high=_FARTHEST)
+        else:
+            low, high = _crossing(self._fall, low=-_FARTHEST, high=_FARTHEST)
+            place = ((low + high) / 2).mid().log()
+            if not self._h(place) < 0:
+                steepest = abs(self._fall_at(low.union(high))) * (high - low)
+                deepest = steepest - self._h(place)
+                return _with_doubt(half, all_of_it / 2, deepest.expm1())
+            a = _crossing(self._h, low=-_FARTHEST, high=place)
+            b = _crossing(self._under, low=place, high=_FARTHEST)
+        after = self._beyond(a, self._moved) - self._beyond(b, self._moved)
+        p = 1 - (self._beyond(a) - self._beyond(b))
+        return Tails.of(p / 2, (all_of_it - self._epsilon.exp() * after) / 2)
+
+    def _h(self, y: arb) -> arb:
+        """h(e^y) − ε."""
+        return self._rise(y, (self._s / y.exp()).log1p()) - self._epsilon
+
+    def _under(self, y: arb) -> arb:
+        return -self._h(y)
+
+    def _g(self, y: arb) -> arb:
+        """g(e^y) − ε."""
+        return self._rise(y, (self._s / y.exp() - 1).log()) - self._epsilon
+
+    def _rise(self, y: arb, x: arb) -> arb:
+        """ℓ(e^(y+x)) − ℓ(e^y)."""
+        return self._kappa * x + (self._p * y).exp() * (self._p * x).expm1()
+
+    def _fall(self, y: arb) -> arb:
+        return self._fall_at(y.exp())
+
+    def _fall_at(self, r: arb) -> arb:
+        """−h′(r)."""
+        power = self._p - 1
+        growth = (power * (self._s / r).log1p()).expm1()
+        return self._kappa * self._s / (r * (r + self._s)) - self._p * r**power * growth
+
+    def _moved(self, r: arb) -> arb:
+        return r + self._s
+
+    def _beyond(self, ends: Ends, place: Callable[[arb], arb] = lambda r: r) -> arb:
+        """Enclose Q(place(r)) for r between `ends`; `place` is monotone."""
+        first, last = (self._complement(place(r)) for r in ends)
+        return first.union(last)
+
+    def _complement(self, r: arb) -> arb:
+        if r == 0:
+            return arb(1)
+        return arb(0) if r == arb("inf") else (r**self._p).gamma_upper(self._k, 1)
+
+
+def _with_doubt(p: arb, weighted: arb, most: arb) -> Tails:
+    """Return the tails, but for outputs that may be there and add half of 0 … most to δ.
+
+    For a gap that isn't certain, with h >= ε − η in it, that is e^η − 1.
+    """
+    if most <= 0:
+        return Tails.of(p, weighted)
+    return Tails.unknown(p - weighted + arb(0).union(arb(max(arb(0), most.upper()))) / 2)
+
+
+def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> Ends:
+    """Return radii that the place is between at which f falls through 0, once and for all.
+
+    f takes ln r. The place may be below `low` or beyond `high`, or too near an end to tell.
+    """
+    left, right = arb(arb(low).mid()), arb(arb(high).mid())
+    first, last = f(left), f(right)
+    if first < 0:
+        return arb(0), left.exp()
+    if last > 0:
+        return right.exp(), arb("inf")
+    above, below = bool(first > 0), bool(last < 0)
+    for _ in range(_HALVINGS):
+        middle = arb(((left + right) / 2).mid())
+        value = f(middle)
+        if value > 0:
+            left, above = middle, True
+        elif value < 0:
+            right, below = middle, True
+        else:
+            break
+    return left.exp() if above else arb(0), right.exp() if below else arb("inf")

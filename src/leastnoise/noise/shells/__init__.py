@@ -1,0 +1,1 @@
+"""Spherical densities in steps: the spherical staircase, and the best of them."""

@@ -1,0 +1,158 @@
+"""Enclosure of δ(ε) for spherical step densities, from the volumes of two balls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import final
+
+from flint import arb, ctx
+
+from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
+
+
+def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε); NaN if the precision can't tell the order of two heights.
+
+    notation: f the density, c = e^ε, v the shift, t = |v| in scales. The density is spherical and
+    never rises, so the longest shift is the worst (theory/noise.md §1). By layer cake
+    δ = ∫₀^∞ λ({f ≥ u} ∖ {c f(·−v) ≥ u}) du: both sets are balls with centres t apart. Between two
+    neighbours of the heights h_j and c·h_k, sorted, they are those of radii edge_i and edge_k,
+    i <= k as c >= 1. Volumes are in units of the last ball, heights in those of f's definition.
+    """
+    if not isinstance(noise, RadialStepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
+    steps, d, t = noise.steps, noise.dimension, shift / noise.scale
+    own = _heights(steps, Fraction(0), shifted=False)
+    heights = _merged(own, _heights(steps, epsilon, shifted=True))
+    if heights is None:
+        return arb.nan()
+    volumes = [(ball(edge) / ball(steps.edges[-1])) ** d for edge in steps.edges]
+    total = arb(0)
+    for here, below, volume in zip(own, [*own[1:], _Height(weight=0)], volumes, strict=True):
+        total += (here.value - below.value) * volume
+    negligible = total * arb(2) ** -ctx.prec
+    moved, i, k = arb(0), -1, -1
+    for here, below in zip(heights, [*heights[1:], _Height(weight=0)], strict=True):
+        i, k = (i, k + 1) if here.shifted else (i + 1, k)
+        if i < 0 or here.equals(below) or steps.edges[i] + t <= steps.edges[k]:
+            continue
+        mass = (here.value - below.value) * volumes[i]
+        balls = _Balls(inner=steps.edges[i], outer=steps.edges[k], shift=t, dimension=d)
+        most = mass * balls.most_outside()
+        if most < negligible:
+            moved += most * arb(0.5, 0.5)  # from 0 to that: the next precision looks closer
+        else:
+            moved += mass * balls.outside()
+    return moved / total
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Height:
+    """A height weight·e^exponent: of f, or (`shifted`) of c·f(·−v)."""
+
+    weight: int
+    exponent: Fraction = Fraction(0)
+    shifted: bool = False
+
+    @cached_property
+    def value(self) -> arb:
+        """Enclose the height, at the precision at which it is first asked for."""
+        return ball(self.weight) * ball(self.exponent).exp()
+
+    def equals(self, other: _Height) -> bool:
+        """Return whether they agree: e^r is irrational for a rational r that isn't 0."""
+        return (self.weight, self.exponent) == (other.weight, other.exponent)
+
+    def at_least(self, other: _Height) -> bool | None:
+        """Return whether this height is at least the other, None if the precision can't tell."""
+        if self.weight == other.weight:
+            return self.exponent >= other.exponent
+        if self.exponent == other.exponent:
+            return self.weight >= other.weight
+        if self.value > other.value:
+            return True
+        return False if self.value < other.value else None
+
+
+def _heights(steps: RadialSteps, log_factor: Fraction, *, shifted: bool) -> list[_Height]:
+    """Return the heights of f times e^log_factor."""
+    return [
+        _Height(weight=w, exponent=log_factor - steps.decay * k, shifted=shifted)
+        for w, k in zip(steps.weights, steps.levels, strict=True)
+    ]
+
+
+def _merged(own: list[_Height], shifted: list[_Height]) -> list[_Height] | None:
+    """Return all heights, falling; where two agree, that of c·f(·−v) first; None if undecided.
+
+    The last is the last of f, since c·h_j >= h_j.
+    """
+    heights, left = [], list(reversed(shifted))
+    for one in own:
+        while left and (ahead := left[-1].at_least(one)) is not False:
+            if ahead is None:
+                return None
+            heights.append(left.pop())
+        heights.append(one)
+    return heights
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Balls:
+    """Two balls with centres `shift` apart, the inner one, not the larger, not within the other.
+
+    Unless they are disjoint their spheres meet, in the plane `before` = (a² − b² + t²)/(2t) away
+    from the first centre and, as before <= t/2, in front of the second.
+    """
+
+    inner: Fraction
+    outer: Fraction
+    shift: Fraction
+    dimension: int
+
+    @cached_property
+    def before(self) -> Fraction:
+        """Where the plane is, along the shift."""
+        a, b, t = self.inner, self.outer, self.shift
+        return (a * a - b * b + t * t) / (2 * t)
+
+    @property
+    def square(self) -> Fraction:
+        """The squared radius of the sphere in which the two spheres meet."""
+        return self.inner**2 - self.before**2
+
+    def most_outside(self) -> arb:
+        """Enclose a simple upper bound on the share of the inner ball outside the outer one.
+
+        A cap up to half a ball fits into a ball of the radius of its base.
+        """
+        if self.before >= 0:
+            return arb(1)
+        return (ball(self.square).sqrt() / ball(self.inner)) ** self.dimension
+
+    def outside(self) -> arb:
+        """Enclose that share: what the inner ball has before the plane, less what the other has."""
+        a, b = self.inner, self.outer
+        if a + b <= self.shift:
+            return arb(1)
+        mine = _cap(self.square / (a * a), self.dimension)
+        other = _cap(self.square / (b * b), self.dimension)
+        if self.before > 0:
+            mine = 1 - mine
+        return mine - (ball(b) / ball(a)) ** self.dimension * other
+
+
+def _cap(square: Fraction, dimension: int) -> arb:
+    """Enclose the share of a unit ball beyond a plane that cuts it in a sphere of radius √square.
+
+    At most half: I_square((d + 1)/2, ½)/2.
+    """
+    parameter = ball(Fraction(dimension + 1, 2))
+    return ball(square).beta_lower(parameter, arb(0.5), regularized=True) / 2

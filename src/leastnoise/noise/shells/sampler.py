@@ -1,0 +1,59 @@
+"""Exact draws from spherical step densities: a ball by its share, then uniform in it.
+
+X = edge_J·V^{1/d}·(a uniform direction), P(J = j) ∝ (height_j − height_{j+1}) edge_j^d and V
+uniform on (0, 1) (theory/noise.md §2).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.base import Sampler
+from leastnoise.entropy.direction import DirectionSampler
+from leastnoise.entropy.lazy import LazyReal, LazyUniform
+from leastnoise.entropy.scalar import choose
+from leastnoise.entropy.source import Entropy
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a spherical step `noise`, in units of `grid`."""
+    if not isinstance(noise, RadialStepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
+    steps, d = noise.steps, noise.dimension
+    index = choose(entropy, lambda: cumulative(steps, d))
+    radius = _RadiusInBall(entropy, radius=noise.scale / grid * steps.edges[index], dimension=d)
+    return DirectionSampler(radius=radius, dimension=d, entropy=entropy)
+
+
+def cumulative(steps: RadialSteps, dimension: int) -> list[arb]:
+    """Enclose P(J <= j) for every ball; the last is exactly 1."""
+    heights = [
+        ball(weight) * ball(-steps.decay * level).exp()
+        for weight, level in zip(steps.weights, steps.levels, strict=True)
+    ]
+    sums = [ball(0)]
+    for height, lower, edge in zip(heights, [*heights[1:], ball(0)], steps.edges, strict=True):
+        sums.append(sums[-1] + (height - lower) * ball(edge) ** dimension)
+    return [*(partial / sums[-1] for partial in sums[1:-1]), ball(1)]
+
+
+@final
+class _RadiusInBall(LazyReal):
+    """radius·V^{1/dimension}: the distance from the centre of a uniform point of a ball."""
+
+    def __init__(self, entropy: Entropy, *, radius: Fraction, dimension: int) -> None:
+        self._uniform = LazyUniform(entropy)
+        self._radius = radius
+        self._dimension = dimension
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        return ball(self._radius) * self._uniform.enclose(bits).root(self._dimension)

@@ -1,0 +1,1 @@
+"""Densities on the line in steps: staircase, cut off, Tulap, and on the whole numbers."""

@@ -1,0 +1,323 @@
+"""Sums over moment generating functions: against exact answers, other proofs and integrals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from flint import arb
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import expm1, mp, mpf
+
+from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.proof import moment_sum
+from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
+from leastnoise.accounting.proof.moment_sum import MomentSum, delta_by_moments, serves
+from leastnoise.accounting.proof.moment_sum_laws import (
+    GaussianMoments,
+    Moments,
+    SphericalMoments,
+    laws_of,
+)
+from leastnoise.accounting.releases import Releases
+from leastnoise.balls.convolution import composed_lower, composed_upper
+from leastnoise.balls.core import ball, precision
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.common.proof.gaussian import delta_of_ratio
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.proof import spherical_laplace
+from tests.angles import angle_integral, spherical, weights
+
+ONE = Hidden.of(L2(1))
+
+
+def l2(dimension: int, scale: str, count: int) -> Releases:
+    noise = SphericalLaplace(scale=scale, dimension=dimension)
+    return Releases(noise=noise, hidden=ONE, count=count)
+
+
+def normal(scale: str, count: int) -> Releases:
+    return Releases(noise=Gaussian(scale=scale), hidden=ONE, count=count)
+
+
+def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
+    proved = delta_by_moments(parts, Fraction(epsilon))
+    assert proved is not None
+    return proved.interval
+
+
+def width(interval: Interval) -> float:
+    return (interval.upper - interval.lower) / interval.upper
+
+
+def two_releases(law: SphericalMoments, epsilon: Any) -> Any:
+    """δ of two releases, by a double integral over their angles."""
+    a = mpf(law.ratio.numerator) / law.ratio.denominator
+
+    def upper_part(rest: Any) -> Any:
+        """∫ (1 − e^(rest − z))₊ by the angle: where a cos θ > rest."""
+        nu, r = weights(law)
+        if rest >= a:
+            return mpf(0)
+        last = mp.pi if rest <= -a else mp.acos(rest / a)
+
+        def inside(t: Any) -> Any:
+            sine, z = mp.sin(t), a * mp.cos(t)
+            mass = mp.exp(z / 2) * sine ** (2 * nu) * (1 + r * sine**2)
+            return mass * -expm1(rest - z)
+
+        return mp.quad(inside, [0, last])
+
+    nu, r = weights(law)
+
+    def outside(t: Any) -> Any:
+        sine, z = mp.sin(t), a * mp.cos(t)
+        return mp.exp(z / 2) * sine ** (2 * nu) * (1 + r * sine**2) * upper_part(epsilon - z)
+
+    # where one loss alone reaches ε the inner integral has a kink
+    kinks: list[Any] = [mp.acos(z / a) for z in (epsilon - a, epsilon + a) if -a < z < a]
+    whole = angle_integral(law, lambda z: mpf(1))
+    return mp.quad(outside, sorted([0, *kinks, mp.pi])) / whole**2
+
+
+# scales and moment generating functions in other arithmetic; reference values "l2 composed"
+@pytest.mark.parametrize(("count", "scale"), [(2, "1.436738768125"), (8, "3.222549076032")])
+def test_reference_scales_have_the_reference_delta(count: int, scale: str) -> None:
+    delta = found((l2(10, scale, count),), 1)
+    # the scales have 13 digits, and ln δ falls by up to 40 for one unit of ln σ
+    assert delta.lower == pytest.approx(1e-5, rel=1e-10)
+    assert width(delta) < 1e-12
+
+
+# ε(1e-5) at scale 1, where the same integral in mpmath's Bessel functions, 30 digits, is 1e-5
+@pytest.mark.parametrize(
+    ("count", "epsilon"), [(10, "4.18332594"), (100, "17.68991817"), (1000, "91.460885")]
+)
+def test_reference_epsilons(count: int, epsilon: str) -> None:
+    half = Fraction(1, 2 * 10 ** len(epsilon.split(".")[1]))  # the digits that are given
+    part = l2(10, "1", count)
+    assert found((part,), Fraction(epsilon) + half).upper < 1e-5
+    assert found((part,), Fraction(epsilon) - half).lower > 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dimension", "scale", "epsilon"), [(3, "1", "0.3"), (5, "1", "1"), (9, "1.2", "1.1")]
+)
+def test_two_releases_by_a_double_integral(dimension: int, scale: str, epsilon: str) -> None:
+    part = l2(dimension, scale, 2)
+    (law,) = laws_of((part,), inner=False)
+    assert isinstance(law, SphericalMoments)
+    with mp.workdps(20):
+        exact = two_releases(law, mpf(epsilon))
+    interval = found((part,), epsilon)
+    assert width(interval) < 1e-6
+    assert interval.lower * (1 - 1e-13) <= exact <= interval.upper * (1 + 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "ratio", "epsilon"),
+    [(7, "1", "0.1"), (10, "2", "1"), (40, "2", "1"), (101, "1.7", "0.5"), (10**5, "100", "1")],
+)
+def test_one_release_agrees_with_the_proof_of_one_release(
+    dimension: int, ratio: str, epsilon: str
+) -> None:
+    law = spherical(dimension, ratio)
+    noise = SphericalLaplace(scale=1 / law.ratio, dimension=dimension)
+    made = MomentSum.near([law], Fraction(epsilon))
+    assert made is not None
+    lower, upper = made.delta(Fraction(epsilon))
+    with precision(256):
+        exact = spherical_laplace.delta_ball(noise, shift=Fraction(1), epsilon=Fraction(epsilon))
+        assert not lower > exact
+        assert not upper < exact
+        assert upper - lower < arb("1e-8") * exact
+
+
+def exact_gaussian(square: Fraction, epsilon: Fraction) -> arb:
+    with precision(512):
+        return delta_of_ratio(ball(square).sqrt(), epsilon=epsilon)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(log_mu=st.floats(-3, 1), deviations=st.floats(-3, 11))
+def test_gaussians_have_their_closed_form_inside(*, log_mu: float, deviations: float) -> None:
+    mu = Fraction(round(10**log_mu, 4))
+    epsilon = Fraction(round(max(0.0, float(mu) ** 2 / 2 + deviations * float(mu)), 6))
+    made = MomentSum.near([GaussianMoments(square=mu**2)], epsilon)
+    assert made is not None
+    lower, upper = made.delta(epsilon)
+    exact = exact_gaussian(mu**2, epsilon)
+    with precision(256):
+        assert not lower > exact
+        assert not upper < exact
+        assert upper - lower < arb("1e-9") * exact
+
+
+def truncated(laws: Sequence[Moments], epsilon: Fraction, *, wider: float, share: float) -> Any:
+    """Return a sum of `share` of the nodes, `wider` apart: its bounds have to cover that."""
+    best = MomentSum.near(laws, epsilon)
+    assert best is not None
+    spacing = best.spacing * Fraction(wider)
+    count = max(1, round(share / wider * (len(best.nodes) - 1)))
+    with precision(128):
+        dropped = arb(1)
+        for law in laws:
+            dropped *= law.envelope(best.tilt).beyond(spacing * count) ** law.count
+        return MomentSum(
+            tilt=best.tilt,
+            spacing=spacing,
+            log_moment=best.log_moment,
+            nodes=moment_sum._nodes(laws, best.tilt, spacing, count),
+            dropped=dropped / (arb.pi() * ball(spacing * count)),
+            far=best.far,
+            reach=best.reach,
+        )
+
+
+@pytest.mark.parametrize("wider", [1.0, 2.0, 4.0, 7.0])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize("epsilon", ["0.05", "1", "60"])
+def test_bounds_cover_aliases_and_what_is_dropped(wider: float, share: float, epsilon: str) -> None:
+    # μ = 1, k = 100, ε = 0.05 is where a lower bound without r is wrong (theory §2, Check i)
+    laws = [GaussianMoments(square=Fraction(100))]
+    lower, upper = truncated(laws, Fraction(epsilon), wider=wider, share=share).delta(
+        Fraction(epsilon)
+    )
+    exact = exact_gaussian(Fraction(100), Fraction(epsilon))
+    assert not lower > exact
+    assert not upper < exact
+
+
+@pytest.mark.parametrize("wider", [1.0, 2.0, 5.0])
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize(("dimension", "count"), [(2, 6), (2, 30), (3, 4), (10, 2), (10, 30)])
+def test_bounds_cover_it_for_l2_too(dimension: int, count: int, wider: float, share: float) -> None:
+    laws = laws_of((l2(dimension, "1", count),), inner=False)
+    best = MomentSum.near(laws, Fraction(1))
+    assert best is not None
+    low, high = best.delta(Fraction(1))
+    lower, upper = truncated(laws, Fraction(1), wider=wider, share=share).delta(Fraction(1))
+    assert not lower > high
+    assert not upper < low
+
+
+CASES = [
+    ((l2(2, "2", 8),), "1"),
+    ((l2(2, "8", 40),), "0.4"),
+    ((l2(3, "1", 5),), "2"),
+    ((l2(10, "3", 20),), "2"),
+    ((l2(10, "0.2", 3),), "9"),
+    ((l2(5, "3", 4), l2(5, "2", 3)), "1"),
+    ((l2(5, "3", 4), normal("4", 3)), "1"),
+    ((l2(2, "3", 1), l2(30, "1", 2), normal("9", 1)), "0.5"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("parts", "epsilon"), CASES)
+def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], epsilon: str) -> None:
+    interval = found(parts, epsilon)
+    exact = Fraction(epsilon)
+    low = composed_lower(lower_parts(parts, fineness=32), exact)
+    high = composed_upper(upper_parts(parts, fineness=32), exact)
+    assert float(low.lower()) <= interval.lower <= interval.upper <= float(high.upper())
+    assert width(interval) < 1e-7 < float((high - low) / high)
+
+
+def test_composition_goes_by_the_sum() -> None:
+    part = l2(10, "3", 20)
+    assert prove_composed((part,), Fraction(2)).interval == found((part,), 2)
+    assert width(prove_composed((part,), Fraction(2)).interval) < 1e-12
+
+
+def test_generalized_gamma_noise_that_is_the_l2_mechanism_is_served() -> None:
+    renamed = GeneralizedGamma(scale=3, alpha=9, p=1, dimension=10)
+    other = Releases(noise=renamed, hidden=ONE, count=20)
+    assert found((other,), 2) == found((l2(10, "3", 20),), 2)
+    both = (other, l2(10, "3", 5))
+    assert found(both, 2) == found((l2(10, "3", 25),), 2)
+    one_number = GeneralizedGamma(scale=3, alpha=0, p=1, dimension=1)
+    near = GeneralizedGamma(scale=3, alpha=9, p="1.001", dimension=10)
+    assert not any(serves((Releases(noise=n, hidden=ONE, count=2),)) for n in (one_number, near))
+
+
+def test_what_is_not_served() -> None:
+    assert serves((l2(3, "1", 2), normal("1", 1)))
+    assert not serves((normal("1", 2),))
+    laplace = Releases(noise=Laplace(scale=1), hidden=ONE, count=2)
+    assert not serves((l2(3, "1", 2), laplace))
+    sampled = Releases(noise=l2(3, "1", 2).noise, hidden=ONE, count=2, rate=Fraction(1, 2))
+    assert not serves((sampled,))
+
+
+@pytest.mark.slow
+def test_two_releases_of_two_dimensions_have_the_fewest_digits() -> None:
+    part = l2(2, "1", 2)
+    interval = found((part,), 1)
+    assert 1e-6 < width(interval) < 3e-5
+    with mp.workdps(20):
+        (law,) = laws_of((part,), inner=False)
+        assert isinstance(law, SphericalMoments)
+        assert interval.lower <= two_releases(law, mpf(1)) <= interval.upper
+
+
+def test_too_many_nodes_are_left_to_lattices(monkeypatch: pytest.MonkeyPatch) -> None:
+    part, epsilon = l2(3, "1", 4), Fraction(1)
+    inside = found((part,), epsilon)
+    monkeypatch.setattr(moment_sum, "_TOLERANCES", ((1e-13, 8),))
+    assert delta_by_moments((part,), epsilon) is None
+    assert MomentSum.for_delta(laws_of((part,), inner=False), 1e-5) is None
+    interval = prove_composed((part,), epsilon).interval
+    assert interval.lower <= inside.lower <= inside.upper <= interval.upper
+    assert width(interval) < 0.01
+    least = composed_at_most((part,), epsilon)
+    assert float(least.upper()) >= inside.upper
+    spent = Composition(parts=(part,)).epsilon(delta="1e-5")
+    assert 0 < spent.lower < spent.upper < 1.01 * spent.lower
+
+
+def test_nothing_leaks_beyond_the_largest_loss() -> None:
+    part = l2(4, "3", 6)
+    assert found((part,), 2) == Interval(0.0, 0.0)
+    just_below = found((part,), 2 - Fraction(1, 1000))
+    assert 0 < just_below.lower <= just_below.upper < 1e-30
+    assert found((part, normal("100", 1)), 2).lower > 0
+
+
+def test_shifts_that_are_known_within_bounds() -> None:
+    hidden = Hidden(inner=L2(1), outer=L2("1.001"))
+    noise = SphericalLaplace(scale=3, dimension=10)
+    interval = found((Releases(noise=noise, hidden=hidden, count=20),), 2)
+    assert interval.lower == pytest.approx(found((l2(10, "3", 20),), 2).lower, rel=1e-9)
+    wider = SphericalLaplace(scale=3 / Fraction("1.001"), dimension=10)
+    outer = found((Releases(noise=wider, hidden=ONE, count=20),), 2)
+    assert interval.upper == pytest.approx(outer.upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("dimension", [2, 7, 1000, 10**6])
+@pytest.mark.parametrize("count", [32, 10**6])
+def test_many_releases_in_few_and_many_dimensions(dimension: int, count: int) -> None:
+    # about the scale at which the Gaussian limit has δ(1) = 1e-5
+    scale = str(round(3.73063 * math.sqrt(count / dimension), 6))
+    interval = found((l2(dimension, scale, count),), 1)
+    assert width(interval) < 1e-11
+    assert interval.upper == pytest.approx(1e-5, rel=0.5)
+
+
+def test_order_and_grouping_do_not_matter() -> None:
+    together = found((l2(5, "3", 7), normal("4", 3)), 1)
+    apart = found((normal("4", 1), l2(5, "3", 4), normal("4", 2), l2(5, "3", 3)), 1)
+    assert together == apart
+    more = found((l2(5, "3", 8), normal("4", 3)), 1)
+    assert more.lower > together.upper

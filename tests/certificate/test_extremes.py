@@ -1,0 +1,69 @@
+"""The largest losses: sums of them are pure budgets, of different sizes too."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from leastnoise.accounting.proof.at_infinity import certain, largest_loss
+from leastnoise.accounting.proof.composed import prove_composed
+from leastnoise.accounting.proof.single import method_of
+from leastnoise.accounting.releases import Releases
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.noise.base import Noise
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law.tulap import Tulap
+from tests.laws import LAWS, label
+
+PURE: tuple[tuple[Noise, int], ...] = (
+    (Laplace(scale=2), 2),
+    (Laplace(scale="0.3"), 1),
+    (SphericalLaplace(scale=3, dimension=3), 4),
+    (Staircase(scale="0.7", gamma="0.4", decay="0.2"), 3),
+)
+
+
+def test_different_pure_budgets_add_up_exactly() -> None:
+    parts = tuple(
+        Releases(noise=noise, hidden=Hidden.of(L1(1) if noise.norm == "l1" else L2(1)), count=count)
+        for noise, count in PURE
+    )
+    whole = 2 * Fraction(1, 2) + Fraction(10, 3) + Fraction(4, 3) + 3 * Fraction("0.4")
+    assert prove_composed(parts, whole).interval.upper == 0.0
+    assert prove_composed(parts, whole * Fraction("0.99")).interval.lower > 0
+
+
+EVEN = [law for law in LAWS if isinstance(law, SphericalStaircase | Staircase | Tulap)]
+
+
+@pytest.mark.parametrize("law", EVEN, ids=label)
+def test_losses_that_are_multiples_of_one_are_composed_exactly(law: Noise) -> None:
+    part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=20)
+    found = prove_composed((part,), Fraction(5)).interval
+    assert found.upper - found.lower <= 1e-9 * found.upper
+
+
+KNOWN = [law for law in LAWS if largest_loss(law, Fraction(1)) is not None]
+
+
+@pytest.mark.parametrize("law", KNOWN, ids=label)
+@pytest.mark.parametrize("shift", ["0.4", "0.7", "1.9"])
+def test_no_finite_loss_is_larger(law: Noise, shift: str) -> None:
+    """From there on δ is a constant: what has an infinite loss."""
+    found = largest_loss(law, Fraction(shift))
+    assert found is not None
+    method = method_of(law)
+    here, beyond = (method(law, shift=Fraction(shift), epsilon=at) for at in (found, found + 3))
+    assert here.overlaps(beyond)
+    told = certain(
+        law,
+        shift=Fraction(shift),
+        profile=lambda at: method(law, shift=Fraction(shift), epsilon=at),
+    )
+    assert told is not None
+    assert told.overlaps(beyond)

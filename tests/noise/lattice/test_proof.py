@@ -1,0 +1,86 @@
+"""Whole-number weights: by hand, and for queries of whole numbers alone."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+
+from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.sensitivity import L2, Integer
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.quantiles import absolute_quantile
+
+LAW = DiscreteStaircase(scale=1, cells=1, masses=(4, 2, 1))
+
+
+def test_by_hand() -> None:
+    """Weights 1 2 4 2 1 of 10 shifted by 1 at ε = 0: gaps 1 1 2 0 0; at ε = ln 2 only the first."""
+    assert prove_delta(LAW, Integer(1), Fraction(0)).interval.contains(Fraction(4, 10))
+    almost = prove_delta(LAW, Integer(1), Fraction(7, 10)).interval  # ln 2 = 0.6931…
+    assert almost.contains(Fraction(1, 10))
+    with mp.workdps(30):
+        exact = (1 + (2 - mp.exp("0.5")) + (4 - 2 * mp.exp("0.5"))) / 10
+    found = prove_delta(LAW, Integer(1), Fraction(1, 2)).interval
+    assert found.lower <= float(exact) <= found.upper
+    assert prove_delta(LAW, Integer(5), Fraction(3)).interval.lower == 1
+
+
+def test_the_worst_whole_shift_counts_even_if_it_is_not_the_longest() -> None:
+    law = DiscreteStaircase(scale=1, cells=1, masses=(4, 0, 4))
+    assert prove_delta(law, Integer(2), Fraction(0)).interval.lower == 1
+
+
+def test_between_the_lattice_points_there_is_no_privacy() -> None:
+    law = DiscreteStaircase(scale=2, cells=1, masses=(4, 2, 1))  # on the even numbers
+    assert prove_delta(law, Integer(1), Fraction(1)).interval.lower == 1
+    fine = DiscreteStaircase(scale=1, cells=2, masses=(4, 4, 2, 2, 1, 1))
+    assert prove_delta(fine, Integer(1), Fraction(7, 10)).interval.contains(Fraction(2, 24))
+
+
+def test_needs_a_query_of_whole_numbers() -> None:
+    with pytest.raises(NotApplicable, match="whole numbers"):
+        prove_delta(LAW, L2(1), Fraction(1))
+    with pytest.raises(InvalidArgument, match="whole"):
+        Integer("1.5")
+    assert Integer(1).radius("l2", dimension=2) is None
+
+
+@pytest.mark.parametrize("law", [LAW, Optimal(scale=1, cells=1, masses=(4, 2, 1))])
+def test_certificates_hold_their_masses_and_false_ones_are_rejected(
+    law: DiscreteStaircase | Optimal,
+) -> None:
+    budget = Budget(epsilon="0.7", delta="0.1001")
+    certificate = Certificate.prove(budget=budget, noise=law, sensitivity=Integer(1))
+    read = Certificate.from_json(certificate.to_json())
+    assert read == certificate
+    read.verify()
+    edits = [
+        ("masses", [4, 1, 2]),
+        ("masses", [4, 2, 1, 1.0]),
+        ("masses", ["4", 2, 1]),
+        ("masses", 4),
+        ("masses", [4, True, 1]),
+        ("cells", 2),
+        ("scale", "0x1p-1"),
+    ]
+    for name, value in edits:
+        record = json.loads(certificate.to_json())
+        record["noise"]["parameters"][name] = value
+        with pytest.raises(CertificateRejected):
+            Certificate.from_json(json.dumps(record)).verify()
+    if isinstance(law, DiscreteStaircase):
+        record = json.loads(certificate.to_json())
+        record["sensitivity"]["kind"] = "l2"
+        with pytest.raises(CertificateRejected):
+            Certificate.from_json(json.dumps(record)).verify()
+
+
+def test_quantiles_are_lattice_points() -> None:
+    assert [absolute_quantile(LAW, p) for p in (0.3, 0.5, 0.8, 0.81, 0.999)] == [0, 1, 1, 2, 2]
