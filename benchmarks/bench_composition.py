@@ -10,7 +10,7 @@ from functools import partial
 import leastnoise as ln
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import Releases
+from leastnoise.noise.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2

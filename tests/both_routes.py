@@ -16,9 +16,10 @@ from flint import arb
 from mpmath import mpf, nstr, workdps
 
 from leastnoise.balls.core import precision
-from leastnoise.entropy.base import Block, Sampler, sampler_of
+from leastnoise.entropy.base import Block, Sampler
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.noise.base import Noise
+from leastnoise.noise.draw import sampler_of
 from leastnoise.release.grid import default_grid, exponent_of
 from leastnoise.release.rounding import round_sums
 

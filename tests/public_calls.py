@@ -16,7 +16,6 @@ import numpy as np
 
 import leastnoise as ln
 from leastnoise.accounting import conversions
-from leastnoise.accounting.releases import Releases
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.lower_bound import Witness
 from leastnoise.guarantees.bodies.at_most import AtMost
@@ -39,6 +38,7 @@ from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import FAMILIES, family_named
+from leastnoise.noise.releases import Releases
 from leastnoise.release.mechanism import Released
 from leastnoise.release.values import ScaledIntegers
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import Releases
+from leastnoise.noise.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1

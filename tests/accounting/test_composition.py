@@ -9,7 +9,6 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
@@ -18,6 +17,7 @@ from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.releases import Releases
 
 ONE = Hidden.of(L2(1))
 

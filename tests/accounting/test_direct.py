@@ -12,7 +12,6 @@ import pytest
 
 from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import float_above, float_below
 from leastnoise.guarantees.hidden import Hidden
@@ -27,6 +26,7 @@ from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.registry import registered
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.steps.law.staircase import Staircase

@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.steps.law.tulap import Tulap

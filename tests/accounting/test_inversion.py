@@ -12,7 +12,6 @@ import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.inversion import enclose_epsilon
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
@@ -23,6 +22,7 @@ from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.releases import ProvedDelta, Releases
 from tests.laws import LATTICE_LAWS, LAWS, label
 
 SLOW = {"generalized-gamma", "gaussian-mixture", "quasi-gaussian"}  # seconds a law

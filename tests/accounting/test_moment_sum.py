@@ -24,7 +24,6 @@ from leastnoise.accounting.proof.moment_sum_laws import (
     SphericalMoments,
     laws_of,
 )
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.hidden import Hidden
@@ -36,6 +35,7 @@ from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.radial.proof import spherical_laplace
+from leastnoise.noise.releases import Releases
 from tests.angles import angle_integral, spherical, weights
 
 ONE = Hidden.of(L2(1))

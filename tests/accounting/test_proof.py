@@ -16,7 +16,6 @@ from mpmath import erfc, expm1, mp, mpf
 
 from leastnoise.accounting.proof import composed
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls import convolution as composition
 from leastnoise.balls import losses
 from leastnoise.balls.convolution import Convolution, composed_lower, composed_upper, tilt_for
@@ -31,6 +30,7 @@ from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.registry import registered
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.staircase import Staircase
 from tests.laws import LAWS
 

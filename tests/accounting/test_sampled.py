@@ -15,7 +15,6 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
 from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
 from leastnoise.accounting.proof.sampled import sampled_upper
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.losses import LossLattice
 from leastnoise.guarantees.hidden import Hidden
@@ -26,6 +25,7 @@ from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.releases import Releases
 from tests.scalar import density
 
 LAPLACE, NORMAL = Laplace(scale=1), Gaussian(scale=2)

@@ -13,13 +13,13 @@ from scipy.stats import norm
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.accounting.trade_off import Tangents
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.releases import ProvedDelta, Releases
 
 Floats = NDArray[np.float64]
 

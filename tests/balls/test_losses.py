@@ -14,7 +14,6 @@ from mpmath import mp, mpf, ncdf
 
 from leastnoise.accounting.proof import common_lattice
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls import losses
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LowerCells, on_best_lattice
@@ -25,6 +24,7 @@ from leastnoise.noise.common.proof import gaussian, laplace
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.staircase import Staircase
 
 ONE = Hidden.of(L2(1))

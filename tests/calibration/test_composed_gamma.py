@@ -9,7 +9,6 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.composed import composed_law
 from leastnoise.calibration.composed_gamma import _log_delta, _Several, composed_gamma
@@ -25,6 +24,7 @@ from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import sketch
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 
 ONE = Hidden.of(L2(1))

@@ -9,7 +9,6 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.composed import least_factor
 from leastnoise.calibration.composed_spread import composed_cactus, composed_flipped_huber
 from leastnoise.errors import InvalidArgument
@@ -17,6 +16,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Integer
+from leastnoise.noise.releases import Releases
 
 
 @pytest.mark.parametrize(("count", "bound"), [(2, 1), (10, 3)])

@@ -9,12 +9,12 @@ import pytest
 from leastnoise.accounting.proof.at_infinity import certain, largest_loss
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import method_of
-from leastnoise.accounting.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.base import Noise
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.steps.law.staircase import Staircase
 from leastnoise.noise.steps.law.tulap import Tulap

@@ -9,7 +9,6 @@ import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.work import check_work
-from leastnoise.accounting.releases import Releases
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -25,6 +24,7 @@ from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.steps.law.staircase import Staircase

@@ -7,10 +7,11 @@ import pytest
 from flint import arb
 
 from leastnoise.balls.core import precision
-from leastnoise.entropy.base import Block, sampler_of
+from leastnoise.entropy.base import Block
 from leastnoise.entropy.lazy import GUARD, LEVELS
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.noise.base import Noise
+from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace

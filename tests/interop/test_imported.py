@@ -13,11 +13,11 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.interop import NotABound, from_pld, from_plds, to_pld
 from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.releases import Releases
 
 MASSES = {-3: 0.2, 0: 0.25, 2: 0.3, 5: 0.2}
 SMALL = peer.PrivacyLossDistribution.create_from_rounded_probability(MASSES, 0.05, 0.25)

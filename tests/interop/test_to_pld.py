@@ -11,7 +11,6 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
@@ -24,6 +23,7 @@ from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.geometric import Geometric
 from leastnoise.noise.steps.law.staircase import Staircase
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import Releases
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells, Hidden
@@ -32,6 +31,7 @@ from leastnoise.ledger.filters import (
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.releases import Releases
 from tests.ledger.releases import certificate, sampled
 
 GRID_ERROR = 1e-3  # of orders 1 % apart; 1.1e-4 is the largest seen

@@ -12,11 +12,12 @@ import pytest
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.entropy.base import Block, Sampler, sampler_of
+from leastnoise.entropy.base import Block, Sampler
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, RandomnessError
 from leastnoise.guarantees.structured import Vertices
 from leastnoise.noise.base import Noise
+from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leastnoise.entropy.base import sampler_of
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
+from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.release.rounding import add_noise
 from leastnoise.release.values import ScaledIntegers

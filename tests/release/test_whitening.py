@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leastnoise.entropy.base import sampler_of
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
+from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.release.reading import as_exact

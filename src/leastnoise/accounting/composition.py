@@ -22,7 +22,6 @@ from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
 from leastnoise.accounting.proof.composed import FINENESS, is_gaussian, prove_composed, prove_pair
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
-from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.balls.convolution import Convolution, Part, tilt_for
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -30,6 +29,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import common_neighbours
+from leastnoise.noise.releases import ProvedDelta, Releases
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there

@@ -21,7 +21,6 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
@@ -30,6 +29,7 @@ from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.releases import Releases
 
 _BITS = 256
 _LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float

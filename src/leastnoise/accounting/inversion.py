@@ -13,11 +13,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from leastnoise.accounting.releases import ProvedDelta
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import MAX_EPSILON
 from leastnoise.guarantees.interval import Interval
+from leastnoise.noise.releases import ProvedDelta
 from leastnoise.numerics.roots import IncreasingRoot
 
 _BITS = 128

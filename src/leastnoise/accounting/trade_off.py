@@ -26,9 +26,9 @@ from typing import final
 
 from flint import arb
 
-from leastnoise.accounting.releases import ProvedDelta
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.guarantees.interval import Interval
+from leastnoise.noise.releases import ProvedDelta
 
 _BITS = 128
 

@@ -27,12 +27,9 @@ from leastnoise.balls.atoms import inscribed
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.balls.tilted import exponentials, joined
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from leastnoise.noise.base import Noise
 
     Floats = NDArray[np.float64]
 
@@ -68,15 +65,6 @@ class LossLattice:
     def point(self, index: int) -> Fraction:
         """Return the loss of masses[index]."""
         return self.origin + (self.first + index) * self.step
-
-
-def check_monotone(noise: Noise) -> None:
-    """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
-    if not registered(type(noise)).longest_is_worst:
-        raise NotApplicable(
-            family=noise.name,
-            why="its worst shift may change with epsilon, and its composition isn't proved here",
-        )
 
 
 def upper_lattice(profile: Profile, step: Fraction, size: int) -> LossLattice:

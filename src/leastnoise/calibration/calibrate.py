@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.accounting.proof.single import radius_in_norm_of
 from leastnoise.calibration.samples import amplified
 from leastnoise.calibration.search import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
@@ -23,6 +22,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.longest_shift import radius_in_norm_of
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import registered
 from leastnoise.noise.request import Request

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from leastnoise.accounting.proof.composed import FINENESS, composed_at_most
 from leastnoise.accounting.proof.moment_sum import delta_by_moments
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above
 from leastnoise.calibration.samples import amplified, check_rate, share_of
 from leastnoise.calibration.search import unit_law
@@ -25,6 +24,7 @@ from leastnoise.noise.common.fit import classic
 from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 from leastnoise.noise.steps.law.geometric import Geometric
 from leastnoise.noise.steps.law.staircase import Staircase

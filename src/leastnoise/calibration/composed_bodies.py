@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.composed import excess_of
 from leastnoise.calibration.samples import amplified
 from leastnoise.errors import NotApplicable
@@ -15,6 +14,7 @@ from leastnoise.noise.bodies.fit.pure import at_loss, purely, sensitivity_of
 from leastnoise.noise.bodies.law.k_staircase import KStaircase
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 

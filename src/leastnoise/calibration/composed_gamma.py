@@ -22,7 +22,6 @@ import numpy as np
 from flint import arb
 
 from leastnoise.accounting.proof.composed import FINENESS, composed_at_most
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
 from leastnoise.calibration.composed import composed_law
@@ -39,6 +38,7 @@ from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.radial.privacy_losses.generalized_gamma import between, chosen, reach
 from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import LossSketch, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise.accounting.proof.composed import composed_at_most
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above
 from leastnoise.calibration.composed import root_of
 from leastnoise.errors import InvalidArgument
@@ -28,6 +27,7 @@ from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 

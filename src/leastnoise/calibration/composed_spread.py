@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from leastnoise.accounting.releases import Releases
 from leastnoise.calibration.composed import (
     excess_of,
     least_factor,
@@ -34,6 +33,7 @@ from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.lattice.fit import cactus
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 

@@ -13,7 +13,6 @@ from functools import cache
 
 from flint import arb
 
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import symmetric_lattice
@@ -24,6 +23,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.noise.base import Noise
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 from leastnoise.noise.shells import fit as spherical_staircase
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase

@@ -10,8 +10,6 @@ from functools import cache
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof.composed import composed_at_most
-from leastnoise.accounting.proof.single import worst_shift
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above
 from leastnoise.calibration.composed import root_of
 from leastnoise.certificate.certificate import Certificate
@@ -23,8 +21,10 @@ from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.registry import registered
+from leastnoise.noise.releases import Releases
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor

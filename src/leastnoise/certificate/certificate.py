@@ -11,7 +11,6 @@ from typing import Any, Self, final
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.work import check_work
-from leastnoise.accounting.releases import Releases
 from leastnoise.certificate import kinds
 from leastnoise.certificate.noise_records import read_noise, record_of_noise
 from leastnoise.certificate.strict_json import (
@@ -37,6 +36,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.kinds import SENSITIVITIES
 from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, common_neighbours
 from leastnoise.noise.base import Noise
+from leastnoise.noise.releases import Releases
 
 VERSION = 1
 ASSUMPTIONS = (

@@ -11,7 +11,6 @@ from typing import Self, final
 
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
-from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.certificate.certificate import VERSION, Certificate, budget_of, check_header
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
@@ -19,6 +18,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Neighbours, common_neighbours
+from leastnoise.noise.releases import ProvedDelta, Releases
 
 RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"

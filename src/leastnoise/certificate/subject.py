@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import cast
 
 from leastnoise import _validate
-from leastnoise.accounting.releases import Releases
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry
@@ -18,6 +17,7 @@ from leastnoise.guarantees.sensitivity import (
     check_sensitivity,
 )
 from leastnoise.noise.base import Noise
+from leastnoise.noise.releases import Releases
 
 
 def check_subject(budget: object, noise: object, sensitivity: object, geometry: object) -> None:

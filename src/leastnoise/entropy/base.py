@@ -1,24 +1,17 @@
-"""What the exact rounding needs to know of a noise draw, whatever its law, and who draws it."""
+"""What the exact rounding needs to know of a noise draw, whatever its law."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.errors import NotApplicable
-from leastnoise.noise.registry import FAMILIES, registered
-
 if TYPE_CHECKING:
     from flint import arb
     from numpy.typing import NDArray
-
-    from leastnoise.entropy.source import Entropy
-    from leastnoise.noise.base import Noise
 
 
 @final
@@ -57,15 +50,3 @@ class Sampler(ABC):
     @abstractmethod
     def draw(self, count: int) -> Block:
         """Return the next `count` coordinates."""
-
-
-def sampler_of(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
-    """Return one draw of `noise`, in units of `grid`.
-
-    Raises NotApplicable for a family that has no exact sampler.
-    """
-    family = type(noise)
-    make = registered(family).part("sampler") if family.name in FAMILIES else None
-    if make is None:
-        raise NotApplicable(family=noise.name, why="no exact sampler is known for it")
-    return make(noise, grid, entropy)

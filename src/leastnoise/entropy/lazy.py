@@ -162,3 +162,20 @@ class LazyGamma(LazyReal):
             return certainly_less(uniform.enclose(bits).log(), bound)
 
         return decide(question)
+
+
+@final
+class LazyAnyGamma(LazyReal):
+    """Gamma(shape, 1) for any shape > 0: below 1, Gamma(shape + 1)·U^(1/shape)."""
+
+    def __init__(self, entropy: Entropy, *, shape: Fraction) -> None:
+        self._shape = shape
+        self._boost = LazyUniform(entropy) if shape < 1 else None
+        self._gamma = LazyGamma(entropy, shape=shape + 1 if shape < 1 else shape)
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`."""
+        gamma = self._gamma.enclose(bits)
+        if self._boost is None:
+            return gamma
+        return gamma * (self._boost.enclose(bits).log() / ball(self._shape)).exp()

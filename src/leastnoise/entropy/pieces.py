@@ -24,7 +24,10 @@ import numpy as np
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball, precision
+from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.inverse import WORD_BITS, InverseSurvival, Lookup, float_near, nearest_word
+from leastnoise.entropy.scaled import ScaledSampler
+from leastnoise.entropy.source import Entropy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,3 +179,8 @@ class _Table:
 def _slope(width: Fraction, mass: arb) -> float:
     """Return h = width/(2^63·mass), inf where the mass isn't known well enough."""
     return float_near(ball(width) / (mass * arb((1, WORD_BITS))))
+
+
+def inverting(pieces: Pieces, entropy: Entropy) -> Sampler:
+    """Return one draw of a fair sign times a magnitude made of `pieces`."""
+    return ScaledSampler(quantile=PiecewiseUniform(pieces), entropy=entropy)

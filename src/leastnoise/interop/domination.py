@@ -25,13 +25,13 @@ from leastnoise.accounting.proof.common_lattice import upper_parts
 from leastnoise.accounting.proof.composed import FINENESS, composed_at_most, is_gaussian
 from leastnoise.accounting.proof.sampled import sampled_delta
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.convolution import Convolution, tilt_for
 from leastnoise.balls.core import ball, float_above, precision
 from leastnoise.balls.losses import BITS
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.registry import registered
+from leastnoise.noise.releases import Releases
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
 """ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""

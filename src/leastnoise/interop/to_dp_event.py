@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from leastnoise import _validate
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.proof.single import worst_shift
-from leastnoise.accounting.releases import Releases
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.interop.extra import require
 from leastnoise.noise.base import Shape
+from leastnoise.noise.longest_shift import worst_shift
+from leastnoise.noise.releases import Releases
 from leastnoise.release.mechanism import Mechanism
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self, final
 
-from leastnoise.accounting.proof.single import worst_shift
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.noise.base import Shape
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.longest_shift import worst_shift
 
 Certified = Certificate | PlanCertificate
 

@@ -9,7 +9,6 @@ from typing import Any, final
 
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import composed_at_most
-from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.certificate.certificate import Certificate, budget_of
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
@@ -18,6 +17,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.ledger.costs import Certified, Cost
+from leastnoise.noise.releases import ProvedDelta, Releases
 
 _FIELDS = ("kind", "epsilon", "delta", "releases")
 

@@ -62,6 +62,8 @@ class Family:
     losses: an `OwnLosses`, where they are known better than from δ(ε).
     largest_loss: returns the largest finite loss, from the law and a shift; None where it isn't
         known, and left out where it never is.
+    no_loss_beyond: returns a loss that no finite one exceeds, met or not, where `largest_loss` is
+        left out.
     loss_unit: the attribute of the law of which all finite losses are whole multiples.
     work: says why a proof would take too long, or None; left out where none does.
     fineness: of the lattice that samples start from, in steps to one of their own.
@@ -71,8 +73,9 @@ class Family:
     limit: says where the search for a law was cut off, so that another may have less loss.
     design: returns such a law too, by an optimiser that is told what `effort` to make.
     sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
-    quantile: returns t with P(|X_i| > t·scale) = p, from the law and p; left out where the law of
-        one coordinate isn't known.
+    quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
+        left out where the law of one coordinate isn't known.
+    knows_quantiles: says whether `quantile` knows those of a law; left out where it knows all.
     """
 
     law: Part
@@ -83,6 +86,7 @@ class Family:
     longest_is_worst: bool = False
     losses: str | OwnLosses | None = None
     largest_loss: Part | None = None
+    no_loss_beyond: Part | None = None
     loss_unit: str | None = None
     work: Part | None = None
     fineness: float = 2.5
@@ -91,6 +95,7 @@ class Family:
     design: Part | None = None
     sampler: Part | None = None
     quantile: Part | None = None
+    knows_quantiles: Part | None = None
 
     def __post_init__(self) -> None:
         """Check and keep what is known; raises InvalidArgument for a part that can't be one."""
@@ -130,7 +135,18 @@ class Family:
 
 
 _LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
-_OPTIONAL = ("losses", "largest_loss", "work", "fit", "limit", "design", "sampler", "quantile")
+_OPTIONAL = (
+    "losses",
+    "largest_loss",
+    "no_loss_beyond",
+    "work",
+    "fit",
+    "limit",
+    "design",
+    "sampler",
+    "quantile",
+    "knows_quantiles",
+)
 _PARTS = ("law", "proof", *_OPTIONAL)
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import gaussian_square, prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -24,6 +23,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.releases import Releases
 from leastnoise.release.accuracy import at_accuracy, half_widths
 from leastnoise.release.grid import check_grid, default_grid
 from leastnoise.release.rounding import add_noise

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.balls.core import ball
-from leastnoise.entropy.base import sampler_of
 from leastnoise.entropy.lazy import decide
 from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.errors import InvalidArgument
+from leastnoise.noise.draw import sampler_of
 from leastnoise.release.grid import check_grid, exponent_of
 from leastnoise.release.reading import as_exact
 from leastnoise.release.values import (

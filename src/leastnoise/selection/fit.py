@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.accounting.proof.single import needs_norm
 from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.design.find import Effort
 from leastnoise.errors import NotApplicable, Refused
@@ -16,6 +15,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.longest_shift import needs_norm
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import registered
 from leastnoise.release.mechanism import Mechanism

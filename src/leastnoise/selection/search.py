@@ -8,7 +8,6 @@ from typing import Any
 
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.certificate.subject import check_sampling
 from leastnoise.design.find import SECONDS, Effort
 from leastnoise.design.refine import Progress
@@ -26,6 +25,7 @@ from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.registry import family_named, registered
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise.accounting.proof.composed import FINENESS
-from leastnoise.accounting.proof.single import worst_shift
 from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
@@ -16,6 +15,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import common_neighbours
+from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.release.mechanism import Mechanism, mechanism_counts
 
 _RELATIVE = 1e-7  # of the factor, as in calibration for several releases

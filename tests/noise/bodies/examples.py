@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import stats
 
-from leastnoise.entropy.base import Block, sampler_of
+from leastnoise.entropy.base import Block
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.counts import Counts
@@ -20,6 +20,7 @@ from leastnoise.noise.bodies.law.two_sided import TwoSided
 from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.draw import sampler_of
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED
 
 GRID = Fraction(1, 2**20)

@@ -16,7 +16,6 @@ from scipy.stats import qmc
 
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
@@ -38,6 +37,7 @@ from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.bodies.proof import pure as bodies
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.staircase import Staircase
 from leastnoise.noise.steps.proof import staircase
 from tests.accounting.direct import Masses, delta_of_masses

@@ -11,7 +11,6 @@ from flint import arb
 from scipy import stats
 
 from leastnoise.balls.core import precision
-from leastnoise.entropy.base import sampler_of
 from leastnoise.entropy.lazy import GUARD
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import NotApplicable
@@ -28,6 +27,7 @@ from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import draw
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.draw import sampler_of
 from leastnoise.release.grid import default_grid
 from leastnoise.release.rounding import add_noise, round_sums
 from tests.noise.bodies.examples import GRID, LAWS, SCALE, block, draws, rejected, same_law

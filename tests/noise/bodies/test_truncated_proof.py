@@ -15,7 +15,6 @@ import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
@@ -33,6 +32,7 @@ from leastnoise.guarantees.sensitivity import L1, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.bodies.proof.truncated import delta_ball
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells import proof as radial_step
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase

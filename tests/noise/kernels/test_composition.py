@@ -8,7 +8,6 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.profile import gaussian
@@ -17,6 +16,7 @@ from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
+from leastnoise.noise.releases import Releases
 
 
 def about(noise: KernelNoise, count: int, epsilon: float) -> float:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.atoms import Falling, inscribed
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice
@@ -24,6 +23,7 @@ from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.kernels.proof.every_shift import delta_ball
+from leastnoise.noise.releases import Releases
 
 ONE = Hidden.of(L2(1))
 CLOSE = 5e-4  # of δ; the worst measured is 3.6e-4, where δ is 2e-13

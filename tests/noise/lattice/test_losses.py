@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls import losses
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import precision
@@ -24,6 +23,7 @@ from leastnoise.noise.lattice import proof as lattice
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.releases import Releases
 
 ONE = Hidden.of(L2(1))
 Masses = tuple[int, ...]

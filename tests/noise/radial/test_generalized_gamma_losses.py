@@ -19,7 +19,6 @@ from scipy.interpolate import CubicSpline
 from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.accounting.releases import Releases
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.balls.hull import chords
@@ -37,6 +36,7 @@ from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import (
     sketch,
 )
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.noise.releases import Releases
 
 ONE = Hidden.of(L2(1))
 COARSE = 16  # lattice steps in a standard deviation: 18 quadratures for a law

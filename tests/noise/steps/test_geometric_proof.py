@@ -11,13 +11,13 @@ import pytest
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.accounting.releases import Releases
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.geometric import Geometric
 from tests import whole_steps
 

@@ -19,11 +19,11 @@ from leastnoise.accounting.proof.common_lattice import largest_finite_loss, lowe
 from leastnoise.accounting.proof.moment_sum import delta_by_moments, serves
 from leastnoise.accounting.proof.sampled import sampled_delta
 from leastnoise.accounting.proof.single import prove_hidden
-from leastnoise.accounting.releases import ProvedDelta, Releases
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import BITS
 from leastnoise.noise.registry import registered
+from leastnoise.noise.releases import ProvedDelta, Releases
 
 
 def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> ProvedDelta:

@@ -23,14 +23,13 @@ from leastnoise.accounting.proof.sampled import (
     sampled_spread,
     sampled_upper,
 )
-from leastnoise.accounting.proof.single import method_of, worst_shift
+from leastnoise.accounting.proof.single import method_of
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import (
     BITS,
     LossLattice,
     LowerCells,
     Profile,
-    check_monotone,
     lower_cells,
     upper_lattice,
 )
@@ -40,10 +39,11 @@ from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.bodies.proof import pure as bodies
 from leastnoise.noise.common.proof import gaussian
 from leastnoise.noise.family import OwnLosses
+from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
-    from leastnoise.accounting.releases import Releases
+    from leastnoise.noise.releases import Releases
 
 _COARSE = 48
 _LARGEST = 6000  # lattice points above 0
@@ -277,3 +277,12 @@ def _settled(profile: Profile, epsilon: Fraction) -> bool:
     """Say whether δ stays as it is beyond `epsilon`: next to nothing, or a constant."""
     here = profile(epsilon)
     return bool(here.is_zero() or here < arb(_NOTHING) or here.overlaps(profile(2 * epsilon)))
+
+
+def check_monotone(noise: Noise) -> None:
+    """Raise NotApplicable unless the longest shift is known to be the worst at every ε."""
+    if not registered(type(noise)).longest_is_worst:
+        raise NotApplicable(
+            family=noise.name,
+            why="its worst shift may change with epsilon, and its composition isn't proved here",
+        )

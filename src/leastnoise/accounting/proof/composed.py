@@ -14,13 +14,14 @@ from types import ModuleType
 
 from flint import arb
 
-from leastnoise.accounting.proof.single import prove_hidden, worst_shift
-from leastnoise.accounting.releases import ProvedDelta, Releases
+from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.common.proof.gaussian import delta_of_ratio
+from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.releases import ProvedDelta, Releases
 
 FINENESS = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""

@@ -25,14 +25,14 @@ import numpy as np
 from flint import acb, arb
 
 from leastnoise.accounting.proof.moment_sum_laws import SHAPES, Moments, laws_of, shape_of
-from leastnoise.accounting.releases import ProvedDelta
 from leastnoise.balls.core import ball, precision
 from leastnoise.noise.base import Shape
+from leastnoise.noise.releases import ProvedDelta
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.accounting.releases import Releases
+    from leastnoise.noise.releases import Releases
 
 _BITS = 128
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Protocol, final
 
 from flint import acb, acb_poly, arb, ctx
 
-from leastnoise.accounting.proof.single import worst_shift
 from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball, precision
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 
 if TYPE_CHECKING:
-    from leastnoise.accounting.releases import Releases
+    from leastnoise.noise.releases import Releases
 
 SHAPES = frozenset({Shape.GAUSSIAN, Shape.SPHERICAL_LAPLACE})
 

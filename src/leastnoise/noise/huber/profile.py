@@ -20,7 +20,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.noise.huber.law import standard_mass
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.profile.quantiles import solve
+from leastnoise.noise.huber.law import FlippedHuber, standard_mass
 from leastnoise.numerics.quadrature import gauss_legendre
 
 _CUT = 45.0  # the tail is dropped where it is e^-45 of its peak
@@ -152,3 +155,16 @@ def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     ends = [0.0, *(_GRADING[:0:-1] / 2), 0.5, *(1 - _GRADING[1:] / 2), 1.0]
     rules = [gauss_legendre(a, b, nodes=_NODES) for a, b in pairwise(ends)]
     return np.concatenate([x for x, _ in rules]), np.concatenate([w for _, w in rules])
+
+
+def quantile(noise: Noise, outside: float) -> float:
+    """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
+    if not isinstance(noise, FlippedHuber):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
+    u, gamma = float(noise.corner), float(noise.gamma)
+    beyond = outside * standard_mass(u)
+    peak = math.exp(-u * u / 2) * math.sqrt(math.pi / 2)  # the tail is peak·erfc(y/√2)
+    more = beyond - peak * math.erfc(u / math.sqrt(2))
+    if more > 0:
+        return -math.log(math.exp(-u * u) + u * more) / u * gamma
+    return solve(lambda y: peak * math.erfc(y / math.sqrt(2)), beyond, guess=u + 1) * gamma

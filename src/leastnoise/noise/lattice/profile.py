@@ -7,6 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice.law.lattice import Lattice
 
 
@@ -31,3 +34,12 @@ def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
         gap = epsilon + there[kept] - here[kept]
     terms = np.exp(here[kept]) * -np.expm1(np.minimum(gap, 0.0))
     return math.fsum([*exposed.tolist(), *terms.tolist()])
+
+
+def quantile(noise: Noise, outside: float) -> float:
+    """Return the least point that holds all but `outside`."""
+    if not isinstance(noise, DiscreteStaircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
+    chances = noise.lattice.probabilities
+    within = 2 * np.cumsum(chances) - chances[0]
+    return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells

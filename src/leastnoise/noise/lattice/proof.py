@@ -18,9 +18,14 @@ from leastnoise.balls.core import ball
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
+from leastnoise.noise.common.proof.work import over
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice.law.lattice import Lattice
 from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
+from leastnoise.noise.releases import Releases
+
+# masses times shifts, if they rise anywhere; 6e5 for `optimal` at ε = 20
+MOST_LATTICE_WORK, MOST_LATTICE_WORK_COMPOSED = 3_000_000, 1_000_000
 
 
 def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -91,3 +96,16 @@ class _Law:
         else:
             gaps = gaps - self._weights * factor
         return int(np.maximum(gaps, 0).sum())
+
+
+def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+    """Return why masses on a lattice aren't proved, or None."""
+    noise = part.noise
+    law = noise.lattice  # pyright: ignore[reportAttributeAccessIssue] - its shapes have one
+    if law.falls:  # one shift, the longest, is the worst
+        return None
+    in_cells = shift / noise.scale * law.cells
+    every = in_cells if isinstance(noise, LatticeStepNoise) else shift
+    shifts = min(math.ceil(every), 2 * len(law.masses))
+    most = MOST_LATTICE_WORK if part.count == 1 else MOST_LATTICE_WORK_COMPOSED
+    return over(Fraction(shifts * len(law.masses)), most, "masses times shifts")

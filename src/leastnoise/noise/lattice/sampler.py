@@ -12,14 +12,13 @@ from itertools import accumulate
 from flint import arb
 
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.pieces import Pieces, finitely_many
+from leastnoise.entropy.pieces import Pieces, finitely_many, inverting
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.lattice.law.lattice import Lattice
 from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
-from leastnoise.noise.steps.sampler.step import inverting
 
 _HALF = Fraction(1, 2)
 

@@ -13,6 +13,9 @@ from leastnoise.balls.core import ball
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
+from leastnoise.noise.common.proof.work import most_steps, over
+from leastnoise.noise.releases import Releases
+from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -156,3 +159,12 @@ def _cap(square: Fraction, dimension: int) -> arb:
     """
     parameter = ball(Fraction(dimension + 1, 2))
     return ball(square).beta_lower(parameter, arb(0.5), regularized=True) / 2
+
+
+def too_long(part: Releases, _: Fraction, __: Fraction) -> str | None:
+    """Return why steps around 0 aren't proved, or None."""
+    noise = part.noise
+    if isinstance(noise, OptimalRadial):
+        return over(Fraction(len(noise.edges)), most_steps(part, even=False), "the number of edges")
+    radius = getattr(noise, "radius", Fraction(0))
+    return over(radius, most_steps(part, even=True), "its radius, in scales,")

@@ -17,7 +17,8 @@ from leastnoise.entropy.scalar import choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
+from leastnoise.noise.common.law.radial_steps import RadialStepNoise
+from leastnoise.noise.common.sampler.shells import cumulative
 
 if TYPE_CHECKING:
     from flint import arb
@@ -31,18 +32,6 @@ def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     index = choose(entropy, lambda: cumulative(steps, d))
     radius = _RadiusInBall(entropy, radius=noise.scale / grid * steps.edges[index], dimension=d)
     return DirectionSampler(radius=radius, dimension=d, entropy=entropy)
-
-
-def cumulative(steps: RadialSteps, dimension: int) -> list[arb]:
-    """Enclose P(J <= j) for every ball; the last is exactly 1."""
-    heights = [
-        ball(weight) * ball(-steps.decay * level).exp()
-        for weight, level in zip(steps.weights, steps.levels, strict=True)
-    ]
-    sums = [ball(0)]
-    for height, lower, edge in zip(heights, [*heights[1:], ball(0)], steps.edges, strict=True):
-        sums.append(sums[-1] + (height - lower) * ball(edge) ** dimension)
-    return [*(partial / sums[-1] for partial in sums[1:-1]), ball(1)]
 
 
 @final

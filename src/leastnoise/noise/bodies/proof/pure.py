@@ -181,3 +181,9 @@ def _total_variation(noise: KStaircase, bits: int) -> arb:
             if ratio < arb(0.99) and term < outer * arb(_NEGLIGIBLE):
                 return 1 - inner / (outer + term * ratio / (1 - ratio))
     return arb(1)
+
+
+def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
+    """Return the largest finite loss, which is the law's own."""
+    del shift
+    return noise.largest_loss

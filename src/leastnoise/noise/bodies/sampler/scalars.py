@@ -8,10 +8,9 @@ from operator import mul
 from typing import TYPE_CHECKING
 
 from leastnoise.balls.core import ball
-from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform
+from leastnoise.entropy.lazy import LazyAnyGamma, LazyExponential, LazyReal, LazyUniform
 from leastnoise.entropy.scaled import Constant
 from leastnoise.noise.bodies.sampler.reals import Computed
-from leastnoise.noise.radial.sampler.generalized_gamma import LazyAnyGamma
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,6 @@ from fractions import Fraction
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common.profile import gaussian as gaussian_delta
 from leastnoise.noise.common.profile import spherical_laplace as spherical_laplace_delta
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 
 # Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
@@ -71,24 +67,6 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
     excess = math.exp(_ROOT.find(over, guess=math.log(guess)))
     return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
-
-
-def fit_gaussian(request: Request) -> Gaussian:
-    """Return the law of least scale."""
-    scale = gaussian(request.dimension, request.budget)
-    return Gaussian(scale=scale, dimension=request.dimension)
-
-
-def fit_laplace(request: Request) -> Laplace:
-    """Return the law of least scale."""
-    scale = laplace(request.dimension, request.budget)
-    return Laplace(scale=scale, dimension=request.dimension)
-
-
-def fit_l2(request: Request) -> SphericalLaplace:
-    """Return the law of least scale."""
-    scale = spherical_laplace(request.dimension, request.budget)
-    return SphericalLaplace(scale=scale, dimension=request.dimension)
 
 
 def _log(number: Fraction) -> float:

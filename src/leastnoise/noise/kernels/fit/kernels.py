@@ -10,12 +10,12 @@ from typing import final
 
 import numpy as np
 
-from leastnoise.accounting.proof.work import why_not_kernels
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polished
+from leastnoise.noise.kernels.proof.work import why_not_kernels
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 

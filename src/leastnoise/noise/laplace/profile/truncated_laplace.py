@@ -12,6 +12,10 @@ from __future__ import annotations
 
 import math
 
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+
 
 def log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
     """Return ln δ(ε), to about 2e-15; 0 if the range is left altogether (t >= 2a).
@@ -28,3 +32,10 @@ def log_delta(*, shift_ratio: float, excess: float, radius: float) -> float:
         total += math.exp(-start) * math.expm1(min(0.0, start - excess / 2)) ** 2
     log_mass = math.log(2) + math.log(-math.expm1(-a))
     return min(0.0, math.log(total) - log_mass) if total > 0 else -math.inf
+
+
+def quantile(noise: Noise, outside: float) -> float:
+    """Invert P(|X| <= t) = (1 − e^(−t))/(1 − e^(−radius))."""
+    if not isinstance(noise, TruncatedLaplace):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
+    return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))

@@ -12,6 +12,10 @@ from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball
 from leastnoise.balls.integrals import positive_integral
 from leastnoise.noise.base import Noise
+from leastnoise.noise.common.proof.work import over
+from leastnoise.noise.releases import Releases
+
+MOST_SCALES = 10**9  # in a shift, of l2 noise: with more its angular integral takes minutes
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
@@ -74,3 +78,8 @@ def _scale_ratio(z: arb, power: int, later: arb, mode: arb) -> arb:
     s, t = arb(later.sin().mid()), arb(mode.sin().mid())
     logs = ((1 - s * s) / (1 - t * t)).log() * power / 2 if power else 0
     return (z * (s - t) + logs).exp()
+
+
+def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+    """Return why l2 noise isn't proved, or None."""
+    return over(shift / part.noise.scale, MOST_SCALES, "the shift in scales of the noise")

@@ -17,7 +17,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Block, Sampler
-from leastnoise.entropy.lazy import LazyGamma, LazyReal, LazyUniform
+from leastnoise.entropy.lazy import LazyAnyGamma, LazyReal, LazyUniform
 from leastnoise.entropy.ordered import OrderedUniforms
 from leastnoise.entropy.quantiles import COSINE, ETA, WORD_BITS, look_up
 from leastnoise.entropy.scaled import nearly
@@ -39,23 +39,6 @@ def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     if not isinstance(noise, GeneralizedGamma):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     return _DirectionSampler(_Radius(noise, grid, entropy), noise.dimension, entropy)
-
-
-@final
-class LazyAnyGamma(LazyReal):
-    """Gamma(shape, 1) for any shape > 0: below 1, Gamma(shape + 1)·U^(1/shape)."""
-
-    def __init__(self, entropy: Entropy, *, shape: Fraction) -> None:
-        self._shape = shape
-        self._boost = LazyUniform(entropy) if shape < 1 else None
-        self._gamma = LazyGamma(entropy, shape=shape + 1 if shape < 1 else shape)
-
-    def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
-        gamma = self._gamma.enclose(bits)
-        if self._boost is None:
-            return gamma
-        return gamma * (self._boost.enclose(bits).log() / ball(self._shape)).exp()
 
 
 @final

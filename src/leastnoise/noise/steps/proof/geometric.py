@@ -26,3 +26,8 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     if most and (noise.cells / noise.scale).denominator != 1:
         return arb(1)  # a shift by 1 leaves the lattice, and gives everything away
     return staircase.delta_ball(noise.staircase, shift=most, epsilon=epsilon)
+
+
+def largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
+    """Return the largest loss: that of a staircase, where whole shifts alone count."""
+    return noise.decay * math.ceil(math.floor(shift) / noise.scale)

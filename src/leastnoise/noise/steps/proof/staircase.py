@@ -73,3 +73,8 @@ class _Masses:
     def below(self, r: Fraction) -> arb:
         """Enclose the mass up to r."""
         return ball(r) if r < self._gamma else self.half - self.above(r)
+
+
+def largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
+    """Return the largest loss: so many whole steps lie between x and x − shift at most."""
+    return noise.decay * math.ceil(shift / noise.scale)

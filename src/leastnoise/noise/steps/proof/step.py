@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import cast
 
 from flint import arb
 
@@ -11,6 +12,9 @@ from leastnoise.balls.core import ball
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law.steps import StepNoise, Steps
+from leastnoise.noise.common.proof.work import most_steps, over
+from leastnoise.noise.longest_shift import worst_shift
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.steps.law.tulap import Tulap
 
@@ -108,3 +112,12 @@ def _hockey_stick(steps: Steps, heights: list[arb], shift: Fraction, epsilon: Fr
             excess = heights[here] - factor * heights[there]
             total += ball(width) * excess.max(arb(0))
     return total
+
+
+def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+    """Return why steps for one number aren't proved, or None."""
+    noise = cast("TruncatedStaircase | Tulap", part.noise)
+    inner = worst_shift(noise, part.hidden.inner)
+    if shift == inner == noise.scale:  # a closed form
+        return None
+    return over(noise.radius, most_steps(part, even=True), "its radius, in scales,")

@@ -16,13 +16,12 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.pieces import Pieces
+from leastnoise.entropy.pieces import Pieces, inverting
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.steps.law.geometric import Geometric
 from leastnoise.noise.steps.sampler.staircase import LARGEST_TABLE, LAST
-from leastnoise.noise.steps.sampler.step import inverting
 
 
 def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:

@@ -14,12 +14,11 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.pieces import Pieces
+from leastnoise.entropy.pieces import Pieces, inverting
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.sampler.step import inverting
 
 LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
 LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls

@@ -11,8 +11,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.pieces import Pieces, PiecewiseUniform, Survival, finitely_many
-from leastnoise.entropy.scaled import ScaledSampler
+from leastnoise.entropy.pieces import Pieces, Survival, finitely_many, inverting
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
@@ -25,11 +24,6 @@ def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
         raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     pieces = _pieces(noise.steps, noise.atom, noise.scale / grid)
     return inverting(pieces, entropy)
-
-
-def inverting(pieces: Pieces, entropy: Entropy) -> Sampler:
-    """Return one draw of a fair sign times a magnitude made of `pieces`."""
-    return ScaledSampler(quantile=PiecewiseUniform(pieces), entropy=entropy)
 
 
 def _pieces(steps: Steps, atom: Fraction, unit: Fraction) -> Pieces:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
@@ -36,6 +37,7 @@ from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.k_staircase import KStaircase
 from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.common.profile.quantiles import solve
 from leastnoise.numerics.quadrature import gauss_legendre
 
 if TYPE_CHECKING:
@@ -233,3 +235,17 @@ def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> Callable[[float]
         return float(masses @ beyond)
 
     return tail
+
+
+def quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
+    """Invert the tail of the coordinate; raises NotApplicable where that isn't known."""
+    tail = tail_of(noise, coordinate)
+    if tail is None:
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    guess = math.sqrt(float(noise.variances[coordinate])) / float(noise.scale)
+    return solve(tail, outside, guess=guess)
+
+
+def known(noise: BodyNoise) -> bool:
+    """Say whether the law of each coordinate is known."""
+    return all(tail_of(noise, first) is not None for first in first_of_blocks(noise.body))
