@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from mpmath import erfc, expm1, mp, mpf
 
 from leastnoise.accounting.proof import composed
+from leastnoise.accounting.proof.common_lattice import check_monotone
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls import convolution as composition
 from leastnoise.balls import losses
@@ -25,7 +26,7 @@ from leastnoise.balls.tilted import Tilted
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.proof import gaussian
+from leastnoise.noise.gaussian import proof as gaussian
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
@@ -291,7 +292,7 @@ def test_laws_whose_worst_shift_may_change_have_losses_of_their_own() -> None:
     for law in others:
         assert registered(type(law)).losses
         with pytest.raises(NotApplicable, match="worst shift"):
-            losses.check_monotone(law)
+            check_monotone(law)
 
 
 def test_a_few_large_losses_do_not_make_the_window_too_small() -> None:

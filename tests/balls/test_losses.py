@@ -20,10 +20,11 @@ from leastnoise.balls.losses import LowerCells, on_best_lattice
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.proof import gaussian, laplace
+from leastnoise.noise.gaussian import proof as gaussian
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.laplace.proof import laplace
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.staircase import Staircase
 

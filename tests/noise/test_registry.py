@@ -19,6 +19,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Norm
 from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.family import Family
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
@@ -31,7 +32,6 @@ from leastnoise.noise.registry import (
     part_of,
     register,
     registered,
-    sampler_of,
 )
 from leastnoise.noise.request import Request
 from leastnoise.noise.steps.proof.step import delta_ball
@@ -80,6 +80,9 @@ NEEDED: dict[str, Callable[[], object]] = {
 ROLES = {
     "law": "law",
     "proof": "proof",
+    "attained": "proof",
+    "lower_profile": "proof",
+    "tails": "proof",
     "losses": "privacy_losses",
     "largest_loss": "proof",
     "no_loss_beyond": "proof",
@@ -91,11 +94,10 @@ ROLES = {
     "quantile": "profile",
     "knows_quantiles": "profile",
 }
+LAW = Gaussian(scale=1)
 WRONG: dict[str, Callable[[], object]] = {
-    "noise.steps.proof.step": lambda: delta_ball(
-        Gaussian(scale=1), shift=Fraction(1), epsilon=Fraction(1)
-    ),
-    "noise.steps.sampler.step": lambda: sampler(Gaussian(scale=1), Fraction(1), ENTROPY),
+    "noise.steps.proof.step": lambda: delta_ball(LAW, shift=Fraction(1), epsilon=Fraction(1)),
+    "noise.steps.sampler.step": lambda: sampler(LAW, Fraction(1), ENTROPY),
 }
 
 

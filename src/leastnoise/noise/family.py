@@ -52,6 +52,12 @@ class Family:
     What proofs use:
     proof: encloses δ(ε) in a ball, from the law, a `shift` in its norm and `epsilon`: δ itself,
         and no bound on it, as the ball's lower end is stated too.
+    attained: says whether that ball is δ(ε) itself for all shifts of a sensitivity, and not above
+        it; left out where it always is, and for `VectorNoise` where it never is.
+    lower_profile: returns ε ↦ δ(ε), ε >= 0, of one shift, the same at every ε, or None; left out
+        where the curve that `proof` encloses is of such a shift.
+    tails: encloses P(Z > z) and Q(Z > z) of the loss Z, from the law, a shift and z; left out where
+        slopes of δ(ε) do as well.
     enough_bits: the relative accuracy of δ at which the proof tries no higher precision.
     lengthy: a proof at one ε takes up to a second; `quick`: microseconds.
     longest_is_worst: the longest shift is the worst one at every ε, and the losses that it makes
@@ -80,6 +86,9 @@ class Family:
 
     law: Part
     proof: Part
+    attained: Part | None = None
+    lower_profile: Part | None = None
+    tails: Part | None = None
     enough_bits: int = ENOUGH_BITS
     lengthy: bool = False
     quick: bool = False
@@ -136,6 +145,9 @@ class Family:
 
 _LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
 _OPTIONAL = (
+    "attained",
+    "lower_profile",
+    "tails",
     "losses",
     "largest_loss",
     "no_loss_beyond",

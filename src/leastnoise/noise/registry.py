@@ -47,7 +47,8 @@ _families: dict[str, Family] = {
     ),
     "gaussian": Family(
         law="leastnoise.noise.gaussian.law:Gaussian",
-        proof="leastnoise.noise.common.proof.gaussian:delta_ball",
+        proof="leastnoise.noise.gaussian.proof:delta_ball",
+        tails="leastnoise.noise.gaussian.proof:tails",
         quick=True,
         longest_is_worst=True,
         fit="leastnoise.noise.gaussian.fit:search",
@@ -91,6 +92,8 @@ _families: dict[str, Family] = {
     "k-norm": Family(
         law="leastnoise.noise.bodies.law.k_norm:KNorm",
         proof="leastnoise.noise.bodies.proof.pure:delta_ball",
+        attained="leastnoise.noise.bodies.proof.pure:attained",
+        lower_profile="leastnoise.noise.bodies.proof.pure:lower_profile",
         longest_is_worst=True,
         largest_loss="leastnoise.noise.bodies.proof.pure:largest_loss",
         fit="leastnoise.noise.bodies.fit.pure:k_norm",
@@ -101,6 +104,7 @@ _families: dict[str, Family] = {
     "k-staircase": Family(
         law="leastnoise.noise.bodies.law.k_staircase:KStaircase",
         proof="leastnoise.noise.bodies.proof.pure:delta_ball",
+        attained="leastnoise.noise.bodies.proof.pure:attained",
         longest_is_worst=True,
         largest_loss="leastnoise.noise.bodies.proof.pure:largest_loss",
         loss_unit="largest_loss",
@@ -122,7 +126,7 @@ _families: dict[str, Family] = {
     ),
     "laplace": Family(
         law="leastnoise.noise.laplace.law.laplace:Laplace",
-        proof="leastnoise.noise.common.proof.laplace:delta_ball",
+        proof="leastnoise.noise.laplace.proof.laplace:delta_ball",
         quick=True,
         longest_is_worst=True,
         largest_loss="leastnoise.noise.common.proof.largest_loss:shift_in_scales",
@@ -185,6 +189,7 @@ _families: dict[str, Family] = {
     "truncated-k-staircase": Family(
         law="leastnoise.noise.bodies.law.truncated_k_staircase:TruncatedKStaircase",
         proof="leastnoise.noise.bodies.proof.truncated:delta_ball",
+        attained="leastnoise.noise.bodies.proof.pure:attained",
         longest_is_worst=True,
         largest_loss="leastnoise.noise.bodies.proof.pure:largest_loss",
         loss_unit="decay",
@@ -228,6 +233,7 @@ _families: dict[str, Family] = {
     "two-sided-laplace": Family(
         law="leastnoise.noise.bodies.law.two_sided_laplace:TwoSidedLaplace",
         proof="leastnoise.noise.bodies.proof.pure:delta_ball",
+        attained="leastnoise.noise.bodies.proof.pure:attained",
         longest_is_worst=True,
         largest_loss="leastnoise.noise.bodies.proof.pure:largest_loss",
         fit="leastnoise.noise.bodies.fit.pure:two_sided_laplace",
@@ -238,6 +244,7 @@ _families: dict[str, Family] = {
     "two-sided-staircase": Family(
         law="leastnoise.noise.bodies.law.two_sided_staircase:TwoSidedStaircase",
         proof="leastnoise.noise.bodies.proof.pure:delta_ball",
+        attained="leastnoise.noise.bodies.proof.pure:attained",
         longest_is_worst=True,
         largest_loss="leastnoise.noise.bodies.proof.pure:largest_loss",
         loss_unit="largest_loss",

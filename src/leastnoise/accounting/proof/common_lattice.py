@@ -23,7 +23,7 @@ from leastnoise.accounting.proof.sampled import (
     sampled_spread,
     sampled_upper,
 )
-from leastnoise.accounting.proof.single import method_of
+from leastnoise.accounting.proof.single import attained, method_of
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import (
     BITS,
@@ -35,9 +35,7 @@ from leastnoise.balls.losses import (
 )
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
-from leastnoise.noise.base import Noise, Shape
-from leastnoise.noise.bodies.proof import pure as bodies
-from leastnoise.noise.common.proof import gaussian
+from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
 from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.registry import registered
@@ -186,14 +184,16 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
     shift = worst_shift(noise, sensitivity)
     if own := _own_losses(noise):
         return own.lower(noise, shift, step, size)
-    if not bodies.attained(noise, sensitivity):  # nothing is known from below
+    if not attained(noise, sensitivity):  # nothing is known from below
         return LowerCells(step=step, first=0, atoms=((0.0, 1.0),), infinity=0.0)
-    profile = bodies.lower_profile(noise) or _profile(noise, sensitivity)
+    family = registered(type(noise))
+    one_shift = family.part("lower_profile")
+    profile = (one_shift and one_shift(noise)) or _profile(noise, sensitivity)
     upper = _whole_upper(noise, sensitivity, step, size)
     with precision(BITS):
         infinite = certain(noise, shift=shift, profile=profile)
-    closed = noise.shape is Shape.GAUSSIAN  # next to it, slopes of δ take three times as long
-    tails = partial(gaussian.tails, noise, shift) if closed else None
+    known = family.part("tails")
+    tails = partial(known, noise, shift) if known else None
     return lower_cells(profile, upper, infinite=infinite, tails=tails)
 
 

@@ -11,7 +11,7 @@ from leastnoise.balls.core import precision
 from leastnoise.guarantees.geometry import Hidden
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.bodies.proof import pure as bodies
+from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.registry import part_of, registered
 from leastnoise.noise.releases import ProvedDelta
@@ -53,5 +53,11 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
             enclosure.is_finite() and enclosure.rel_accuracy_bits() >= enough
         ):
             break
-    lower = enclosure if bodies.attained(noise, sensitivity) else arb(0)
+    lower = enclosure if attained(noise, sensitivity) else arb(0)
     return ProvedDelta(lower=lower, upper=enclosure)
+
+
+def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
+    """Return True only if the proof's ball is δ(ε) itself for all shifts of `sensitivity`."""
+    known = registered(type(noise)).part("attained")
+    return known(noise, sensitivity) if known else not isinstance(noise, VectorNoise)

@@ -23,17 +23,23 @@ if TYPE_CHECKING:
 
 def known(noise: TwoSided) -> bool:
     """Say whether T is the cube [0, b]^d."""
-    return isinstance(noise.of, Counts) and noise.of.most == noise.of.queries
+    return _cube(noise) is not None
+
+
+def _cube(noise: TwoSided) -> Counts | None:
+    of = noise.of
+    return of if isinstance(of, Counts) and of.most == of.queries else None
 
 
 def quantile(noise: Noise, outside: float, coordinate: int) -> float:
     """X is uniform in [−B, A]^d; a tail for each law of A and B, which are weighted by volume."""
     del coordinate  # all are alike
-    if not isinstance(noise, TwoSidedStaircase | TwoSidedLaplace) or not known(noise):
+    known_law = isinstance(noise, TwoSidedStaircase | TwoSidedLaplace)
+    if not known_law or (cube := _cube(noise)) is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
     tail = _two_sided_steps(noise) if isinstance(noise, TwoSidedStaircase) else _smooth(noise)
     found = solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
-    return found * float(noise.of.bound)
+    return found * float(cube.bound)
 
 
 def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:

@@ -85,7 +85,7 @@ def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) 
     if noise.p == 2:  # e^(−r²) has σ² = ½
         return gaussian.delta_of_ratio(ball(shift / noise.scale) * arb(2).sqrt(), epsilon=epsilon)
     if noise.dimension == 1:
-        return laplace.delta_ball(noise, shift=shift, epsilon=epsilon)
+        return laplace.delta_of_excess(shift / noise.scale - epsilon)
     same = SphericalLaplace(scale=noise.scale, dimension=noise.dimension)
     return spherical_laplace.delta_ball(same, shift=shift, epsilon=epsilon)
 

@@ -1,0 +1,23 @@
+"""Enclosure of δ(ε) for Gaussian noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.proof import gaussian
+
+
+def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, μ = shift/scale."""
+    return gaussian.delta_of_ratio(ball(shift / noise.scale), epsilon=epsilon)
+
+
+def tails(noise: Noise, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
+    """Enclose P(Z > loss) and Q(Z > loss) of the loss Z ~ N(±μ²/2, μ²), μ = shift/scale."""
+    mu, root_half = ball(shift / noise.scale), arb(0.5).sqrt()
+    t = ball(loss) / mu - mu / 2
+    return (t * root_half).erfc() / 2, ((t + mu) * root_half).erfc() / 2
