@@ -12,11 +12,11 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.calibration.composed import polished
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
+from leastnoise.noise.common.fit.several import polished
 from leastnoise.noise.releases import Releases
 from tests.scalar import density
 

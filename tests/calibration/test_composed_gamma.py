@@ -10,8 +10,7 @@ import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.composed import composed_law
-from leastnoise.calibration.composed_gamma import _log_delta, _Several, composed_gamma
+from leastnoise.calibration.several import law_for_several
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
@@ -21,6 +20,7 @@ from leastnoise.noise.common.profile import gaussian
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.radial.fit.generalized_gamma_several import _log_delta, _Several
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import sketch
@@ -32,6 +32,14 @@ BUDGET = Budget(epsilon=1, delta="1e-5")
 ON_A_LINE = Request(budget=BUDGET)
 
 
+def several(family: type[Noise], request: Request, count: int) -> Noise:
+    return law_for_several(family, request, count, rate=Fraction(1), search=None)
+
+
+def gamma(request: Request, count: int) -> Noise:
+    return several(GeneralizedGamma, request, count)
+
+
 def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
     """δ over that of the budget, from both sides."""
     found = prove_composed((Releases(noise=law, hidden=ONE, count=count),), budget.epsilon).interval
@@ -41,50 +49,53 @@ def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [3, 60])
 def test_on_a_line_the_law_is_proved_and_hardly_any_scale_is_lost(count: int) -> None:
-    law = composed_gamma(ON_A_LINE, count)
+    law = gamma(ON_A_LINE, count)
     assert excess(law, count, BUDGET)[1] <= 1
     assert excess(law.scaled(1 - Fraction(1, 1000)), count, BUDGET)[0] > 1
 
 
 def test_the_proof_decides_where_floats_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     request = replace(ON_A_LINE, fixed={"p": Fraction(8, 5), "alpha": Fraction(0)})
-    right = composed_gamma(request, 8)
+    right = gamma(request, 8)
     monkeypatch.setattr(_Several, "_proofs_root", lambda *_: math.log(right.scale) - 0.02)
     nearby = replace(request, fixed={"p": Fraction(1601, 1000), "alpha": Fraction(0)})
-    law = composed_gamma(nearby, 8)
+    law = gamma(nearby, 8)
     assert excess(law, 8, BUDGET)[1] <= 1
     assert law.mse == pytest.approx(right.mse, rel=2e-3)
 
 
 @pytest.mark.slow
 def test_no_shape_of_a_grid_is_better() -> None:
-    best = composed_gamma(ON_A_LINE, 8)
+    best = gamma(ON_A_LINE, 8)
     others = [
-        composed_gamma(replace(ON_A_LINE, fixed={"p": Fraction(p), "alpha": Fraction(alpha)}), 8)
+        gamma(
+            replace(ON_A_LINE, fixed={"p": Fraction(p), "alpha": Fraction(alpha)}),
+            8,
+        )
         for alpha, p in (("0", "1.45"), ("0", "1.55"), ("0", "2"), ("-0.02", "1.55"))
     ]
     assert min(other.mse for other in others) > best.mse * 0.9995
     assert best.mse < 0.95 * min(
-        composed_law(family, ON_A_LINE, 8).mse for family in (Laplace, Gaussian)
+        several(family, ON_A_LINE, 8).mse for family in (Laplace, Gaussian)
     )
 
 
 @pytest.mark.slow
 def test_parameters_that_are_set_are_kept() -> None:
-    law = composed_gamma(replace(ON_A_LINE, fixed={"alpha": Fraction(-1, 50)}), 8)
+    law = gamma(replace(ON_A_LINE, fixed={"alpha": Fraction(-1, 50)}), 8)
     assert isinstance(law, GeneralizedGamma)
     assert law.alpha == Fraction(-1, 50)
-    law = composed_gamma(replace(ON_A_LINE, fixed={"p": Fraction(3)}), 4)
+    law = gamma(replace(ON_A_LINE, fixed={"p": Fraction(3)}), 4)
     assert isinstance(law, GeneralizedGamma)
     assert law.p == 3
 
 
 def test_for_many_releases_it_is_the_gaussian() -> None:
     request = Request(budget=BUDGET, dimension=3)
-    law = composed_gamma(request, 1000)
+    law = gamma(request, 1000)
     assert isinstance(law, GeneralizedGamma)
     assert (law.alpha, law.p) == (2, 2)
-    normal = composed_law(Gaussian, request, 1000)
+    normal = several(Gaussian, request, 1000)
     assert law.mse == pytest.approx(normal.mse, rel=1e-12)
     assert excess(law, 1000, BUDGET)[1] <= 1
 
@@ -92,8 +103,10 @@ def test_for_many_releases_it_is_the_gaussian() -> None:
 @pytest.mark.slow
 def test_for_two_releases_and_a_tiny_delta_it_is_the_l2_mechanism() -> None:
     request = Request(budget=Budget(epsilon=1, delta="1e-12"), dimension=2)
-    law = composed_gamma(replace(request, fixed={"p": Fraction(1), "alpha": Fraction(1)}), 2)
-    same = composed_law(SphericalLaplace, request, 2)
+    law = several(
+        GeneralizedGamma, replace(request, fixed={"p": Fraction(1), "alpha": Fraction(1)}), 2
+    )
+    same = several(SphericalLaplace, request, 2)
     assert law.mse == pytest.approx(same.mse, rel=1e-3)
 
 
@@ -113,7 +126,7 @@ def test_in_three_dimensions_it_beats_both_of_its_classic_members() -> None:
 @pytest.mark.slow
 def test_in_ten_dimensions_for_six_releases() -> None:
     request = Request(budget=BUDGET, dimension=10)
-    law = composed_gamma(request, 6)
+    law = gamma(request, 6)
     assert law.mse == pytest.approx(797.9, rel=1e-3)  # Gaussian 835.1, l2 836.3
     assert excess(law, 6, BUDGET)[1] <= 1
     assert excess(law.scaled(1 - Fraction(2, 1000)), 6, BUDGET)[0] > 1
@@ -121,8 +134,8 @@ def test_in_ten_dimensions_for_six_releases() -> None:
 
 @pytest.mark.slow
 def test_the_mean_absolute_error_has_its_own_shape() -> None:
-    least = composed_gamma(replace(ON_A_LINE, loss=Loss.MAE), 8)
-    assert least.mean_abs <= composed_gamma(ON_A_LINE, 8).mean_abs * 1.0005
+    least = gamma(replace(ON_A_LINE, loss=Loss.MAE), 8)
+    assert least.mean_abs <= gamma(ON_A_LINE, 8).mean_abs * 1.0005
 
 
 @pytest.mark.parametrize("count", [2, 50, 5000])
@@ -138,9 +151,9 @@ def test_the_float_search_agrees_with_the_gaussian(count: int) -> None:
 @pytest.mark.parametrize("fixed", [{}, {"p": Fraction(1)}])
 def test_where_no_shape_is_ahead_of_l2_it_is_l2(fixed: dict[str, Fraction]) -> None:
     request = Request(budget=Budget(epsilon=6, delta="1e-5"), dimension=2, fixed=fixed)
-    found = composed_gamma(request, 2)
+    found = gamma(request, 2)
     assert isinstance(found, GeneralizedGamma)
-    alone = composed_law(SphericalLaplace, replace(request, fixed={}), 2)
+    alone = several(SphericalLaplace, replace(request, fixed={}), 2)
     assert (found.alpha, found.p, found.scale) == (1, 1, alone.scale)
     low, high = excess(found, 2, request.budget)
     assert 1 - 1e-4 < low <= high <= 1
@@ -148,4 +161,4 @@ def test_where_no_shape_is_ahead_of_l2_it_is_l2(fixed: dict[str, Fraction]) -> N
 
 def test_beyond_epsilon_100_it_is_refused() -> None:
     with pytest.raises(NotApplicable, match="epsilon > 100"):
-        composed_gamma(Request(budget=Budget(epsilon=101, delta="1e-5")), 2)
+        gamma(Request(budget=Budget(epsilon=101, delta="1e-5")), 2)

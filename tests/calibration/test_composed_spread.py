@@ -9,12 +9,15 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.calibration.composed import least_factor
-from leastnoise.calibration.composed_spread import composed_cactus, composed_flipped_huber
+from leastnoise.calibration.several import ProvedSeveral
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.hidden import Hidden
+from leastnoise.noise.common.fit.several import least_factor
+from leastnoise.noise.huber import fit as huber
 from leastnoise.noise.huber.law import FlippedHuber
+from leastnoise.noise.lattice.fit import cactus
+from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
@@ -51,11 +54,12 @@ def test_flipped_huber_noise_is_nearly_laplace_noise_where_that_is_best() -> Non
 )
 def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
     request = Request(budget=Budget(epsilon="2", delta="1e-4"))
-    found = composed_flipped_huber(request, count, Fraction(rate))
+    task = ProvedSeveral(family=FlippedHuber, request=request, draws=count, rate=Fraction(rate))
+    found = huber.several(task)
     for corner in ("0.1", "0.5", "1.5"):
         law = FlippedHuber(scale=1, alpha=corner, gamma=1)
         first = math.sqrt(found.variance / law.variance) * 0.99
-        other = law.scaled(least_factor(law, request, count, Fraction(rate), first=first))
+        other = law.scaled(least_factor(task, law, first=first))
         assert found.variance <= other.variance * 1.003
 
 
@@ -74,7 +78,7 @@ def test_alpha_and_gamma_may_be_set_together_alone() -> None:
 def test_cactus_for_samples_needs_about_the_gaussians_noise() -> None:
     request = Request(budget=Budget(epsilon="1", delta="1e-4"))
     rate = Fraction(1, 10)
-    found = composed_cactus(request, 50, rate)
+    found = cactus.several(ProvedSeveral(family=Cactus, request=request, draws=50, rate=rate))
     gauss = ln.calibrate(
         "gaussian",
         epsilon="1",

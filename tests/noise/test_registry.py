@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from enum import StrEnum
 from fractions import Fraction
 from importlib import import_module
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import pytest
 
@@ -18,7 +17,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Norm
-from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.family import Family
 from leastnoise.noise.gaussian.law import Gaussian
@@ -38,15 +37,10 @@ from leastnoise.noise.steps.proof.step import delta_ball
 from leastnoise.noise.steps.sampler.step import sampler
 
 
-class Unknown(StrEnum):
-    SHAPE = "unknown"
-
-
 class Stranger(Gaussian):  # pyright: ignore[reportGeneralTypeIssues] - what a stranger might do
     """A family that nobody registered."""
 
     name: ClassVar[str] = "stranger"
-    shape: ClassVar[Shape] = cast("Shape", Unknown.SHAPE)
 
 
 class Gauss(Laplace):  # pyright: ignore[reportGeneralTypeIssues] - as above
@@ -88,6 +82,8 @@ ROLES = {
     "no_loss_beyond": "proof",
     "work": "proof",
     "fit": "fit",
+    "several": "fit",
+    "wider": "fit",
     "limit": "fit",
     "design": "design",
     "sampler": "sampler",

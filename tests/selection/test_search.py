@@ -16,7 +16,7 @@ from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
-from leastnoise.selection.rivals import SLOW, quick
+from leastnoise.selection.rivals import quick, slow
 from leastnoise.selection.search import (
     calibrate,
     compare,
@@ -67,9 +67,9 @@ def test_a_comparison_can_be_made_in_two_parts() -> None:
     problem = Problem(budget=budget, offered=(L2(1),), dimension=4, loss=Loss.MSE)
     full, some = compare(**asked), compared(problem, families=quick())
     names = [m.noise.name for m in full.mechanisms]
-    slow = {family.name for family in SLOW}
-    assert [m.noise.name for m in some.mechanisms] == [one for one in names if one not in slow]
-    both = compared(problem, families=SLOW, known=some)
+    seconds = {family.name for family in slow()}
+    assert [m.noise.name for m in some.mechanisms] == [one for one in names if one not in seconds]
+    both = compared(problem, families=slow(), known=some)
     assert both.mechanisms == full.mechanisms
     assert both.skipped == full.skipped
 

@@ -19,11 +19,12 @@ from leastnoise.accounting.inversion import (
 )
 from leastnoise.accounting.proof.by_losses import directions
 from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
-from leastnoise.accounting.proof.composed import FINENESS, is_gaussian, prove_composed, prove_pair
+from leastnoise.accounting.proof.composed import is_gaussian, prove_composed, prove_pair
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.balls.convolution import Convolution, Part, tilt_for
+from leastnoise.balls.losses import FINENESS
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least

@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.calibration.samples import amplified
 from leastnoise.calibration.search import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import check_sampling, hidden_by
@@ -17,11 +16,9 @@ from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refu
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
+from leastnoise.guarantees.samples import amplified
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.kernels import KernelNoise
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.longest_shift import radius_in_norm_of
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import registered
@@ -111,9 +108,9 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
         compositions=compositions,
         sampling_rate=sampling_rate,
     )
-    limit = registered(family).part("limit")
-    steep = isinstance(law, KernelNoise) and budget.delta < _STEEP
-    certificate = _widened(least, prove, _STEEP_WIDENINGS if steep else _WIDENINGS)
+    limit, wider = (registered(family).part(name) for name in ("limit", "wider"))
+    steep = wider is not None and budget.delta < _STEEP
+    certificate = _widened(least, prove, _STEEP_WIDENINGS if steep else _WIDENINGS, wider)
     return Calibrated(
         certificate=certificate,
         search_seconds=found - started,
@@ -136,21 +133,23 @@ def _law(
 
 
 def _widened(
-    least: Noise, prove: Callable[..., Certificate], widenings: tuple[Fraction, ...]
+    least: Noise,
+    prove: Callable[..., Certificate],
+    widenings: tuple[Fraction, ...],
+    wider: Callable[[Noise, Fraction], Noise] | None,
 ) -> Certificate:
+    at = wider or _scaled
     *earlier, last = widenings
     for widening in earlier:
         try:
-            return prove(noise=_at(least, 1 + widening))
+            return prove(noise=at(least, 1 + widening))
         except NotCertified:
             continue
-    return prove(noise=_at(least, 1 + last))
+    return prove(noise=at(least, 1 + last))
 
 
-def _at(least: Noise, widening: Fraction) -> Noise:
+def _scaled(least: Noise, widening: Fraction) -> Noise:
     scale = least.scale * widening
-    if isinstance(least, GaussianMixture | QuasiGaussian):
-        return replace(least, scale=scale)  # a peak between shifts may stay if spacings grow too
     if not least.parameter_kinds:  # a scale that was searched; others are the sensitivity itself
         scale = Fraction(float_at_least(scale))  # so that the printed one is what is proved
     return least.scaled(scale / least.scale)

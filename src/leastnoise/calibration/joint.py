@@ -9,47 +9,30 @@ from fractions import Fraction
 from functools import cache
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.proof.composed import composed_at_most
-from leastnoise.balls.core import float_above
-from leastnoise.calibration.composed import root_of
+from leastnoise.calibration.several import proved_excess
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
-from leastnoise.noise.base import Shape
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.common.fit.several import root_of
 from leastnoise.noise.longest_shift import worst_shift
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
 
 _COARSE = 32  # lattice steps in a standard deviation: its bounds are proved too, 0.03 % above
 _RELATIVE = 1e-4  # of the factor
-_OVER = 1e-15
 _ROUNDING = 1e-12  # of a factor times a ratio, both of them floats
 _BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has no proof
-_STEPS = frozenset(
-    {
-        Shape.K_STAIRCASE,
-        Shape.RADIAL_STEP,
-        Shape.STAIRCASE,
-        Shape.STEP,
-        Shape.TRUNCATED_K_STAIRCASE,
-        Shape.TWO_SIDED,
-    }
-)
-_SMOOTH_BODIES = (KNorm, TwoSidedLaplace)  # the body, and the core, are as good at any scale
 _DIGITS = 6  # of the stated epsilon, rounded up
 
 
 def scalable(certificate: Certificate) -> bool:
     """Say whether the certificate's noise is a scale alone, and its composition is proved."""
     noise = certificate.noise
-    alone = not noise.parameter_kinds or isinstance(noise, _SMOOTH_BODIES)
-    known = alone and registered(type(noise)).longest_is_worst and not noise.for_whole_numbers
+    family = registered(type(noise))
+    alone = not noise.parameter_kinds or family.any_scale
+    known = alone and family.longest_is_worst and not noise.for_whole_numbers
     return known and certificate.sampling_rate == 1
 
 
@@ -65,10 +48,10 @@ def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
         return "noise on whole numbers has no scale to change"
     if noise.parameter_kinds and not budget.delta:
         return "at delta=0 budgets add up, and only laplace and l2 are scaled together"
-    in_steps = noise.shape in _STEPS and not isinstance(noise, _SMOOTH_BODIES)
-    if in_steps or isinstance(noise, Optimal):
+    family = registered(type(noise))
+    if family.losses_stay:
         return "its largest loss stays as it is however wide it gets, and many outputs have it"
-    if isinstance(noise, GeneralizedGamma):
+    if family.slow:
         return "every factor that is tried takes seconds to prove"
     return None
 
@@ -92,15 +75,11 @@ def joint_factor(
         _scaled(one.releases, ratio)
         for one, ratio in zip(certificates, ratios or [1.0] * len(certificates), strict=True)
     ]
-    target = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
 
     @cache
     def excess(factor: float) -> float:
         moved = [_scaled(part, factor) for part in parts]
-        delta = float_above(composed_at_most(moved, budget.epsilon, fineness=fineness))
-        if Fraction(delta) <= budget.delta:
-            return min(math.log(delta) - target, 0.0) if delta > 0 else -math.inf
-        return max(math.log(delta) - target, _OVER)  # however little it is
+        return proved_excess(moved, budget, fineness=fineness)
 
     near = _as_of_gaussians(parts, budget)
     if excess(_BEYOND * near) > 0:

@@ -1,37 +1,34 @@
-"""The law of a family for several releases: who searches for whom."""
+"""k-fold calibration with the proof as accountant: noise for several releases under one budget."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import final
 
-from leastnoise.calibration.composed import composed_law
-from leastnoise.calibration.composed_bodies import composed_bodies
-from leastnoise.calibration.composed_gamma import composed_gamma
-from leastnoise.calibration.composed_kernels import composed_kernels
-from leastnoise.calibration.composed_spread import (
-    composed_cactus,
-    composed_flipped_huber,
-    sampled_kernels,
-)
-from leastnoise.calibration.composed_steps import composed_radial_steps, composed_whole_numbers
-from leastnoise.calibration.samples import check_rate
-from leastnoise.calibration.search import Search
+from leastnoise.accounting.proof.composed import composed_at_most
+from leastnoise.accounting.proof.moment_sum import delta_by_moments
+from leastnoise.balls.core import float_above
+from leastnoise.balls.losses import FINENESS
+from leastnoise.calibration.search import Search, unit_law
 from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.samples import amplified, check_rate
+from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.kernels.law.kernels import KernelNoise
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common.fit.several import COARSE, Several, log_of, root_of, scale_alone
+from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.registry import registered
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 
-_TOO_SLOW_FOR_SAMPLES: dict[type[Noise], str] = {
-    GeneralizedGamma: "for several samples every scale tried takes seconds to prove",
-    SphericalStaircase: "for several samples its proof takes a minute",
-}
+_OVER = 1e-15  # of ln δ: what more than δ₀ is at least
 
 
 def law_for_several(
@@ -43,20 +40,68 @@ def law_for_several(
     where calibration itself has no search. Raises NotApplicable if the family has none for several.
     """
     check_rate(request.budget, rate)
-    if rate != 1 and (why := _TOO_SLOW_FOR_SAMPLES.get(family)):
-        raise NotApplicable(family=family.name, why=why)
-    if family is DiscreteStaircase and search:
-        return composed_whole_numbers(request, draws, rate, search=search)
-    if issubclass(family, KernelNoise):
-        if rate != 1:
-            return sampled_kernels(family, request, draws, rate)
-        return composed_kernels(family, request, draws)
-    if issubclass(family, VectorNoise):
-        return composed_bodies(family, request, draws, rate=rate)
-    whole = {GeneralizedGamma: composed_gamma, SphericalStaircase: composed_radial_steps}
-    if family in whole:
-        return whole[family](request, draws)
-    if not family.parameter_kinds and registered(family).fit is None:
+    known = registered(family)
+    task = ProvedSeveral(family=family, request=request, draws=draws, rate=rate, search=search)
+    if own := known.part("several"):
+        return own(task)
+    if known.fit is None:
         raise NotApplicable(family=family.name, why="it is designed for one release only")
-    own = {Cactus: composed_cactus, FlippedHuber: composed_flipped_huber}.get(family)
-    return own(request, draws, rate) if own else composed_law(family, request, draws, rate)
+    if family.parameter_kinds:
+        why = "its parameters are searched for one release only"
+        raise NotApplicable(family=family.name, why=why)
+    return scale_alone(task)
+
+
+def proved_excess(parts: Sequence[Releases], budget: Budget, *, fineness: int = FINENESS) -> float:
+    """Return ln of the proved bound on δ of `parts` together, less ln of the budget's; −∞ for 0.
+
+    At most 0 if and only if they are proved to meet the budget.
+    """
+    delta = float_above(composed_at_most(parts, budget.epsilon, fineness=fineness))
+    if delta <= 0:
+        return -math.inf
+    excess = math.log(delta) - log_of(budget.delta)
+    return min(excess, 0.0) if Fraction(delta) <= budget.delta else max(excess, _OVER)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ProvedSeveral(Several):
+    """Every answer is a proved bound; floats rank nothing here."""
+
+    search: Search | None = None
+
+    def one(self, request: Request) -> Noise:
+        """See `Several.one`."""
+        return self.search(request) if self.search else unit_law(self.family, request)
+
+    def excess(self, law: Noise, *, fineness: int = FINENESS) -> float:
+        """See `Several.excess`."""
+        return proved_excess((self._part(law),), self.request.budget, fineness=fineness)
+
+    def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
+        """See `Several.by_moments`."""
+        found = delta_by_moments((self._part(law),), self.request.budget.epsilon, closest=closest)
+        return found.interval if found else None
+
+    def gaussian_sigma(self, *, relative: float) -> float:
+        """See `Several.gaussian_sigma`."""
+        low = float(classic.gaussian(1, amplified(self.request.budget, self.rate)))
+        high = low * math.sqrt(self.draws)
+        if self.rate == 1:
+            return high
+
+        def excess(sigma: float) -> float:
+            return self.excess(Gaussian(scale=Fraction(sigma)), fineness=COARSE)
+
+        return root_of(excess, low, high, relative=relative)
+
+    def _part(self, law: Noise) -> Releases:
+        request = self.request
+        if isinstance(law, VectorNoise) and request.sensitivity is not None:
+            hidden = Hidden.of(request.sensitivity)
+        elif law.for_whole_numbers:  # its shift can't be called 1
+            law, hidden = law.scaled(request.shift), Hidden.of(Integer(request.shift))
+        else:
+            hidden = Hidden.of((L1 if law.norm == "l1" else L2)(1))
+        return Releases(noise=law, hidden=hidden, count=self.draws, rate=self.rate)

@@ -21,15 +21,14 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.proof.common_lattice import upper_parts
-from leastnoise.accounting.proof.composed import FINENESS, composed_at_most, is_gaussian
+from leastnoise.accounting.proof.common_lattice import frequent_loss, upper_parts
+from leastnoise.accounting.proof.composed import composed_at_most, is_gaussian
 from leastnoise.accounting.proof.sampled import sampled_delta
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.convolution import Convolution, tilt_for
 from leastnoise.balls.core import ball, float_above, precision
-from leastnoise.balls.losses import BITS
+from leastnoise.balls.losses import BITS, FINENESS
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
 
@@ -134,8 +133,8 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
     """Return losses of wide stretches of outputs, beyond which δ is far smaller."""
-    noise, count = parts[0].noise, min(parts[0].count, _MOST_FREQUENT)
-    return [noise.decay * i for i in range(count + 1)] if isinstance(noise, KernelNoise) else []
+    loss, count = frequent_loss(parts[0]), min(parts[0].count, _MOST_FREQUENT)
+    return [loss * i for i in range(count + 1)] if loss else []
 
 
 def _at_most_one(delta: arb) -> arb:

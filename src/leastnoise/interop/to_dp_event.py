@@ -11,7 +11,6 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.interop.extra import require
-from leastnoise.noise.base import Shape
 from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import Releases
 from leastnoise.release.mechanism import Mechanism
@@ -54,16 +53,16 @@ def _several(events: Any, part: Releases) -> DpEvent:
 def _one(events: Any, part: Releases) -> DpEvent:
     noise = part.noise
     kinds = {
-        Shape.GAUSSIAN: events.GaussianDpEvent,
-        Shape.LAPLACE_PRODUCT: events.LaplaceDpEvent,
+        "gaussian": events.GaussianDpEvent,
+        "laplace": events.LaplaceDpEvent,
     }
-    if noise.shape not in kinds:
+    if noise.name not in kinds:
         raise NotApplicable(
             family=noise.name,
             why="dp-accounting has no event for such noise; interop.to_pld exports what it costs",
         )
     multiplier = noise.scale / worst_shift(noise, part.hidden.outer)
-    event = kinds[noise.shape](_float_at_most(multiplier))
+    event = kinds[noise.name](_float_at_most(multiplier))
     if part.rate == 1:
         return event
     return events.PoissonSampledDpEvent(float_at_least(part.rate), event)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -30,29 +29,6 @@ Parameter = Fraction | int | tuple[int, ...] | Body | OneSided
 ParameterKind = type[Fraction] | type[int] | type[tuple] | type[Body] | type[OneSided]
 
 
-class Shape(StrEnum):
-    """The mathematical form that decides how delta is computed and proved."""
-
-    GAUSSIAN = "gaussian"  # closed form in the l2 shift
-    LAPLACE_PRODUCT = "laplace-product"  # closed form in the l1 shift
-    FLIPPED_HUBER = "flipped-huber"  # closed form, where the loss crosses ε decided exactly
-    STAIRCASE = "staircase"  # infinitely many steps in closed form, decided exactly
-    GEOMETRIC = "geometric"  # the same on a lattice, for shifts on it
-    TRUNCATED_LAPLACE = "truncated-laplace"  # closed form, truncation and shift decided exactly
-    LATTICE = "lattice"  # whole-number weights on a lattice: finite sums of whole numbers
-    LATTICE_STEP = "lattice-step"  # the same, each point spread evenly over its cell
-    STEP = "step"  # exact edges: a finite sum over the pieces of two shifted copies
-    GAUSSIAN_KERNELS = "gaussian-kernels"  # ln f + x²/2σ² convex: sup over all shorter shifts
-    RADIAL_STEP = "radial-step"  # exact radii: a finite sum over level sets, volumes of two balls
-    GENERALIZED_GAMMA = "generalized-gamma"  # one integral over the radius, in the l2 shift
-    SPHERICAL_LAPLACE = "spherical-laplace"  # one integral over the angle, in the l2 shift
-    K_NORM = "k-norm"  # purely private by the gauge of a body; Laplace's curve is above δ
-    K_STAIRCASE = "k-staircase"  # purely private by the gauge of a body, in steps
-    TRUNCATED_K_STAIRCASE = "truncated-k-staircase"  # the same cut off; a cube's curve is above δ
-    OTHER = "other"  # of a family from outside: nothing but its own parts serves it
-    TWO_SIDED = "two-sided"  # purely private by how far a unit moves P and Q
-
-
 # Variances are floats: beyond these scales they would overflow or vanish.
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**140), Fraction(10**140)
 
@@ -67,7 +43,6 @@ class Noise(ABC):
     """
 
     name: ClassVar[str]
-    shape: ClassVar[Shape] = Shape.OTHER
     norm: ClassVar[Norm]
     parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({})
     dimension: int
@@ -152,6 +127,24 @@ class Noise(ABC):
     def for_whole_numbers(self) -> bool:
         """Whether it hides whole shifts alone, so that it is added to whole numbers alone."""
         return self.norm == "integer"
+
+    @property
+    def gaussian_square(self) -> Fraction | None:
+        """σ² if it is Gaussian noise, by whatever name; else None."""
+        return None
+
+    @property
+    def smoothed_square(self) -> Fraction | None:
+        """σ² of Gaussian noise, if that and something independent of it make up the law; or None.
+
+        What the other part is doesn't matter: it may be added afterwards by anyone.
+        """
+        return self.gaussian_square
+
+    @property
+    def exponential(self) -> bool:
+        """Whether the density is proportional to e^(−‖x‖/scale), in the norm that `norm` names."""
+        return False
 
     @property
     def mse(self) -> float:

@@ -72,10 +72,18 @@ class Family:
         left out.
     loss_unit: the attribute of the law of which all finite losses are whole multiples.
     work: says why a proof would take too long, or None; left out where none does.
+    losses_stay: wider noise of the same parameters has the same largest loss, in many outputs.
+    any_scale: its parameters are as good at any scale: they are about what a unit can do.
     fineness: of the lattice that samples start from, in steps to one of their own.
 
     What finds and draws laws:
+    slow: its search takes seconds.
+    for_one_number, for_a_vector: the family that serves in its stead there, by name.
     fit: returns the law of least loss for a `Request`; left out where `design` finds it.
+    several: returns the law for several releases, from a `Several` (noise/common/fit/several.py);
+        left out where a scale is all that is searched, and where there is none.
+    wider: returns a law with some more noise whose δ is less, from the law and a factor, where
+        scaling all of it might not do; its δ may fall steeply.
     limit: says where the search for a law was cut off, so that another may have less loss.
     design: returns such a law too, by an optimiser that is told what `effort` to make.
     sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
@@ -98,8 +106,15 @@ class Family:
     no_loss_beyond: Part | None = None
     loss_unit: str | None = None
     work: Part | None = None
+    losses_stay: bool = False
+    any_scale: bool = False
+    slow: bool = False
+    for_one_number: str | None = None
+    for_a_vector: str | None = None
     fineness: float = 2.5
     fit: Part | None = None
+    several: Part | None = None
+    wider: Part | None = None
     limit: Part | None = None
     design: Part | None = None
     sampler: Part | None = None
@@ -118,15 +133,16 @@ class Family:
                 )
         if not isinstance(self.law, str):
             check_law(self.law)
-        for name in ("lengthy", "quick", "longest_is_worst"):
+        for name in _FLAGS:
             object.__setattr__(self, name, _validate.flag(getattr(self, name), name=name))
         bits = _validate.whole(self.enough_bits, name="enough_bits", least=ANY_BITS, most=-ANY_BITS)
         object.__setattr__(self, "enough_bits", bits)
         object.__setattr__(self, "fineness", _validate.real(self.fineness, name="fineness"))
         if not 0 < self.fineness < math.inf:
             raise InvalidArgument(name="fineness", value=self.fineness, expected="fineness > 0")
-        if self.loss_unit is not None:
-            _validate.text(self.loss_unit, name="loss_unit", longest=100)
+        for name in ("loss_unit", "for_one_number", "for_a_vector"):
+            if (word := getattr(self, name)) is not None:
+                _validate.text(word, name=name, longest=100)
 
     def part(self, name: str) -> Any:
         """Return the part called `name`, imported if only its place is known; None if left out.
@@ -143,6 +159,7 @@ class Family:
         return found
 
 
+_FLAGS = ("lengthy", "quick", "longest_is_worst", "losses_stay", "any_scale", "slow")
 _LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
 _OPTIONAL = (
     "attained",
@@ -153,6 +170,8 @@ _OPTIONAL = (
     "no_loss_beyond",
     "work",
     "fit",
+    "several",
+    "wider",
     "limit",
     "design",
     "sampler",

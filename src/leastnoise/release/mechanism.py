@@ -21,8 +21,6 @@ from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.noise.releases import Releases
 from leastnoise.release.accuracy import at_accuracy, half_widths
 from leastnoise.release.grid import check_grid, default_grid
@@ -227,13 +225,13 @@ class Mechanism:
             Nature,
         )
 
-        nature = Nature.EXACT if isinstance(self.noise, Gaussian) else Nature.UPPER_BOUND
+        nature = Nature.EXACT if self.noise.gaussian_square is not None else Nature.UPPER_BOUND
         return Converted(value=Interval(lower, upper), nature=nature)
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
         """Return μ², below and above what rounded roots in the sensitivity make it."""
         one = self.certificate.one_release
-        if not isinstance(self.noise, Gaussian | GaussianMixture) or one.rate != 1:
+        if self.noise.smoothed_square is None or one.rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"
             raise NotApplicable(family=self.noise.name, why=why)
         return gaussian_square((one,), inner=True), gaussian_square((one,), inner=False)

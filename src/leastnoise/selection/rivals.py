@@ -21,17 +21,11 @@ from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.registry import all_families
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.registry import all_families, registered
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.fit import Problem, Way
-
-SLOW: tuple[type[Noise], ...] = (GeneralizedGamma, OptimalRadial, SphericalStaircase)
-"""Spherical families whose search takes seconds."""
 
 
 def _turn(family: type[Noise]) -> int:
@@ -42,17 +36,24 @@ def _turn(family: type[Noise]) -> int:
 
 
 def quick() -> tuple[type[Noise], ...]:
-    """Return all others, in an order in which each comes after what may show it to be needless."""
-    return tuple(sorted((one for one in all_families() if one not in SLOW), key=_turn))
+    """Return what is quick to search; each comes after what may show it to be needless."""
+    known = (family for family in all_families() if not registered(family).slow)
+    return tuple(sorted(known, key=_turn))
 
 
-LATER: tuple[type[Noise], ...] = (TruncatedKStaircase, *SLOW)
-"""What a plan of several queries tries after it has accounted for them together."""
+def slow() -> tuple[type[Noise], ...]:
+    """Return the families, spherical ones, whose search takes seconds."""
+    return tuple(family for family in all_families() if registered(family).slow)
 
 
 def first() -> tuple[type[Noise], ...]:
-    """Return what it tries before that."""
-    return tuple(one for one in quick() if one not in LATER)
+    """Return what a plan of several queries tries before it accounts for them together."""
+    return tuple(family for family in quick() if family is not TruncatedKStaircase)
+
+
+def later() -> tuple[type[Noise], ...]:
+    """Return what it tries after that."""
+    return (TruncatedKStaircase, *slow())
 
 
 _FAR_AHEAD = Fraction(3, 4)
@@ -129,7 +130,7 @@ def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -
     spherical family gains on these, by less than that quarter at moderate ε and by its steps at
     a large one, a staircase in the shape of the body gains as well.
     """
-    if family not in SLOW:
+    if not registered(family).slow:
         return None
     body = _least(found, (KNorm, Laplace, TwoSidedLaplace), loss)
     sphere = _least(found, (Gaussian, SphericalLaplace), loss)
@@ -153,7 +154,7 @@ def _why_behind(
     sphere = _least(found, (Gaussian, SphericalLaplace), loss)
     laplace = _least(found, (Laplace,), loss)
     behind = False
-    if family in SLOW and sphere:
+    if registered(family).slow and sphere:
         behind = least < _MOST_GAINED * sphere[0]
     elif family in _NEAR_THE_GAUSSIAN and gaussian and laplace:
         # of one draw no noise near the Gaussian had less than a staircase that is cut off

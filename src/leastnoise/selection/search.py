@@ -20,19 +20,15 @@ from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.lattice.law.optimal import Optimal
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.registry import family_named, registered
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, Way, fitted
 from leastnoise.selection.parameters import fixed_parameters
-from leastnoise.selection.rivals import SLOW, quick, worth_searching
+from leastnoise.selection.rivals import quick, slow, worth_searching
 
 MOST_COMPOSITIONS = 10**7
 _PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
@@ -164,7 +160,7 @@ def compared(
     skipped = list(known.skipped) if known else []
     every, asked = problem.ways() if ways is None else ways, fixed or {}
     effort = effort or _effort(None, None, _PATIENCE, None)
-    for family in (*quick(), *SLOW) if families is None else families:
+    for family in (*quick(), *slow()) if families is None else families:
         shape = asked.get(family.name)
         try:
             tried = every
@@ -280,9 +276,9 @@ def _family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise
     number in each of several cells.
     """
     family, one = family_named(noise), _validate.dimension(dimension) == 1
-    if family is SphericalLaplace:
-        return Laplace if one else family
-    return OptimalRadial if family is Optimal and not (one or in_cells) else family
+    known = registered(family)
+    instead = known.for_one_number if one else None if in_cells else known.for_a_vector
+    return family_named(instead) if instead else family
 
 
 def _dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
-from leastnoise.accounting.proof.composed import FINENESS
+from leastnoise.balls.losses import FINENESS
 from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate

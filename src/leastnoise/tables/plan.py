@@ -17,7 +17,7 @@ from leastnoise.noise.quantiles import has_quantiles
 from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
-from leastnoise.selection.rivals import LATER, draws_of, first, quick
+from leastnoise.selection.rivals import draws_of, first, later, quick
 from leastnoise.selection.search import compared
 from leastnoise.tables import together
 from leastnoise.tables.accuracy import Wish, wishes
@@ -382,7 +382,7 @@ def _slowly(problem: Problem, known: Comparison, to_beat: float) -> Comparison:
         known = compared(
             problem, families=quick(), usable=has_quantiles, known=known, ways=ways, to_beat=to_beat
         )
-    return compared(problem, families=LATER, usable=has_quantiles, known=known, to_beat=to_beat)
+    return compared(problem, families=later(), usable=has_quantiles, known=known, to_beat=to_beat)
 
 
 def _all_less(new: Chosen, offers: Sequence[Offers]) -> bool:

@@ -16,7 +16,6 @@ import numpy as np
 from flint import arb
 
 from leastnoise.accounting.proof.at_infinity import certain, largest_loss
-from leastnoise.accounting.proof.composed import FINENESS
 from leastnoise.accounting.proof.sampled import (
     loss_range,
     sampled_lower,
@@ -27,6 +26,7 @@ from leastnoise.accounting.proof.single import attained, method_of
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import (
     BITS,
+    FINENESS,
     LossLattice,
     LowerCells,
     Profile,
@@ -114,7 +114,7 @@ def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
     if sampled:
         wanted /= _FINER_SAMPLED
     wanted = max(wanted, least)
-    frequent = [(part.count * loss**2, loss) for part in parts if (loss := _frequent(part))]
+    frequent = [(part.count * loss**2, loss) for part in parts if (loss := frequent_loss(part))]
     _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
     common = _greatest_divisor([loss for _, loss in frequent])
     if common > max(wanted / _FINER_COMMON, least):
@@ -128,7 +128,7 @@ def _greatest_divisor(losses: Sequence[Fraction]) -> Fraction:
     return Fraction(math.gcd(*(int(loss * denominator) for loss in losses)), denominator)
 
 
-def _frequent(part: Releases) -> Fraction | None:
+def frequent_loss(part: Releases) -> Fraction | None:
     """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
     if part.rate != 1:  # lattices of samples have origins of their own
         return None

@@ -16,15 +16,12 @@ from flint import arb
 
 from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.core import ball, precision
+from leastnoise.balls.losses import FINENESS
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import common_neighbours
-from leastnoise.noise.base import Noise, Shape
 from leastnoise.noise.common.proof.gaussian import delta_of_ratio
 from leastnoise.noise.longest_shift import worst_shift
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.releases import ProvedDelta, Releases
-
-FINENESS = 64
-"""Lattice steps in a standard deviation of the loss; errors fall with its square."""
 
 _BITS = 192
 
@@ -86,25 +83,22 @@ def is_whole(parts: Sequence[Releases]) -> bool:
 
 def is_gaussian(parts: Sequence[Releases]) -> bool:
     """Say whether the composition is a single Gaussian."""
-    return all(
-        (part.noise.shape is Shape.GAUSSIAN or _is_named_otherwise(part.noise)) and part.rate == 1
-        for part in parts
-    )
+    return all(part.noise.gaussian_square is not None and part.rate == 1 for part in parts)
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
-    """Return μ² of Gaussian parts together, exactly."""
+    """Return μ² of Gaussian parts together, exactly; at most that, of Gaussian noise and more.
+
+    Raises NotApplicable for other noise.
+    """
     total = Fraction(0)
     for part in parts:
         ball_of = part.hidden.inner if inner else part.hidden.outer
-        square = (worst_shift(part.noise, ball_of) / part.noise.scale) ** 2
-        total += part.count * (2 * square if _is_named_otherwise(part.noise) else square)
+        square = part.noise.smoothed_square
+        if square is None:
+            raise NotApplicable(family=part.noise.name, why="it isn't Gaussian noise and more")
+        total += part.count * worst_shift(part.noise, ball_of) ** 2 / square
     return total
-
-
-def _is_named_otherwise(noise: Noise) -> bool:
-    """Say whether it is the generalized gamma law e^(−(r/scale)²): a Gaussian, σ² = scale²/2."""
-    return isinstance(noise, GeneralizedGamma) and noise.is_classic and noise.p == 2
 
 
 def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 from flint import acb, arb
 
-from leastnoise.accounting.proof.moment_sum_laws import SHAPES, Moments, laws_of, shape_of
+from leastnoise.accounting.proof.moment_sum_laws import Moments, has_moments, is_l2, laws_of
 from leastnoise.balls.core import ball, precision
-from leastnoise.noise.base import Shape
 from leastnoise.noise.releases import ProvedDelta
 
 if TYPE_CHECKING:
@@ -50,9 +49,8 @@ _LARGEST = 700.0
 
 def serves(parts: Sequence[Releases]) -> bool:
     """Say whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
-    shapes = {shape_of(part.noise) for part in parts}
-    known = Shape.SPHERICAL_LAPLACE in shapes and shapes <= SHAPES
-    return known and all(part.rate == 1 for part in parts)
+    known = all(part.rate == 1 and has_moments(part.noise) for part in parts)
+    return known and any(is_l2(part.noise) for part in parts)
 
 
 def delta_by_moments(

@@ -18,14 +18,12 @@ from flint import acb, acb_poly, arb, ctx
 
 from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball, precision
-from leastnoise.noise.base import Noise, Shape
+from leastnoise.noise.base import Noise
 from leastnoise.noise.longest_shift import worst_shift
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 
 if TYPE_CHECKING:
     from leastnoise.noise.releases import Releases
 
-SHAPES = frozenset({Shape.GAUSSIAN, Shape.SPHERICAL_LAPLACE})
 
 _SERIES = 128.0  # bits that may cancel in the power series
 _LONG_SERIES = 1024.0  # the same for orders at which Bessel functions aren't enclosed well
@@ -68,10 +66,14 @@ class Envelope(Protocol):
         ...
 
 
-def shape_of(noise: Noise) -> Shape:
-    """Return the shape, that of the l2 mechanism for generalized gamma noise that is one."""
-    renamed = isinstance(noise, GeneralizedGamma) and noise.is_classic and noise.p == 1
-    return Shape.SPHERICAL_LAPLACE if renamed and noise.dimension > 1 else noise.shape
+def has_moments(noise: Noise) -> bool:
+    """Say whether the moments of its loss are known here: Gaussian and l2 noise, by any name."""
+    return noise.gaussian_square is not None or is_l2(noise)
+
+
+def is_l2(noise: Noise) -> bool:
+    """Say whether it is the l2 mechanism's noise."""
+    return noise.exponential and noise.norm == "l2"
 
 
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
@@ -82,11 +84,11 @@ def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
     square, counts = Fraction(0), Counter[tuple[Fraction, int]]()
     for part in parts:
         sensitivity = part.hidden.inner if inner else part.hidden.outer
-        ratio = worst_shift(part.noise, sensitivity) / part.noise.scale
-        if part.noise.shape is Shape.GAUSSIAN:
-            square += part.count * ratio**2
+        shift = worst_shift(part.noise, sensitivity)
+        if (variance := part.noise.gaussian_square) is not None:
+            square += part.count * shift**2 / variance
         else:
-            counts[ratio, part.noise.dimension] += part.count
+            counts[shift / part.noise.scale, part.noise.dimension] += part.count
     found: list[Moments] = [
         SphericalMoments(ratio=ratio, dimension=dimension, count=count)
         for (ratio, dimension), count in counts.items()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,6 @@ class Gaussian(Noise):
     """
 
     name: ClassVar[str] = "gaussian"
-    shape: ClassVar[Shape] = Shape.GAUSSIAN
     norm: ClassVar[Norm] = "l2"
     scale: Fraction
     dimension: int = 1
@@ -56,6 +55,11 @@ class Gaussian(Noise):
         sigma = float(self.scale)
         squares = np.sum((points_of(x, dimension=self.dimension) / sigma) ** 2, axis=-1)
         return -squares / 2 - self.dimension * (math.log(sigma) + math.log(2 * math.pi) / 2)
+
+    @property
+    def gaussian_square(self) -> Fraction:
+        """See `Noise.gaussian_square`."""
+        return self.scale**2
 
     @property
     def variance(self) -> float:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
-from leastnoise.errors import NotApplicable, Refused
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+from leastnoise.guarantees.samples import amplified
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.several import COARSE, Several, least_factor
 from leastnoise.noise.huber.law import FlippedHuber, standard_moment
 from leastnoise.noise.huber.profile import log_delta
 from leastnoise.noise.loss import Loss
@@ -19,6 +22,12 @@ from leastnoise.numerics.roots import IncreasingRoot
 
 # Of the parameters: the root is accurate to 1e-12, and the proof needs a little room. The float δ
 # loses digits where the shift is tiny beside γ, in proportion.
+# Of several releases:
+_ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale, there
+_CORNERS, _CLOSER = 5, (1 / 3, 2 / 3)  # looked at first, and between; the minimum is flat
+_SMALLEST_CORNER = 0.25
+_NOTHING = -1e4  # stands for ln 0
+
 _MARGIN = Fraction(1, 10**11)
 _MARGIN_OF_GAMMA = Fraction(1, 10**15)
 _LARGEST_GAMMA = Fraction(10**9)  # in sensitivities; the margin is still below 1e-5
@@ -112,3 +121,55 @@ def _wider(gamma: Fraction) -> Fraction:
 def _rounded(number: Fraction) -> Fraction:
     """Return a float near `number`, so that what is stored and printed is short."""
     return Fraction(float(number))
+
+
+def several(task: Several) -> FlippedHuber:
+    """Return the law for a worst shift of 1 that may be drawn several times.
+
+    The corner u = α/γ is searched on coarse lattices, from the Gaussian's 0 to where the tails are
+    not felt. `fixed` may set alpha and gamma, and then the scale follows. Raises InvalidArgument if
+    it sets one of them.
+    """
+    request = task.request
+    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
+    first = float(classic.gaussian(1, amplified(request.budget, task.rate)))
+    if len(fixed) == 2:
+        law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
+        start = first / math.sqrt(law.variance)
+        return law.scaled(least_factor(task, law, first=start))
+    if fixed:
+        raise InvalidArgument(
+            name="parameter",
+            value=", ".join(fixed),
+            expected="both alpha and gamma, or neither, for several releases",
+        )
+    near = first * math.sqrt(task.draws)  # the last standard deviation that was found
+
+    def law_at(corner: float) -> FlippedHuber:
+        return FlippedHuber(scale=1, alpha=Fraction(corner), gamma=1)
+
+    def loss(corner: float) -> float:
+        nonlocal near
+        law = law_at(corner)
+        width = math.sqrt(law.variance)
+
+        def over(log_inverse: float) -> float:
+            wide = law.scaled(Fraction(math.exp(-log_inverse)))
+            return max(task.excess(wide, fineness=COARSE), _NOTHING)
+
+        factor = math.exp(-_ROUGHLY.find(over, guess=math.log(width / near)))
+        near = factor * width
+        return request.loss.of(law) * factor ** (1 if request.loss is Loss.MAE else 2)
+
+    # the tail has a mass of e^(−u²); beyond ut = ε its loss of t²/2 isn't felt
+    last = max(math.sqrt(math.log(task.draws / request.budget.delta)), _SMALLEST_CORNER)
+    last = max(1.2 * last, 2 * math.sqrt(float(request.budget.epsilon)))
+    corners = [0.0, *np.geomspace(_SMALLEST_CORNER, last, _CORNERS).tolist()]
+    found = {corner: loss(corner) for corner in corners}
+    best = corners.index(min(corners, key=found.__getitem__))
+    for low, high in pairwise(corners[max(0, best - 1) : best + 2]):
+        found |= {at: loss(at) for share in _CLOSER if (at := low + share * (high - low))}
+    law = law_at(min(found, key=found.__getitem__))
+    start = 0.9 * near / math.sqrt(law.variance)
+    gamma = least_factor(task, law, first=start)
+    return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)

@@ -16,7 +16,6 @@ from leastnoise.noise.base import (
     LARGEST_SCALE,
     SMALLEST_SCALE,
     Noise,
-    Shape,
     points_of,
     positive_scale,
     whole_dimension,
@@ -46,7 +45,6 @@ class FlippedHuber(Noise):
     """
 
     name: ClassVar[str] = "flipped-huber"
-    shape: ClassVar[Shape] = Shape.FLIPPED_HUBER
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"alpha": Fraction, "gamma": Fraction})
     scale: Fraction

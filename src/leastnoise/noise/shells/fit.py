@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from typing import cast
 
-from leastnoise.errors import InvalidArgument
+from flint import arb
+
+from leastnoise.balls.convolution import composed_upper
+from leastnoise.balls.core import float_above
+from leastnoise.balls.losses import symmetric_lattice
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.samples import share_of
+from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.several import Several, law_of_best_share
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
 
+_SHARE = Fraction(1, 2)  # of δ/k: what one of several releases may leak by itself
+_RELATIVE = 1e-4  # of ε' of one of several
+_MOST_DIMENSIONS = 10  # for several
 _FLOAT_ERROR = 2e-13  # of ln δ, for each dimension; measured: 9e-14
 
 
@@ -64,3 +77,44 @@ def _at_shape(request: Request, fixed: dict[str, Fraction]) -> SphericalStaircas
         lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon), request.budget.delta
     )
     return law.scaled(scale)
+
+
+def several(task: Several) -> SphericalStaircase:
+    """Return the spherical staircase for a worst shift of 1 and several draws; ε > 0.
+
+    Its steps are as wide as the shift, so that losses are −ε', 0, ε' and ∞, and δ at 0 and at ε'
+    says all of them: ε' is searched in floats, before a proof decides. `fixed` may set gamma.
+    Raises NotApplicable in more than 10 dimensions and for samples, InvalidArgument for other fixed
+    parameters.
+    """
+    request, budget = task.request, task.request.budget
+    if task.rate != 1:
+        why = "for several samples its proof takes a minute"
+        raise NotApplicable(family=SphericalStaircase.name, why=why)
+    if request.dimension > _MOST_DIMENSIONS:
+        why = f"for several releases its proof takes long beyond {_MOST_DIMENSIONS} dimensions"
+        raise NotApplicable(family=SphericalStaircase.name, why=why)
+    if others := sorted(set(request.fixed) - {"gamma"}):
+        raise InvalidArgument(
+            name="parameter",
+            value=", ".join(others),
+            expected="gamma at most: for several releases the others are searched",
+        )
+
+    @cache
+    def law_at(factor: float, share: Fraction) -> SphericalStaircase:
+        one = share_of(budget, factor, share / task.draws, rate=Fraction(1))
+        return search(replace(request, budget=one))
+
+    def excess(law: Noise, fineness: int) -> float:
+        del fineness  # that lattice of three points is exact
+        steps = cast("SphericalStaircase", law)
+        logs = (
+            log_delta(steps, shift=Fraction(1), epsilon=at) for at in (Fraction(0), steps.decay)
+        )
+        lattice = symmetric_lattice([arb(math.exp(one)) for one in logs], steps.decay)
+        found = float_above(composed_upper([(lattice, task.draws)], budget.epsilon))
+        return math.log(found) - task.log_delta if found > 0 else -math.inf
+
+    found = law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, excess=excess)
+    return cast("SphericalStaircase", found)

@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, points_of, positive_scale
+from leastnoise.noise.base import points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class KNorm(BodyNoise):
     """
 
     name: ClassVar[str] = "k-norm"
-    shape: ClassVar[Shape] = Shape.K_NORM
     parameter_kinds: ClassVar = MappingProxyType({"body": Body})
     scale: Fraction
     body: Body

@@ -15,7 +15,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, points_of, positive_scale
+from leastnoise.noise.base import points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.law.step_sums import log_step_sums, step_decay
 
@@ -44,7 +44,6 @@ class KStaircase(BodyNoise):
     """
 
     name: ClassVar[str] = "k-staircase"
-    shape: ClassVar[Shape] = Shape.K_STAIRCASE
     parameter_kinds: ClassVar = MappingProxyType(
         {"body": Body, "gamma": Fraction, "decay": Fraction}
     )

@@ -14,7 +14,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, points_of, positive_scale
+from leastnoise.noise.base import points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.law.truncated_steps import checked_steps, truncated_steps
 
@@ -45,7 +45,6 @@ class TruncatedKStaircase(BodyNoise):
     """
 
     name: ClassVar[str] = "truncated-k-staircase"
-    shape: ClassVar[Shape] = Shape.TRUNCATED_K_STAIRCASE
     parameter_kinds: ClassVar = MappingProxyType(
         {"body": Body, "gamma": Fraction, "radius": Fraction, "decay": Fraction}
     )

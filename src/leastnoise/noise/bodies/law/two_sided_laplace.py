@@ -15,7 +15,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, points_of, positive_scale
+from leastnoise.noise.base import points_of, positive_scale
 from leastnoise.noise.bodies.law.two_sided import TwoSided
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class TwoSidedLaplace(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-laplace"
-    shape: ClassVar[Shape] = Shape.TWO_SIDED
     parameter_kinds: ClassVar = MappingProxyType({"of": OneSided, "core": Fraction})
     scale: Fraction
     of: OneSided

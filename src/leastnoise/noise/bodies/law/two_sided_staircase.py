@@ -14,7 +14,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape, points_of, positive_scale
+from leastnoise.noise.base import points_of, positive_scale
 from leastnoise.noise.bodies.law.two_sided import TwoSided
 from leastnoise.noise.common.law.step_sums import log_step_sums, step_decay
 
@@ -45,7 +45,6 @@ class TwoSidedStaircase(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-staircase"
-    shape: ClassVar[Shape] = Shape.TWO_SIDED
     parameter_kinds: ClassVar = MappingProxyType(
         {"of": OneSided, "core": Fraction, "decay": Fraction}
     )

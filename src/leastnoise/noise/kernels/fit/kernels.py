@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, p
 from leastnoise.noise.kernels.proof.work import why_not_kernels
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
+
+if TYPE_CHECKING:
+    from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+    from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 
 _ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
 _STEP = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
@@ -187,3 +191,11 @@ class _Place:
     at: float
     share: float
     excess: float
+
+
+def wider(law: KernelNoise, factor: Fraction) -> KernelNoise:
+    """Return the law of wider kernels at the same places: δ is less.
+
+    If spacings grew too, a peak of δ between shifts might stay.
+    """
+    return replace(cast("GaussianMixture | QuasiGaussian", law), scale=law.scale * factor)

@@ -14,7 +14,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import points_of, positive_scale, whole_dimension
 from leastnoise.noise.kernels.law.kernels import (
     MAX_MODES,
     KernelNoise,
@@ -43,7 +43,6 @@ class GaussianMixture(KernelNoise):
     """
 
     name: ClassVar[str] = "gaussian-mixture"
-    shape: ClassVar[Shape] = Shape.GAUSSIAN_KERNELS
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType(
         {"modes": int, "spacing": Fraction, "decay": Fraction}
@@ -83,6 +82,11 @@ class GaussianMixture(KernelNoise):
         total = np.log(np.exp(exponents - largest[..., None]).sum(axis=-1))
         norm = math.log(self._total_weight) + math.log(sigma) + math.log(2 * math.pi) / 2
         return largest + total - norm
+
+    @property
+    def smoothed_square(self) -> Fraction:
+        """See `Noise.smoothed_square`."""
+        return self.scale**2
 
     @property
     def variance(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import points_of, positive_scale, whole_dimension
 from leastnoise.noise.kernels.law.kernels import KernelNoise, non_negative_decay, positive_spacing
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ class QuasiGaussian(KernelNoise):
     """
 
     name: ClassVar[str] = "quasi-gaussian"
-    shape: ClassVar[Shape] = Shape.GAUSSIAN_KERNELS
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"spacing": Fraction, "decay": Fraction})
     folded: ClassVar[bool] = True

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,6 @@ class Laplace(Noise):
     """
 
     name: ClassVar[str] = "laplace"
-    shape: ClassVar[Shape] = Shape.LAPLACE_PRODUCT
     norm: ClassVar[Norm] = "l1"
     scale: Fraction
     dimension: int = 1
@@ -55,6 +54,11 @@ class Laplace(Noise):
         b = float(self.scale)
         lengths = np.sum(np.abs(points_of(x, dimension=self.dimension)), axis=-1)
         return -lengths / b - self.dimension * math.log(2 * b)
+
+    @property
+    def exponential(self) -> bool:
+        """See `Noise.exponential`."""
+        return True
 
     @property
     def variance(self) -> float:

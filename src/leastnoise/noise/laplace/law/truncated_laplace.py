@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 from leastnoise.noise.moments import exponential_moment
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class TruncatedLaplace(Noise):
     """
 
     name: ClassVar[str] = "truncated-laplace"
-    shape: ClassVar[Shape] = Shape.TRUNCATED_LAPLACE
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"radius": Fraction})
     scale: Fraction

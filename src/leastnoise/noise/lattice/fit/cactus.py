@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import final
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common.fit.matched import NEARLY, matched
+from leastnoise.noise.common.fit.several import Several, least_factor
 from leastnoise.noise.lattice import profile as lattice
 from leastnoise.noise.lattice.fit.least_divergence import Floats, Program
 from leastnoise.noise.lattice.law.cactus import Cactus
@@ -136,3 +138,15 @@ def _power(request: Request) -> int:
 
 def _not_applicable(why: str) -> NotApplicable:
     return NotApplicable(family=Cactus.name, why=why)
+
+
+def several(task: Several) -> Cactus:
+    """Return the law for a worst shift of 1 that may be drawn several times.
+
+    Its steps fall like a Gaussian: they are those for one release at the (ε', δ/2k) where the
+    Gaussian for all releases is. Raises what `search` raises.
+    """
+    leaked = task.request.budget.delta / (2 * task.draws * task.rate)
+    budget = matched(task.gaussian_sigma(relative=NEARLY), leaked)
+    alone = search(replace(task.request, budget=budget))
+    return alone.scaled(least_factor(task, alone, first=1.0))

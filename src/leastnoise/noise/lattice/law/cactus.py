@@ -11,7 +11,7 @@ from typing import ClassVar, Self, final
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import positive_scale, whole_dimension
 from leastnoise.noise.lattice.law.lattice import Lattice
 from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
 
@@ -31,7 +31,6 @@ class Cactus(LatticeStepNoise):
     """
 
     name: ClassVar[str] = "cactus"
-    shape: ClassVar[Shape] = Shape.LATTICE_STEP
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"cells": int, "masses": tuple})
     scale: Fraction

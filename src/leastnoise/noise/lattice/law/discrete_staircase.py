@@ -13,7 +13,7 @@ import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 from leastnoise.noise.lattice.law.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ class DiscreteStaircase(Noise):
     """
 
     name: ClassVar[str] = "discrete-staircase"
-    shape: ClassVar[Shape] = Shape.LATTICE
     norm: ClassVar[Norm] = "integer"
     parameter_kinds: ClassVar = MappingProxyType({"cells": int, "masses": tuple})
     scale: Fraction

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 from leastnoise.noise.moments import log_gamma_ratio
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ class GeneralizedGamma(Noise):
     """
 
     name: ClassVar[str] = "generalized-gamma"
-    shape: ClassVar[Shape] = Shape.GENERALIZED_GAMMA
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"alpha": Fraction, "p": Fraction})
     scale: Fraction
@@ -104,6 +103,16 @@ class GeneralizedGamma(Noise):
             with np.errstate(divide="ignore"):
                 pole = float(self.kappa) * np.log(r)
         return -(r**p) - pole - log_mass - d * math.log(sigma)
+
+    @property
+    def gaussian_square(self) -> Fraction | None:
+        """See `Noise.gaussian_square`."""
+        return self.scale**2 / 2 if self.is_classic and self.p == 2 else None
+
+    @property
+    def exponential(self) -> bool:
+        """See `Noise.exponential`."""
+        return self.is_classic and self.p == 1 and self.dimension > 1
 
     @property
     def variance(self) -> float:

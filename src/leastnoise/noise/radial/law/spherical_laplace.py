@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 from leastnoise.noise.moments import gamma_ratio
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ class SphericalLaplace(Noise):
     """
 
     name: ClassVar[str] = "l2"
-    shape: ClassVar[Shape] = Shape.SPHERICAL_LAPLACE
     norm: ClassVar[Norm] = "l2"
     scale: Fraction
     dimension: int
@@ -58,6 +57,11 @@ class SphericalLaplace(Noise):
         log_sphere = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
         log_mass = d * math.log(sigma) + log_sphere + math.lgamma(d)
         return -np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / sigma - log_mass
+
+    @property
+    def exponential(self) -> bool:
+        """See `Noise.exponential`."""
+        return True
 
     @property
     def variance(self) -> float:

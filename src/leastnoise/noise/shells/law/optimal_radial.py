@@ -14,7 +14,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import positive_scale, whole_dimension
 from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
 
 MAX_STEPS = 10_000
@@ -36,7 +36,6 @@ class OptimalRadial(RadialStepNoise):
     """
 
     name: ClassVar[str] = "optimal-radial"
-    shape: ClassVar[Shape] = Shape.RADIAL_STEP
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"cells": int, "edges": tuple, "weights": tuple})
     scale: Fraction

@@ -10,7 +10,7 @@ from typing import ClassVar, Self, final
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import positive_scale, whole_dimension
 from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
 from leastnoise.noise.common.law.truncated_steps import checked_steps, truncated_steps
 
@@ -32,7 +32,6 @@ class SphericalStaircase(RadialStepNoise):
     """
 
     name: ClassVar[str] = "spherical-staircase"
-    shape: ClassVar[Shape] = Shape.RADIAL_STEP
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType(
         {"gamma": Fraction, "radius": Fraction, "decay": Fraction}

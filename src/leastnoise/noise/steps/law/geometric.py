@@ -14,7 +14,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 from leastnoise.noise.steps.law.staircase import Staircase, step_decay
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ class Geometric(Noise):
     """
 
     name: ClassVar[str] = "geometric"
-    shape: ClassVar[Shape] = Shape.GEOMETRIC
     norm: ClassVar[Norm] = "integer"
     parameter_kinds: ClassVar = MappingProxyType({"cells": int, "core": int, "decay": Fraction})
     scale: Fraction

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, Shape, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,6 @@ class Staircase(Noise):
     """
 
     name: ClassVar[str] = "staircase"
-    shape: ClassVar[Shape] = Shape.STAIRCASE
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"gamma": Fraction, "decay": Fraction})
     scale: Fraction

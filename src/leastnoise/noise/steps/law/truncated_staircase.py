@@ -12,7 +12,7 @@ from typing import ClassVar, Self, final
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Shape, positive_scale, whole_dimension
+from leastnoise.noise.base import positive_scale, whole_dimension
 from leastnoise.noise.common.law.steps import StepNoise, Steps
 
 MAX_STEPS = 200_000
@@ -37,7 +37,6 @@ class TruncatedStaircase(StepNoise):
     """
 
     name: ClassVar[str] = "truncated-staircase"
-    shape: ClassVar[Shape] = Shape.STEP
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType(
         {"gamma": Fraction, "radius": Fraction, "decay": Fraction, "atom": Fraction}

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Shape
 from leastnoise.noise.common.law.steps import StepNoise, Steps
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 
@@ -32,7 +31,6 @@ class Tulap(StepNoise):
     """
 
     name: ClassVar[str] = "tulap"
-    shape: ClassVar[Shape] = Shape.STEP
     norm: ClassVar[Norm] = "l2"
     parameter_kinds: ClassVar = MappingProxyType({"radius": Fraction, "decay": Fraction})
     scale: Fraction

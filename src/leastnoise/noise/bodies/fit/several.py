@@ -1,49 +1,43 @@
-"""Several releases of noise in the shape of a body under one budget."""
+"""k-fold noise in the shape of a body: the largest loss that one release may have."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import cast
 
-from leastnoise.calibration.composed import excess_of
-from leastnoise.calibration.samples import amplified
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.hidden import Hidden
-from leastnoise.noise.bodies.fit.pure import at_loss, purely, sensitivity_of
+from leastnoise.guarantees.samples import amplified
+from leastnoise.noise.bodies.fit.pure import at_loss, purely
 from leastnoise.noise.bodies.law.k_staircase import KStaircase
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.releases import Releases
-from leastnoise.noise.request import Request
+from leastnoise.noise.common.fit.several import Several
 from leastnoise.numerics.roots import IncreasingRoot
 
 _ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
 
 
-def composed_bodies(
-    family: type[VectorNoise], request: Request, draws: int, *, rate: Fraction
-) -> VectorNoise:
-    """Return the law for `draws` releases together: the largest ε₀ that is proved to meet δ.
+def several(task: Several) -> VectorNoise:
+    """Return the law for several releases together: the largest ε₀ that is proved to meet δ.
 
     What is worth ε/k for a sample is always enough, and all that there is at δ = 0. Raises
     NotApplicable for laws that aren't purely private.
     """
+    family, request = cast("type[VectorNoise]", task.family), task.request
     if not family.purely_private:
         why = "for several releases its shape isn't searched; several purely private ones share"
         raise NotApplicable(family=family.name, why=f"{why} a budget as tightly as is proved")
-    share = purely(family, request) / draws
-    if rate != 1:
-        share = amplified(Budget(epsilon=share), rate).epsilon
+    share = purely(family, request) / task.draws
+    if task.rate != 1:
+        share = amplified(Budget(epsilon=share), task.rate).epsilon
     if not request.budget.delta:
         return at_loss(family, request, share)
-    hidden = Hidden.of(sensitivity_of(request))
 
     def largest(shape: VectorNoise, guess: Fraction) -> Fraction:
         def excess(log_loss: float) -> float:
-            law = _with_loss(shape, Fraction(math.exp(log_loss)))
-            part = Releases(noise=law, hidden=hidden, count=draws, rate=rate)
-            return excess_of(part, request.budget)
+            return task.excess(_with_loss(shape, Fraction(math.exp(log_loss))))
 
         return max(share, Fraction(math.exp(_ROOT.find(excess, guess=math.log(guess)))))
 

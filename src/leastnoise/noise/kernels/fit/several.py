@@ -1,4 +1,4 @@
-"""Several releases with sums of Gaussian kernels: how fast weights fall, how many, and how wide.
+"""k-fold sums of Gaussian kernels: how fast weights fall, how many, and how wide.
 
 With a decay of ε/k the losses of k releases are about whole multiples of it, as with steps, and
 just add up; with a faster one kernels overlap more and it is the tails that count; and at last
@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import final
+from typing import cast, final
 
-from leastnoise.accounting.proof.composed import composed_at_most
-from leastnoise.balls.core import float_above
-from leastnoise.calibration.composed import root_of
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common.fit.matched import NEARLY, matched
+from leastnoise.noise.common.fit.several import Several, log_of, root_of
 from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES
+from leastnoise.noise.kernels.fit.kernels import wider
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.noise.kernels.law.kernels import KernelNoise
 from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
-from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 
@@ -38,6 +35,7 @@ _ALONE = Fraction(100)  # a decay at which outer kernels are nothing
 _ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # of ln(1/σ)
 _LEAST_SCALE = 1 / 20  # proofs go to a shift of 24 σ
 _APART = 1e-2  # of ln σ: between the ends of a slope
+_RELATIVE_SAMPLED = 1e-6  # of σ, for samples
 _RELATIVE = 5e-6  # of σ: what it may be above where the proved bound meets δ
 _STEPS = 8
 _FAR = 0.05  # of ln σ: how far a step may go
@@ -46,19 +44,37 @@ _WORTH = 5e-4  # (relative) what several kernels must gain: about what lattices 
 _HOPELESS = 1.3  # times the best loss: other numbers of modes aren't tried
 
 
-def composed_kernels(family: type[KernelNoise], request: Request, compositions: int) -> KernelNoise:
-    """Return the law for a worst shift of 1 that may be drawn `compositions` times, spacing 1.
+def several(task: Several) -> KernelNoise:
+    """Return the law for a worst shift of 1 that may be drawn several times, spacing 1.
 
-    Raises InvalidArgument for a fixed spacing.
+    For samples, decay and number of kernels are those for as many releases as a record is in
+    samples, at the budget that the same Gaussian meets for them. Raises InvalidArgument for a fixed
+    spacing.
     """
+    family = cast("type[KernelNoise]", task.family)
+    if task.rate == 1:
+        problem = _problem(family, task.request, task.draws)
+        return problem.proved(min(problem.candidates(), key=problem.rank), task)
+    count = max(2, round(task.draws * task.rate))
+    sigma = task.gaussian_sigma(relative=NEARLY)
+    budget = matched(sigma / math.sqrt(count), task.request.budget.delta)
+    request = replace(task.request, budget=budget)
+    law = several(replace(task, request=request, draws=count, rate=Fraction(1)))
+
+    def excess(factor: float) -> float:
+        return task.excess(wider(law, Fraction(factor)))
+
+    return wider(law, Fraction(root_of(excess, 1.0, 1.1, relative=_RELATIVE_SAMPLED)))
+
+
+def _problem(family: type[KernelNoise], request: Request, count: int) -> _Problem:
     if "spacing" in request.fixed:
         raise InvalidArgument(
             name="spacing",
             value=str(request.fixed["spacing"])[:40],
             expected="other fixed parameters; the spacing is the sensitivity",
         )
-    problem = _Problem(family=family, request=request, count=compositions)
-    return problem.proved(min(problem.candidates(), key=problem.rank))
+    return _Problem(family=family, request=request, count=count)
 
 
 @final
@@ -86,15 +102,11 @@ class _Problem:
         """Return the loss, a single Gaussian's less what others must gain."""
         return self.request.loss.of(law) * (1 - _WORTH if law.decay == _ALONE else 1)
 
-    def proved(self, law: KernelNoise) -> KernelNoise:
+    def proved(self, law: KernelNoise, task: Several) -> KernelNoise:
         """Return `law` with its least σ by the proved bound on δ."""
-        hidden, epsilon, target = Hidden.of(L2(1)), self.request.budget.epsilon, self._log_target()
 
         def excess(sigma: float) -> float:
-            part = Releases(
-                noise=self._law(law.decay, law.modes, sigma), hidden=hidden, count=self.count
-            )
-            return math.log(float_above(composed_at_most((part,), epsilon))) - target
+            return task.excess(self._law(law.decay, law.modes, sigma))
 
         about, near = self._over(law.decay, law.modes), float(law.scale)
         at = -math.log(near)
@@ -156,8 +168,7 @@ class _Problem:
         return over
 
     def _log_target(self) -> float:
-        delta = self.request.budget.delta
-        return math.log(delta.numerator) - math.log(delta.denominator)
+        return log_of(self.request.budget.delta)
 
     def _law(self, decay: Fraction, modes: int, sigma: float) -> KernelNoise:
         if self.family.folded:

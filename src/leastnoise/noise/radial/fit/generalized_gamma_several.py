@@ -1,4 +1,4 @@
-"""Several releases with spherical generalized gamma noise: which shape, and how much of it.
+"""k-fold spherical generalized gamma noise: which shape, and how much of it.
 
 The shape and about the scale are found in floats, from the law of the privacy loss on a grid, put
 on a lattice and convolved; the scale then from the lattice that the proof will use, its δ in
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
@@ -21,25 +21,21 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.accounting.proof.composed import FINENESS, composed_at_most
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
-from leastnoise.calibration.composed import composed_law
-from leastnoise.errors import NotCertified, Refused
+from leastnoise.balls.losses import FINENESS
+from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.hidden import Hidden
-from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.common.fit.several import Several, least_factor, root_above
 from leastnoise.noise.loss import Loss
+from leastnoise.noise.radial.fit import spherical_laplace
 from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.radial.privacy_losses.generalized_gamma import between, chosen, reach
 from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import LossSketch, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
-from leastnoise.noise.releases import Releases
-from leastnoise.noise.request import Request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,21 +60,27 @@ _MARGIN = 2e-5  # of the scale: what floats and the lattice's step may be off
 _PROOFS = 4
 
 
-def composed_gamma(request: Request, compositions: int) -> Noise:
-    """Return the law for a worst shift of 1 that may be drawn `compositions` times; δ > 0.
+def several(task: Several) -> Noise:
+    """Return the law for a worst shift of 1 that may be drawn several times; δ > 0.
 
-    `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100 and NotCertified if no
-    proof was found.
+    `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε > 100, and
+    NotCertified if no proof was found.
     """
+    request = task.request
+    if task.rate != 1:
+        why = "for several samples every scale tried takes seconds to prove"
+        raise NotApplicable(family=GeneralizedGamma.name, why=why)
     check_epsilon(request.budget)
-    task = _Task(
-        dimension=request.dimension,
-        budget=request.budget,
-        loss=request.loss,
-        count=compositions,
-        fixed=fixed_of(request),
+    return _least(
+        _Task(
+            dimension=request.dimension,
+            budget=request.budget,
+            loss=request.loss,
+            count=task.draws,
+            fixed=fixed_of(request),
+            whole=task,
+        )
     )
-    return _least(task)
 
 
 @final
@@ -89,6 +91,7 @@ class _Task:
     loss: Loss
     count: int
     fixed: tuple[tuple[str, Fraction], ...]
+    whole: Several = field(compare=False)
 
 
 @lru_cache(maxsize=64)  # one comparison asks the same for several geometries
@@ -121,7 +124,7 @@ class _Several:
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget
         self._log_target = math.log(task.budget.delta)
-        self._sigma = classic.gaussian(task.dimension, task.budget) * _root_above(task.count)
+        self._sigma = classic.gaussian(task.dimension, task.budget) * root_above(task.count)
         self._last_log_mse = 2 * math.log(self._sigma) + math.log(task.dimension)
         self._slope = -10.0
 
@@ -141,11 +144,11 @@ class _Several:
         """Return the law at a scale at which it is proved."""
         law = self._law(shape)
         if law.is_classic and law.p == 2:
-            return law.scaled(self._sigma * _root_above(2))  # σ = scale/√2, exactly
+            return law.scaled(self._sigma * root_above(2))  # σ = scale/√2, exactly
         if law.is_classic and self._task.dimension > 1:
             return law.scaled(self._l2_scale())  # composed as what it is
         if law.is_classic:
-            log_scale = math.log(self._l2_scale())
+            log_scale = math.log(self._laplace_scale(law))
         else:
             log_scale = self._proofs_root(law, self._log_scale(law))
         for _ in range(_PROOFS):
@@ -165,11 +168,15 @@ class _Several:
 
     def _l2_scale(self) -> Fraction:
         """Return the scale of the l2 mechanism, whose own proof is a little closer."""
-        d = self._task.dimension
-        request = Request(budget=self._budget, dimension=d, loss=self._task.loss)
-        return composed_law(
-            Laplace if d == 1 else SphericalLaplace, request, self._task.count
-        ).scale
+        request = replace(self._task.whole.request, fixed={})
+        l2 = replace(self._task.whole, family=SphericalLaplace, request=request)
+        return spherical_laplace.several(l2).scale
+
+    def _laplace_scale(self, law: GeneralizedGamma) -> float:
+        """Return about the least scale of Laplace noise for one number, which `law` is."""
+        task = self._task.whole
+        one = law.scaled(classic.laplace(1, self._budget))
+        return float(one.scale * least_factor(task, one, first=math.sqrt(task.draws)))
 
     def _log_scale(self, law: GeneralizedGamma) -> float:
         """Return about ln of the least scale; raises Refused if there is none in reach."""
@@ -218,16 +225,7 @@ class _Several:
 
     def _proved_excess(self, law: GeneralizedGamma) -> float:
         """Return by how much the proved ln δ is above that of the budget; 0 or less if it isn't."""
-        part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=self._task.count)
-        found = float_above(composed_at_most((part,), self._budget.epsilon))
-        if found <= self._budget.delta:
-            return 0.0
-        return math.log(found) - self._log_target
-
-
-def _root_above(count: int) -> Fraction:
-    """Return √count, rounded up."""
-    return Fraction(math.isqrt(count << 128) + 1, 1 << 64)
+        return max(0.0, self._task.whole.excess(law))
 
 
 def _root(

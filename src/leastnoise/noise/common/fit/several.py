@@ -1,0 +1,261 @@
+"""k-fold calibration: the law for several releases under one budget, whatever its family.
+
+A family's record names what finds its law: `scale_alone`, `by_share`, or a search of its own, made
+of the pieces below. Whether k draws of a law are private is for the accountant to say, which comes
+with the task: no room of noise imports it.
+
+notation: k = draws; the excess is ln(δ/δ₀), δ the bound on all draws and δ₀ that of the budget.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, partial
+
+from leastnoise.balls.losses import FINENESS
+from leastnoise.errors import Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.samples import amplified, check_rate, share_of
+from leastnoise.noise.base import Noise
+from leastnoise.noise.request import Request
+
+SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
+_ALL = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
+_LEAST_GROWTH = 1.5
+RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
+_ROUGHLY = 1e-3  # of ε', to tell which share is the best
+_SPARE = 0.01  # by which it is too small there, or less
+_NEARLY = 1e-4  # of the scale, on a lattice so coarse that it is off by more
+COARSE = 12  # its steps in a standard deviation of the loss
+_STEPS = 8
+_ASTRAY = 0.1  # of the logarithm: a step so long says that the slope is wrong
+_ROUNDS = 60
+_LEAST_FACTOR = 1e-6  # at ε = 0, shares of ε say nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several(ABC):
+    """A law of `family` is wanted that may be drawn `draws` times, for a worst shift of 1.
+
+    The budget of `request` is that of all draws; with a `rate` < 1 each is for a Poisson sample of
+    its own.
+    """
+
+    family: type[Noise]
+    request: Request
+    draws: int
+    rate: Fraction
+
+    @abstractmethod
+    def one(self, request: Request) -> Noise:
+        """Return the law for one release, of another request."""
+
+    @abstractmethod
+    def excess(self, law: Noise, *, fineness: int = FINENESS) -> float:
+        """Return ln of the proved bound on δ of all draws, less ln of the budget's; −∞ for 0."""
+
+    @abstractmethod
+    def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
+        """Enclose δ of all draws by its moments, no closer than asked; None if they don't serve."""
+
+    @abstractmethod
+    def gaussian_sigma(self, *, relative: float) -> float:
+        """Return about the least σ of Gaussian noise, the yardstick of smooth laws."""
+
+    @property
+    def log_delta(self) -> float:
+        """Ln δ₀; the δ of a task that is searched is positive."""
+        return log_of(self.request.budget.delta)
+
+
+def scale_alone(task: Several) -> Noise:
+    """Return the law of a family that is a scale alone.
+
+    Gaussians need √k times the scale of one release, and a pure budget k times; for others the
+    proved bound on δ is solved for the scale, which is then above the smallest by about 1e-5.
+    """
+    request, budget = task.request, task.request.budget
+    if task.rate != 1:
+        return _sampled(task)
+    alone = task.one(request)
+    if alone.gaussian_square is not None:
+        return alone.scaled(root_above(task.draws))
+    if not budget.delta:
+        return alone.scaled(task.draws)
+    return alone.scaled(least_factor(task, alone, first=math.sqrt(task.draws)))
+
+
+def _sampled(task: Several) -> Noise:
+    """Return the law for several samples, by the proved bound on δ; pure budgets add up.
+
+    Fewer releases never need more noise, so that the search starts at the law for one.
+    """
+    budget = task.request.budget
+    if not budget.delta:
+        budget = Budget(epsilon=budget.epsilon / task.draws)
+    alone = task.one(replace(task.request, budget=amplified(budget, task.rate)))
+    if not budget.delta:
+        return alone
+    return alone.scaled(least_factor(task, alone, first=1.0))
+
+
+def by_share(
+    task: Several, *, shares: Sequence[Fraction] = SHARES, relative: float = RELATIVE
+) -> Noise:
+    """Return the best of the laws for one release at ε' = ε/factor and δ' = share·δ/k.
+
+    The factor is the least private one, and what is lost to the search over shapes is accuracy
+    alone. At δ = 0 budgets add up: it is the law for ε/k.
+    """
+    request = task.request
+    if not request.budget.delta:
+        return task.one(
+            replace(request, budget=Budget(epsilon=request.budget.epsilon / task.draws))
+        )
+    check_rate(request.budget, task.rate)
+
+    @cache
+    def law_at(factor: float, share: Fraction) -> Noise:
+        budget = share_of(request.budget, factor, share / task.draws, rate=task.rate)
+        return task.one(replace(request, budget=budget))
+
+    return law_of_best_share(task, law_at, shares=shares, relative=relative)
+
+
+def law_of_best_share(
+    task: Several,
+    law_at: Callable[[float, Fraction], Noise],
+    *,
+    shares: Sequence[Fraction],
+    relative: float = RELATIVE,
+    excess: Callable[[Noise, int], float] | None = None,
+) -> Noise:
+    """Return `law_at`(factor, share) for the best of `shares` and the least private factor.
+
+    `excess` is the task's, unless a room has a quicker one for its laws. Which share is best is
+    told on a coarse lattice. By basic composition ε/k and δ/k are private, which is the best for a
+    tiny δ.
+    """
+    loss, draws = task.request.loss, task.draws
+    over = excess or (lambda law, fineness: task.excess(law, fineness=fineness))
+
+    def loss_near(share: Fraction) -> float:
+        return loss.of(law_at(near[share], share))
+
+    near = {
+        share: root_of(
+            lambda factor, share=share: over(law_at(factor, share), COARSE),
+            math.sqrt(draws),
+            draws,
+            relative=_ROUGHLY,
+        )
+        for share in shares
+    }
+    best = min(shares, key=loss_near)
+    least = root_of(
+        lambda factor: over(law_at(factor, best), FINENESS),
+        near[best] * (1 - _SPARE),
+        near[best],
+        relative=relative,
+    )
+    found, split = law_at(least, best), law_at(draws, _ALL)
+    better = loss.of(split) < loss.of(found) and over(split, FINENESS) <= 0
+    return split if better else found
+
+
+def least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
+    """Return the least factor of `alone` for so many releases; above `first`, or near it.
+
+    For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is
+    in few of them, and grows like q√k.
+    """
+
+    def excess(factor: float, fineness: int) -> float:
+        return task.excess(alone.scaled(Fraction(factor)), fineness=fineness)
+
+    coarse = partial(excess, fineness=COARSE)
+    often = math.sqrt(task.draws) * (1 if task.rate == 1 else float(task.rate))
+    near = root_of(coarse, first, first * max(often, _LEAST_GROWTH), relative=_NEARLY)
+    return Fraction(polished(partial(excess, fineness=FINENESS), coarse, near))
+
+
+def polished(
+    excess: Callable[[float], float],
+    coarse: Callable[[float], float],
+    near: float,
+    *,
+    relative: float = RELATIVE,
+) -> float:
+    """Return a factor with excess <= 0 near the root, which is close to that of `coarse`.
+
+    Newton's steps with the slope of `coarse`, cheap and almost the same: they end on the private
+    side once the next would be shorter than the accuracy asked for.
+    """
+    apart = 1e-3
+    slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
+    factor = near
+    for _ in range(_STEPS if math.isfinite(slope) and slope < 0 else 0):
+        move = -excess(factor) / slope  # of log factor, > 0 if too much leaks
+        if -relative <= move <= 0:
+            return factor
+        if not abs(move) < _ASTRAY:
+            break
+        factor *= math.exp(move + relative / 2)
+    return root_of(excess, near, near * (1 + apart), relative=relative)
+
+
+def root_of(
+    excess: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
+) -> float:
+    """Return a factor with excess <= 0 near the root; excess falls.
+
+    Secants in the logarithm of the factor, kept inside a bracket that bisection would shrink.
+    """
+    points = [(math.log(low), excess(low))]
+    if points[0][1] <= 0:
+        low, high = low / 2, low
+        while (found := excess(low)) <= 0:
+            if high < _LEAST_FACTOR:
+                raise Refused("No least noise was found: less and less of it meets this budget.")
+            low, high = low / 2, low
+        points = [(math.log(high), excess(high)), (math.log(low), found)]
+    else:
+        while (found := excess(high)) > 0:
+            low, high = high, 2 * high
+        points.append((math.log(high), found))
+    left, right = math.log(low), math.log(high)
+    for _ in range(_ROUNDS):
+        if right - left <= relative:
+            break
+        middle = _secant(points, left, right, relative / 2)
+        value = excess(math.exp(middle))
+        points.append((middle, value))
+        left, right = (left, middle) if value <= 0 else (middle, right)
+    return math.exp(right)
+
+
+def _secant(points: list[tuple[float, float]], left: float, right: float, margin: float) -> float:
+    """Return where the last two points lead, a `margin` to the private side, or the middle."""
+    (x0, y0), (x1, y1) = points[-2:]
+    guess = (left + right) / 2
+    if math.isfinite(y0) and math.isfinite(y1) and y0 != y1:
+        aim = x1 - y1 * (x1 - x0) / (y1 - y0)
+        aim += margin if y1 > 0 else -margin
+        if left < aim < right:
+            guess = aim
+    return guess
+
+
+def root_above(count: int) -> Fraction:
+    """Return √count, rounded up."""
+    return Fraction(math.isqrt(count << 128) + 1, 1 << 64)
+
+
+def log_of(number: Fraction) -> float:
+    """Return ln of a number that a float may not hold."""
+    return math.log(number.numerator) - math.log(number.denominator)
