@@ -10,12 +10,12 @@ from functools import partial
 import leastnoise as ln
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.accounting.composition import Composition
-from leastnoise.noise.releases import Releases
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.staircase import Staircase
 
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
@@ -26,32 +26,32 @@ Part = tuple[Noise, int, str]
 
 CASES: tuple[tuple[str, tuple[Part, ...]], ...] = (
     *(
-        (f"gaussian, k = {k:,}", ((ln.Gaussian(scale=SIGMA * k**0.5), k, "1"),))
+        (f"gaussian, k = {k:,}", ((ln.noise.Gaussian(scale=SIGMA * k**0.5), k, "1"),))
         for k in (10, 1000, 10**6)
     ),
     *(
-        (f"laplace, k = {k:,}", ((ln.Laplace(scale=SIGMA * k**0.5), k, "1"),))
+        (f"laplace, k = {k:,}", ((ln.noise.Laplace(scale=SIGMA * k**0.5), k, "1"),))
         for k in (10, 100, 10**4)
     ),
     *(
-        (f"l2, d = 10, k = {k:,}", ((ln.SphericalLaplace(scale=1, dimension=10), k, "1"),))
+        (f"l2, d = 10, k = {k:,}", ((ln.noise.SphericalLaplace(scale=1, dimension=10), k, "1"),))
         for k in (10, 100, 1000)
     ),
     (
         "laplace, k = 4, and gaussian, k = 3",
-        ((ln.Laplace(scale=3), 4, "1"), (ln.Gaussian(scale=5), 3, "1")),
+        ((ln.noise.Laplace(scale=3), 4, "1"), (ln.noise.Gaussian(scale=5), 3, "1")),
     ),
     (
         "laplace, k = 1,000, and gaussian, k = 300",
-        ((ln.Laplace(scale=100), 1000, "1"), (ln.Gaussian(scale=50), 300, "1")),
+        ((ln.noise.Laplace(scale=100), 1000, "1"), (ln.noise.Gaussian(scale=50), 300, "1")),
     ),
     ("truncated-laplace, k = 1,000", ((TruncatedLaplace(scale=30, radius=300), 1000, "1"),)),
     ("staircase, k = 100", ((Staircase(scale=10, gamma="0.4", decay="0.1"), 100, "1"),)),
-    ("laplace, k = 1,000, sampled at 0.1", ((ln.Laplace(scale=1), 1000, "0.1"),)),
-    ("gaussian, k = 1,000, sampled at 0.05", ((ln.Gaussian(scale=2), 1000, "0.05"),)),
+    ("laplace, k = 1,000, sampled at 0.1", ((ln.noise.Laplace(scale=1), 1000, "0.1"),)),
+    ("gaussian, k = 1,000, sampled at 0.05", ((ln.noise.Gaussian(scale=2), 1000, "0.05"),)),
     (
         "l2, d = 10, k = 1,000, sampled at 0.05",
-        ((ln.SphericalLaplace(scale="0.5", dimension=10), 1000, "0.05"),),
+        ((ln.noise.SphericalLaplace(scale="0.5", dimension=10), 1000, "0.05"),),
     ),
 )
 
@@ -80,7 +80,7 @@ def _epsilon(parts: tuple[Part, ...], counter: itertools.count[int]) -> Interval
         parts=tuple(
             Releases(
                 noise=_slightly(noise, counter),
-                hidden=Hidden.of(L1(1) if noise.norm == "l1" else L2(1)),
+                shifts=ShiftBounds.of(L1(1) if noise.norm == "l1" else L2(1)),
                 count=count,
                 rate=Fraction(rate),
             )

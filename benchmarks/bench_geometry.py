@@ -13,11 +13,11 @@ import numpy as np
 from benchmarks.timing import print_rows, show
 from leastnoise.design.ellipse import least_variance
 from leastnoise.guarantees.structured import CountingQueries
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.release.grid import default_grid
-from leastnoise.release.rounding import add_noise
-from leastnoise.release.values import ScaledIntegers
 
 DIMENSIONS = (10**3, 10**6)
 

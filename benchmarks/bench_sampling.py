@@ -17,6 +17,9 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.geometry import Cells
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.k_staircase import KStaircase
@@ -31,9 +34,6 @@ from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.steps.law.staircase import Staircase
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.steps.law.tulap import Tulap
-from leastnoise.release.grid import default_grid
-from leastnoise.release.rounding import add_noise
-from leastnoise.release.values import ScaledIntegers
 
 DIMENSION = 10**6
 PEER_DIMENSION = 10**4  # the peer takes as long for these

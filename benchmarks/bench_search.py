@@ -6,7 +6,7 @@ import time
 import warnings
 
 from benchmarks.timing import median_seconds, print_rows, show
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import radial_bound_find, radial_dual
 from leastnoise.design.lower_bound import LowerBound
@@ -16,7 +16,7 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import family_named
 from leastnoise.noise.request import Request
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 BUDGET = Budget(epsilon="1", delta="1e-5")
 EXACT_SIGMA = 3.730631634815941832250  # of the Gaussian, by 400-bit ball arithmetic

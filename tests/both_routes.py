@@ -18,10 +18,10 @@ from mpmath import mpf, nstr, workdps
 from leastnoise.balls.core import precision
 from leastnoise.entropy.base import Block, Sampler
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
+from leastnoise.mechanism.grid import default_grid, exponent_of
+from leastnoise.mechanism.rounding import round_sums
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import sampler_of
-from leastnoise.release.grid import default_grid, exponent_of
-from leastnoise.release.rounding import round_sums
 
 FULL = 1 << 63
 Truth = Callable[[Any], Any]

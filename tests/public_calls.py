@@ -32,15 +32,15 @@ from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Matrix
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import sensitivity_of_kind
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
 from leastnoise.ledger.preregistered import Preregistered
+from leastnoise.mechanism.mechanism import Released
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.releases import Releases
-from leastnoise.release.mechanism import Released
-from leastnoise.release.values import ScaledIntegers
 
 NOTHING = object()
 
@@ -116,7 +116,7 @@ def gaussian() -> ln.Mechanism:
 def certificate() -> ln.Certificate:
     budget = ln.Budget(epsilon=1, delta="0.1")
     return ln.Certificate.prove(
-        budget=budget, noise=ln.Gaussian(scale=4), sensitivity=ln.L2(1), compositions=2
+        budget=budget, noise=ln.noise.Gaussian(scale=4), sensitivity=ln.L2(1), compositions=2
     )
 
 
@@ -143,7 +143,7 @@ def ledger_call(method: str, **arguments: Any) -> Any:
 
 
 WITNESS = Witness(cells=1, reach=1, bits=1, multipliers=((1, 1),), prices=((1,),))
-PART = Releases(noise=ln.Gaussian(scale=4), hidden=Hidden.of(ln.L2(1)), count=2)
+PART = Releases(noise=ln.noise.Gaussian(scale=4), shifts=ShiftBounds.of(ln.L2(1)), count=2)
 BUDGET = {"epsilon": ("exact", 1), "delta": ("exact", "0.1")}
 PROBLEM = {
     **BUDGET, "sensitivity": ("object", ln.L2(1)), "dimension": ("whole", 1),
@@ -182,8 +182,10 @@ SUBJECTS: dict[str, Subject] = {
         })
         for name, given in CONVERSIONS.items()
     },
-    "scaled": subject(ln.Gaussian(scale=1).scaled, factor=("exact", 2)),
-    "log_density": subject(ln.Gaussian(scale=1, dimension=2).log_density, x=("object", [1, 2])),
+    "scaled": subject(ln.noise.Gaussian(scale=1).scaled, factor=("exact", 2)),
+    "log_density": subject(
+        ln.noise.Gaussian(scale=1, dimension=2).log_density, x=("object", [1, 2])
+    ),
     "Budget": subject(ln.Budget, **BUDGET),
     "share": subject(ln.Budget(epsilon=1).share, fraction=("exact", "0.5")),
     "Interval": subject(ln.Interval, lower=("float", 0.1), upper=("float", 0.5)),
@@ -245,12 +247,12 @@ SUBJECTS: dict[str, Subject] = {
     "Cells": subject(Cells, count=("whole", 3)),
     "Releases": subject(
         Releases, {"count": "compositions", "rate": "sampling-rate"},
-        noise=("object", ln.Gaussian(scale=1)), hidden=("object", Hidden.of(ln.L2(1))),
+        noise=("object", ln.noise.Gaussian(scale=1)), shifts=("object", ShiftBounds.of(ln.L2(1))),
         count=("whole", 2), rate=("exact", 1),
     ),
-    "Hidden": subject(Hidden, inner=("object", ln.L2(1)), outer=("object", ln.L2(1))),
+    "Hidden": subject(ShiftBounds, inner=("object", ln.L2(1)), outer=("object", ln.L2(1))),
     "Composition": subject(
-        ln.Composition, parts=("object", (PART,)), fineness=("whole", 64)
+        ln.Composition, parts=("object", (PART,)), points_per_std=("whole", 64)
     ),
     "Composition.delta": subject(ln.Composition(parts=(PART,)).delta, epsilon=("exact", 1)),
     "Composition.epsilon": subject(ln.Composition(parts=(PART,)).epsilon, delta=("exact", "0.1")),
@@ -283,13 +285,13 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "Certificate": subject(
         ln.Certificate, RATES, budget=("object", ln.Budget(epsilon=1)),
-        noise=("object", ln.Gaussian(scale=1)), sensitivity=("object", ln.L2(1)),
+        noise=("object", ln.noise.Gaussian(scale=1)), sensitivity=("object", ln.L2(1)),
         delta=("object", ln.Interval(0.1, 0.5)), compositions=("whole", 2),
         sampling_rate=("exact", "0.5"),
     ),
     "Certificate.prove": subject(
         ln.Certificate.prove, RATES, budget=("object", ln.Budget(epsilon=1, delta="0.5")),
-        noise=("object", ln.Gaussian(scale=9)), sensitivity=("object", ln.L2(1)),
+        noise=("object", ln.noise.Gaussian(scale=9)), sensitivity=("object", ln.L2(1)),
         compositions=("whole", 2), sampling_rate=("exact", "0.5"),
     ),
     "Certificate.from_json": subject(
@@ -325,11 +327,11 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "Loss": subject(Loss.named, {"name": "loss"}, name=("word", "mse")),
     "family_named": subject(family_named, {"name": "noise"}, name=("word", "l2")),
-    "Family": subject(ln.Family, law=("object", ln.Gaussian), proof=("function", len)),
+    "Family": subject(ln.Family, law=("object", ln.noise.Gaussian), proof=("function", len)),
     "Family's flags": subject(
-        partial(ln.Family, proof=len), law=("object", ln.Gaussian),
+        partial(ln.Family, proof=len), law=("object", ln.noise.Gaussian),
         lengthy=("flag", False), quick=("flag", True), longest_is_worst=("flag", True),
-        enough_bits=("whole", 60), fineness=("float", 2.5),
+        enough_bits=("whole", 60), points_per_std=("float", 2.5),
     ),
     "register a family": subject(ln.register, family=("object", FAMILIES["gaussian"])),
     "calibrate": subject(
@@ -355,8 +357,8 @@ SUBJECTS: dict[str, Subject] = {
         dimension=("whole", 2), compositions=("whole", 2), sampling_rate=("exact", 1),
         parameters=("table", {}),
     ),
-    "calibrate_together": subject(
-        ln.calibrate_together, releases=("pairs", [(gaussian(), 2)]), **BUDGET
+    "calibrate_jointly": subject(
+        ln.calibrate_jointly, releases=("pairs", [(gaussian(), 2)]), **BUDGET
     ),
     "Ledger": subject(ln.Ledger, path=("path", "x.ledger")),
     "open_account": subject(

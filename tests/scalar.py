@@ -12,8 +12,8 @@ from scipy import stats
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
+from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.base import Noise
-from leastnoise.release.rounding import add_noise
 
 _CELLS = 400  # of each stretch between kinks; the sign change inside one costs about 1e-5
 

@@ -43,7 +43,7 @@ for epsilon, delta in budgets:
     budget = ln.Budget(epsilon=epsilon, delta=delta)
     try:
         ln.Certificate.prove(budget=budget, noise=less, sensitivity=one)
-    except ln.NotCertified:
+    except ln.errors.NotCertified:
         continue
     raise AssertionError(f"less noise is private as well at {epsilon}, {delta}")
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.releases import Releases
-from leastnoise.guarantees.hidden import Hidden
 
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
 
@@ -25,11 +25,11 @@ class Case:
     @property
     def ours(self) -> Composition:
         """The composition of all of them."""
-        laws = {"gaussian": (ln.Gaussian, ln.L2), "laplace": (ln.Laplace, ln.L1)}
+        laws = {"gaussian": (ln.noise.Gaussian, ln.L2), "laplace": (ln.noise.Laplace, ln.L1)}
         family, norm = laws[self.noise]
         part = Releases(
             noise=family(scale=self.scale, dimension=1),
-            hidden=Hidden.of(norm(1)),
+            shifts=ShiftBounds.of(norm(1)),
             count=self.count,
             rate=Fraction(self.rate),
         )

@@ -30,10 +30,10 @@ SEARCHED = ("generalized-gamma", "optimal-radial", "spherical-staircase")
 
 def variances(geometry: Geometry, sensitivity: Sensitivity) -> np.ndarray:
     """Return the variance of each coordinate where the longest shift to hide has length 1."""
-    hidden = geometry.hidden(sensitivity)
-    assert hidden is not None
-    assert isinstance(hidden.outer, L2)
-    return (geometry.deviations * float(hidden.outer.bound)) ** 2
+    shifts = geometry.shifts(sensitivity)
+    assert shifts is not None
+    assert isinstance(shifts.outer, L2)
+    return (geometry.deviations * float(shifts.outer.bound)) ** 2
 
 
 def figure_2() -> list[tuple[str, float, float, float, float]]:

@@ -13,7 +13,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.design.find import design
 from leastnoise.design.refine import Task
 from leastnoise.errors import Refused
@@ -26,7 +26,7 @@ from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 PATH = Path(__file__).parent / "losses.csv"
 GAP, SECONDS = 0.005, 20.0

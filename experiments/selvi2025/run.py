@@ -23,7 +23,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.loss import Loss
 from leastnoise.report.figures import Figure, Line
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 HERE = Path(__file__).parent
 # The ends are those of the paper's numerical study.

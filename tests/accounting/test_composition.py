@@ -10,8 +10,8 @@ import pytest
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
@@ -19,11 +19,13 @@ from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.noise.releases import Releases
 
-ONE = Hidden.of(L2(1))
+ONE = ShiftBounds.of(L2(1))
 
 
-def times(noise: Noise, count: int, *, fineness: int = 64) -> Composition:
-    return Composition(parts=(Releases(noise=noise, hidden=ONE, count=count),), fineness=fineness)
+def times(noise: Noise, count: int, *, points_per_std: int = 64) -> Composition:
+    return Composition(
+        parts=(Releases(noise=noise, shifts=ONE, count=count),), points_per_std=points_per_std
+    )
 
 
 # Where the inversion integral in mpmath, 30 digits, is 1e-5, at scale 1 a release
@@ -38,8 +40,8 @@ def test_epsilon_of_the_l2_mechanism_in_ten_dimensions(count: int, epsilon: floa
 
 
 def test_epsilon_of_l2_and_gaussians_together() -> None:
-    l2 = Releases(noise=SphericalLaplace(scale=1, dimension=10), hidden=ONE, count=10)
-    normal = Releases(noise=Gaussian(scale=3), hidden=ONE, count=7)
+    l2 = Releases(noise=SphericalLaplace(scale=1, dimension=10), shifts=ONE, count=10)
+    normal = Releases(noise=Gaussian(scale=3), shifts=ONE, count=7)
     both = Composition(parts=(l2, normal))
     found = both.epsilon(delta="1e-5")
     assert found.upper - found.lower <= 1e-9 * found.upper
@@ -83,8 +85,8 @@ def test_epsilon_and_delta_are_inverse() -> None:
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_largest_loss_of_one_law_lies_on_the_lattice_of_all(order: int) -> None:
     # half of what Laplace noise releases has that loss
-    normal = Releases(noise=Gaussian(scale=20), hidden=ONE, count=5)
-    laplace = Releases(noise=Laplace(scale=30), hidden=ONE, count=20)
+    normal = Releases(noise=Gaussian(scale=20), shifts=ONE, count=5)
+    laplace = Releases(noise=Laplace(scale=30), shifts=ONE, count=20)
     found = Composition(parts=(normal, laplace)[::order]).delta(epsilon=1)
     assert found.upper - found.lower <= 5e-4 * found.upper
 
@@ -92,7 +94,7 @@ def test_the_largest_loss_of_one_law_lies_on_the_lattice_of_all(order: int) -> N
 def test_largest_losses_of_several_laws_have_a_lattice_in_common() -> None:
     # all three are multiples of 1/12; beyond 2/3 + 3/4 = 17/12 there is next to nothing
     scales = {"1.5": 1, "4": 3}
-    parts = [Releases(noise=Laplace(scale=s), hidden=ONE, count=k) for s, k in scales.items()]
+    parts = [Releases(noise=Laplace(scale=s), shifts=ONE, count=k) for s, k in scales.items()]
     found = Composition(parts=tuple(parts)).delta(epsilon="1.41")
     assert found.lower > 0
     assert found.upper - found.lower <= 3e-4 * found.upper
@@ -116,8 +118,8 @@ def test_epsilon_near_the_largest_loss(count: int, delta: str) -> None:
 
 
 def test_a_finer_lattice_is_a_tighter_interval() -> None:
-    coarse = times(Laplace(scale=4), 20, fineness=16).delta(epsilon=2)
-    fine = times(Laplace(scale=4), 20, fineness=128).delta(epsilon=2)
+    coarse = times(Laplace(scale=4), 20, points_per_std=16).delta(epsilon=2)
+    fine = times(Laplace(scale=4), 20, points_per_std=128).delta(epsilon=2)
     assert coarse.lower <= fine.lower <= fine.upper <= coarse.upper
     assert fine.upper - fine.lower < 0.05 * (coarse.upper - coarse.lower)
 
@@ -137,7 +139,7 @@ def test_calibrated_for_many_releases_means_that_many_fit() -> None:
     assert one.certificate.compositions == 16
     assert one.compose(16).delta(epsilon=1).upper <= 1e-6
     assert one.compose(17).delta(epsilon=1).lower > 1e-6
-    tighter = ln.Laplace(scale=one.noise.scale * Fraction("0.9995"))
+    tighter = ln.noise.Laplace(scale=one.noise.scale * Fraction("0.9995"))
     assert times(tighter, 16).delta(epsilon=1).lower > 1e-6
 
 

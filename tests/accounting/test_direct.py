@@ -14,8 +14,8 @@ from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import float_above, float_below
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
@@ -35,7 +35,7 @@ from leastnoise.noise.steps.law.tulap import Tulap
 from tests.accounting import direct
 from tests.accounting.direct import Masses, Real, Step, mp, mpf
 
-ONE = Hidden.of(L2(1))
+ONE = ShiftBounds.of(L2(1))
 CASES = [("1", True), ("0.2", True), ("0.2", False)]
 
 
@@ -45,7 +45,7 @@ class Discrete:
 
     noise: Noise
     masses: Callable[..., Masses]
-    hidden: Hidden = ONE
+    shifts: ShiftBounds = ONE
 
 
 def stairs(gamma: str, radius: str | None, scale: str, *, count: int = 0) -> list[Step]:
@@ -102,7 +102,7 @@ DISCRETE = [
     Discrete(
         noise=DiscreteStaircase(scale=2, cells=2, masses=FALLS),
         masses=lambda: direct.masses_of_lattice(FALLS, 2),
-        hidden=Hidden.of(Integer(2)),
+        shifts=ShiftBounds.of(Integer(2)),
     ),
     Discrete(
         noise=SphericalStaircase(scale="0.7", dimension=2, gamma="0.4", radius="4.3", decay=1),
@@ -137,7 +137,7 @@ SAMPLED = [
 def test_finitely_many_losses(law: Discrete, count: int, epsilon: str) -> None:
     with mp.workdps(50):
         exact = direct.delta_of_masses([(law.masses(), count)], epsilon)
-        part = Releases(noise=law.noise, hidden=law.hidden, count=count)
+        part = Releases(noise=law.noise, shifts=law.shifts, count=count)
         found = prove_composed((part,), Fraction(epsilon)).interval
         assert found.lower <= exact <= found.upper
         assert found.upper - found.lower <= 0.01 * exact
@@ -151,7 +151,7 @@ def test_finitely_many_losses_of_samples(law: Discrete) -> None:
             direct.delta_of_masses([(masses.sampled("0.2", removed=removed), 2)], "0.1")
             for removed in (True, False)
         )
-        part = Releases(noise=law.noise, hidden=ONE, count=2, rate=Fraction("0.2"))
+        part = Releases(noise=law.noise, shifts=ONE, count=2, rate=Fraction("0.2"))
         found = prove_composed((part,), Fraction("0.1")).interval
         assert found.lower <= exact <= found.upper
         assert found.upper - found.lower <= 0.02 * exact
@@ -162,7 +162,7 @@ def test_two_kinds_of_noise_together() -> None:
     with mp.workdps(50):
         exact = direct.delta_of_masses([(one.masses(), 2), (other.masses(), 1)], "0.8")
         parts = tuple(
-            Releases(noise=law.noise, hidden=ONE, count=count)
+            Releases(noise=law.noise, shifts=ONE, count=count)
             for law, count in ((one, 2), (other, 1))
         )
         found = prove_composed(parts, Fraction("0.8")).interval
@@ -174,7 +174,7 @@ def test_two_kinds_of_noise_together() -> None:
 @pytest.mark.parametrize("law", DISCRETE[:4], ids=lambda law: law.noise.name)
 def test_no_pair_of_shorter_shifts_leaks_more(law: Discrete) -> None:
     """The longest shift is said to be the worst of all sequences of shifts (theory/noise.md §1)."""
-    part = Releases(noise=law.noise, hidden=ONE, count=2)
+    part = Releases(noise=law.noise, shifts=ONE, count=2)
     upper = prove_composed((part,), Fraction("0.5")).interval.upper
     draw = random.Random(5)
     for _ in range(5):
@@ -250,15 +250,15 @@ DELTAS = {
 def test_densities(name: str, case: int) -> None:
     rate, removed = CASES[case]
     noise = NOISE[name]
-    hidden = Hidden.of(L1(1) if noise.norm == "l1" else L2(1))
-    part = Releases(noise=noise, hidden=hidden, count=2, rate=Fraction(rate))
+    shifts = ShiftBounds.of(L1(1) if noise.norm == "l1" else L2(1))
+    part = Releases(noise=noise, shifts=shifts, count=2, rate=Fraction(rate))
     epsilon = Fraction("0.2")
     if rate == "1":
         found = prove_composed((part,), epsilon).interval
         low, high = found.lower, found.upper
     else:
-        below = composed_lower(lower_parts((part,), fineness=64, removed=removed), epsilon)
-        above = composed_upper(upper_parts((part,), fineness=64, removed=removed), epsilon)
+        below = composed_lower(lower_parts((part,), points_per_std=64, removed=removed), epsilon)
+        above = composed_upper(upper_parts((part,), points_per_std=64, removed=removed), epsilon)
         low, high = float_below(below), float_above(above)
     with mp.workdps(30):
         exact = mpf(DELTAS[name][case])

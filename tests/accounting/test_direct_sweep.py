@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
@@ -22,8 +22,8 @@ from tests.accounting import direct
 from tests.accounting.direct import Masses, mp, mpf
 from tests.accounting.test_direct import cells, stairs
 
-Drawn = tuple[Noise, Masses, Hidden]
-ONE = Hidden.of(L2(1))
+Drawn = tuple[Noise, Masses, ShiftBounds]
+ONE = ShiftBounds.of(L2(1))
 
 
 def decimal(draw: random.Random, low: float, high: float) -> str:
@@ -66,7 +66,7 @@ def whole(draw: random.Random) -> Drawn:
     found = sorted((draw.randrange(1, 60) for _ in range(draw.randrange(2, 9))), reverse=True)
     weights, shift = tuple(found), draw.randrange(1, 4)
     noise = DiscreteStaircase(scale=shift, cells=shift, masses=weights)
-    return noise, direct.masses_of_lattice(weights, shift), Hidden.of(Integer(shift))
+    return noise, direct.masses_of_lattice(weights, shift), ShiftBounds.of(Integer(shift))
 
 
 KINDS = (truncated, tulap, spherical, falling, whole)
@@ -92,8 +92,8 @@ def test_random_compositions_are_enclosed(seed: int) -> None:
             for removed in ((True,) if rate == "1" else (True, False))
         )
         parts = tuple(
-            Releases(noise=noise, hidden=hidden, count=count, rate=Fraction(rate))
-            for (noise, _, hidden), count in zip(drawn, counts, strict=True)
+            Releases(noise=noise, shifts=shifts, count=count, rate=Fraction(rate))
+            for (noise, _, shifts), count in zip(drawn, counts, strict=True)
         )
         found = prove_composed(parts, Fraction(epsilon)).interval
         lost = mpf(10) ** -45  # of 50 digits, in sums that may be 1

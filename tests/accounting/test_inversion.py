@@ -14,9 +14,9 @@ from leastnoise.accounting.inversion import enclose_epsilon
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
@@ -31,7 +31,7 @@ HIDDEN = {"l1": L1(1), "integer": Integer(1)}
 
 def one(noise: Noise) -> Composition:
     ball_of = HIDDEN.get(noise.norm, L2(1))
-    return Composition(parts=(Releases(noise=noise, hidden=Hidden.of(ball_of)),))
+    return Composition(parts=(Releases(noise=noise, shifts=ShiftBounds.of(ball_of)),))
 
 
 def epsilon(noise: Noise, delta: str | Fraction | int) -> Interval:
@@ -171,7 +171,7 @@ def test_the_same_question_has_one_answer() -> None:
 @pytest.mark.parametrize("delta", ["1e-3", "1e-9"])
 def test_ends_for_several_releases_are_proved(count: int, delta: str) -> None:
     for noise in (Laplace(scale=4), SphericalLaplace(scale=4, dimension=3)):
-        part = Releases(noise=noise, hidden=Hidden.of(L2(1)), count=count)
+        part = Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), count=count)
         found = Composition(parts=(part,)).epsilon(delta=delta)
         assert 0 < found.lower < found.upper
         assert prove_composed((part,), Fraction(found.lower)).interval.upper >= float(delta)

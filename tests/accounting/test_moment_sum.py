@@ -26,9 +26,9 @@ from leastnoise.accounting.proof.moment_sum_laws import (
 )
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.common.proof.gaussian import delta_of_ratio
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
@@ -38,16 +38,16 @@ from leastnoise.noise.radial.proof import spherical_laplace
 from leastnoise.noise.releases import Releases
 from tests.angles import angle_integral, spherical, weights
 
-ONE = Hidden.of(L2(1))
+ONE = ShiftBounds.of(L2(1))
 
 
 def l2(dimension: int, scale: str, count: int) -> Releases:
     noise = SphericalLaplace(scale=scale, dimension=dimension)
-    return Releases(noise=noise, hidden=ONE, count=count)
+    return Releases(noise=noise, shifts=ONE, count=count)
 
 
 def normal(scale: str, count: int) -> Releases:
-    return Releases(noise=Gaussian(scale=scale), hidden=ONE, count=count)
+    return Releases(noise=Gaussian(scale=scale), shifts=ONE, count=count)
 
 
 def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
@@ -229,8 +229,8 @@ CASES = [
 def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], epsilon: str) -> None:
     interval = found(parts, epsilon)
     exact = Fraction(epsilon)
-    low = composed_lower(lower_parts(parts, fineness=32), exact)
-    high = composed_upper(upper_parts(parts, fineness=32), exact)
+    low = composed_lower(lower_parts(parts, points_per_std=32), exact)
+    high = composed_upper(upper_parts(parts, points_per_std=32), exact)
     assert float(low.lower()) <= interval.lower <= interval.upper <= float(high.upper())
     assert width(interval) < 1e-7 < float((high - low) / high)
 
@@ -243,21 +243,21 @@ def test_composition_goes_by_the_sum() -> None:
 
 def test_generalized_gamma_noise_that_is_the_l2_mechanism_is_served() -> None:
     renamed = GeneralizedGamma(scale=3, alpha=9, p=1, dimension=10)
-    other = Releases(noise=renamed, hidden=ONE, count=20)
+    other = Releases(noise=renamed, shifts=ONE, count=20)
     assert found((other,), 2) == found((l2(10, "3", 20),), 2)
     both = (other, l2(10, "3", 5))
     assert found(both, 2) == found((l2(10, "3", 25),), 2)
     one_number = GeneralizedGamma(scale=3, alpha=0, p=1, dimension=1)
     near = GeneralizedGamma(scale=3, alpha=9, p="1.001", dimension=10)
-    assert not any(serves((Releases(noise=n, hidden=ONE, count=2),)) for n in (one_number, near))
+    assert not any(serves((Releases(noise=n, shifts=ONE, count=2),)) for n in (one_number, near))
 
 
 def test_what_is_not_served() -> None:
     assert serves((l2(3, "1", 2), normal("1", 1)))
     assert not serves((normal("1", 2),))
-    laplace = Releases(noise=Laplace(scale=1), hidden=ONE, count=2)
+    laplace = Releases(noise=Laplace(scale=1), shifts=ONE, count=2)
     assert not serves((l2(3, "1", 2), laplace))
-    sampled = Releases(noise=l2(3, "1", 2).noise, hidden=ONE, count=2, rate=Fraction(1, 2))
+    sampled = Releases(noise=l2(3, "1", 2).noise, shifts=ONE, count=2, rate=Fraction(1, 2))
     assert not serves((sampled,))
 
 
@@ -296,12 +296,12 @@ def test_nothing_leaks_beyond_the_largest_loss() -> None:
 
 
 def test_shifts_that_are_known_within_bounds() -> None:
-    hidden = Hidden(inner=L2(1), outer=L2("1.001"))
+    shifts = ShiftBounds(inner=L2(1), outer=L2("1.001"))
     noise = SphericalLaplace(scale=3, dimension=10)
-    interval = found((Releases(noise=noise, hidden=hidden, count=20),), 2)
+    interval = found((Releases(noise=noise, shifts=shifts, count=20),), 2)
     assert interval.lower == pytest.approx(found((l2(10, "3", 20),), 2).lower, rel=1e-9)
     wider = SphericalLaplace(scale=3 / Fraction("1.001"), dimension=10)
-    outer = found((Releases(noise=wider, hidden=ONE, count=20),), 2)
+    outer = found((Releases(noise=wider, shifts=ONE, count=20),), 2)
     assert interval.upper == pytest.approx(outer.upper, rel=1e-9)
 
 

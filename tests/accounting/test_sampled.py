@@ -17,8 +17,8 @@ from leastnoise.accounting.proof.composed import composed_at_most, prove_compose
 from leastnoise.accounting.proof.sampled import sampled_upper
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.losses import LossLattice
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
@@ -35,7 +35,7 @@ CUT = TruncatedLaplace(scale="0.5", radius="1.5")
 
 def sampled(noise: Noise, rate: str, count: int = 1) -> Releases:
     ball = L1(1) if noise.norm == "l1" else L2(1)
-    return Releases(noise=noise, hidden=Hidden.of(ball), count=count, rate=Fraction(rate))
+    return Releases(noise=noise, shifts=ShiftBounds.of(ball), count=count, rate=Fraction(rate))
 
 
 def integral(noise: Noise, rate: str, epsilon: float | str, *, removed: bool) -> mpmath.mpf:
@@ -85,8 +85,8 @@ def test_one_release_is_the_larger_of_two_integrals(noise: Noise, rate: str, eps
 @pytest.mark.parametrize("noise", [LAPLACE, NORMAL])
 def test_lattices_lie_on_their_sides_at_every_epsilon(noise: Noise, removed: bool) -> None:
     part = sampled(noise, "0.3")
-    upper = upper_parts((part,), fineness=16, removed=removed)[0][0]
-    lower = lower_parts((part,), fineness=16, removed=removed)[0][0].lattice(1.0)
+    upper = upper_parts((part,), points_per_std=16, removed=removed)[0][0]
+    lower = lower_parts((part,), points_per_std=16, removed=removed)[0][0].lattice(1.0)
 
     def delta_of(lattice: LossLattice, epsilon: float) -> float:
         losses = float(lattice.origin) + float(lattice.step) * (
@@ -116,11 +116,11 @@ def test_lattices_lie_on_their_sides_at_every_epsilon(noise: Noise, removed: boo
     ids=["laplace", "gaussian", "l2"],
 )
 def test_a_thousand_releases(part: Releases, removed: float, added: float) -> None:
-    found = Composition(parts=(part,), fineness=32).epsilon(delta="1e-5")
+    found = Composition(parts=(part,), points_per_std=32).epsilon(delta="1e-5")
     assert found.lower - 5e-6 <= removed <= found.upper + 5e-6  # the digits that are given
     assert found.upper - found.lower < 2e-3 * removed
-    upper = upper_parts((part,), fineness=32, removed=False)
-    lower = lower_parts((part,), fineness=32, removed=False)
+    upper = upper_parts((part,), points_per_std=32, removed=False)
+    lower = lower_parts((part,), points_per_std=32, removed=False)
     assert float(composed_upper(upper, Fraction(added + 1e-5)).upper()) > 0.98e-5
     assert float(composed_upper(upper, Fraction(added * 1.001)).upper()) <= 1e-5
     assert float(composed_lower(lower, Fraction(added - 1e-5)).lower()) <= 1e-5 * 1.0001
@@ -164,7 +164,7 @@ def test_another_accountant_agrees_within_its_discretization() -> None:
         2.0, sampling_prob=0.05, value_discretization_interval=1e-3
     ).self_compose(50)
     part = sampled(NORMAL, "0.05", 50)
-    ours = prove_composed((part,), Fraction("0.5"), fineness=24).interval
+    ours = prove_composed((part,), Fraction("0.5"), points_per_std=24).interval
     assert ours.lower <= theirs.get_delta_for_epsilon(0.5)
     assert ours.upper >= theirs.get_delta_for_epsilon(0.5) * (1 - 2e-2)
 
@@ -222,8 +222,12 @@ def exactly_sampled(epsilon: Any, mu: mpmath.mpf, gamma: mpmath.mpf, *, removed:
 @pytest.mark.parametrize("epsilon", ["0.02", "0.5"])
 def test_two_sampled_gaussians_by_an_integral(epsilon: str, removed: bool) -> None:
     part = sampled(Gaussian(scale=1), "0.3", 2)
-    above = composed_upper(upper_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
-    below = composed_lower(lower_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
+    above = composed_upper(
+        upper_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+    )
+    below = composed_lower(
+        lower_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+    )
     with mpmath.workdps(15):
         gamma, mu = mpmath.mpf("0.3"), mpmath.mpf(1)
 
@@ -253,9 +257,13 @@ def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
     told = float(
         np.maximum(np.outer(one, one) - math.exp(epsilon) * np.outer(other, other), 0).sum()
     )
-    part = Releases(noise=noise, hidden=Hidden.of(Integer(2)), count=2, rate=Fraction("0.4"))
-    above = composed_upper(upper_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
-    below = composed_lower(lower_parts((part,), fineness=64, removed=removed), Fraction(epsilon))
+    part = Releases(noise=noise, shifts=ShiftBounds.of(Integer(2)), count=2, rate=Fraction("0.4"))
+    above = composed_upper(
+        upper_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+    )
+    below = composed_lower(
+        lower_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+    )
     assert float(below.lower()) <= told * (1 + 1e-13)
     assert told <= float(above.upper()) * (1 + 1e-13)
     assert float(above.upper()) <= told * 1.05 + 1e-4

@@ -15,7 +15,7 @@ import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.trade_off import Tangents
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.lattice.law.optimal import Optimal
@@ -29,7 +29,7 @@ EPSILONS = [str(x) for x in np.linspace(0, 12, 600).round(4)]
 
 def gaussians(mu: float, count: int) -> Composition:
     noise = Gaussian(scale=math.sqrt(count) / mu)
-    return Composition(parts=(Releases(noise=noise, hidden=Hidden.of(ln.L2(1)), count=count),))
+    return Composition(parts=(Releases(noise=noise, shifts=ShiftBounds.of(ln.L2(1)), count=count),))
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.3, 1), (1.0, 100), (2.5, 7)])
@@ -103,7 +103,9 @@ def test_under_sampling_it_matters_which_hypothesis_is_rejected(
 ) -> None:
     """Against Neyman–Pearson tests worked out from the densities alone."""
     noise = Gaussian(scale=1 / mu)
-    part = Releases(noise=noise, hidden=Hidden.of(ln.L2(1)), count=count, rate=Fraction(str(rate)))
+    part = Releases(
+        noise=noise, shifts=ShiftBounds.of(ln.L2(1)), count=count, rate=Fraction(str(rate))
+    )
     together = Composition(parts=(part,))
     points = np.linspace(0, 3, 400 if count == 1 else 6)  # of two releases each takes a while
     epsilons, near = [str(x) for x in points.round(4)], 2e-3 if count == 1 else 0.06
@@ -142,7 +144,7 @@ def test_where_the_worst_shift_varies_the_upper_end_is_that_of_one_shift() -> No
 
 
 def one_release(law: Noise) -> Composition:
-    return Composition(parts=(Releases(noise=law, hidden=Hidden.of(ln.L2(1))),))
+    return Composition(parts=(Releases(noise=law, shifts=ShiftBounds.of(ln.L2(1))),))
 
 
 def test_of_samples_the_larger_delta_is_a_bound() -> None:

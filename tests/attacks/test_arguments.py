@@ -27,7 +27,7 @@ _COSTLY = (
     "ln.least_noise",
     "ln.Release.run",
     "ln.Release.plan",
-    "ln.calibrate_together",
+    "ln.calibrate_jointly",
 )
 _COSTLY_SHARE = 0.02
 _RANDOM = ("release", "run")  # answers that differ each time
@@ -58,7 +58,7 @@ def attack(case: Case) -> None:
         try:
             answer = found(**public.arguments(signature, values))
             answer = list(answer) if inspect.isgenerator(answer) else answer
-        except ln.LeastnoiseError:
+        except ln.errors.LeastnoiseError:
             return
         _check_kinds(signature, slots)
         _check_twins(case, answer)
@@ -119,7 +119,7 @@ def _use(made: Any) -> None:
             value = getattr(made, name)
             if inspect.ismethod(value):
                 value(**public.arguments(inspect.signature(value), {}))
-        except ln.LeastnoiseError:
+        except ln.errors.LeastnoiseError:
             continue
         except Exception as error:  # whatever comes out is what was looked for
             raise AssertionError(f"then .{name}: {type(error).__name__}: {error}") from error

@@ -112,7 +112,7 @@ def _attack_body(case: Case) -> None:
     budget = {key: case[key] for key in ("epsilon", "delta", "loss")}
     try:
         found = ln.calibrate(case["name"], sensitivity=asked, dimension=dimension, **budget)
-    except ln.Refused:
+    except ln.errors.Refused:
         return
     statements.check(json.loads(found.certificate.to_json()))
 
@@ -137,7 +137,7 @@ def attack(case: Case) -> None:
             parameters=case["parameters"],
             **effort,
         )
-    except ln.Refused:  # too much is asked, or too little to be proved
+    except ln.errors.Refused:  # too much is asked, or too little to be proved
         return
     noise, certificate = found.noise, found.certificate
     parameters = {key: getattr(noise, key) for key in noise.parameters}

@@ -106,7 +106,7 @@ def attack(case: Case) -> None:
     together = ln.compose([(mechanism(one), number(one["count"])) for one in releases])
     try:
         found = together.delta(epsilon=epsilon)
-    except ln.Refused:
+    except ln.errors.Refused:
         return
     low, high = expected(releases, float(epsilon))
     assert found.upper >= low, f"δ is {low!r} at least, the proof says at most {found.upper!r}"
@@ -116,7 +116,9 @@ def attack(case: Case) -> None:
         return
     try:
         back = together.epsilon(delta=f"{delta:.6g}")
-    except ln.Refused:  # outputs of one input alone may be as likely as that, up to its rounding
+    except (
+        ln.errors.Refused
+    ):  # outputs of one input alone may be as likely as that, up to its rounding
         return
     at = float(f"{delta:.6g}")
     assert expected(releases, back.upper)[0] <= at * (1 + 1e-8), f"ε is above {back.upper!r}"

@@ -117,7 +117,7 @@ def attack(case: Case) -> None:
     text = edits.applied(_record(base), edit)
     try:
         _verify(base, text)
-    except ln.LeastnoiseError:
+    except ln.errors.LeastnoiseError:
         return
 
 
@@ -207,7 +207,7 @@ def _attack_ledger(what: str, where: float, value: int) -> None:
     try:
         checked = ln.check_ledger(path)
         accounts = ln.Ledger(path).accounts()
-    except ln.LeastnoiseError:
+    except ln.errors.LeastnoiseError:
         return
     assert checked.entries == 3
     assert accounts["a"].charges == 2

@@ -171,7 +171,7 @@ def _outcome(folder: Path, **spec: str) -> Any:
     stages: list[str] = []
     try:
         made = ln.Release.from_toml(folder / "spec.toml").run(progress=stages.append)
-    except ln.LeastnoiseError as error:
+    except ln.errors.LeastnoiseError as error:
         return type(error).__name__, str(error).replace(str(folder), "")
     tables = [(name, list(t.columns), t.columns["plan"]) for name, t in made.tables.items()]
     return [stage for stage in stages if not stage.startswith("Finding")], tables

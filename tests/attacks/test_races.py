@@ -99,7 +99,7 @@ def _charging(ready: int, go: int, path: Path, certificates: list[Any]) -> tuple
             try:
                 ln.Ledger(path).charge(certificate, unit="person")
                 os.write(tells, b"y")
-            except ln.OverBudget:
+            except ln.errors.OverBudget:
                 os.write(tells, b"n")
         status = 0
     finally:

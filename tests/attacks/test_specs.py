@@ -129,7 +129,7 @@ def _broken(text: bytes, way: float) -> bytes:
 
 
 def _call(raw: Any, folder: Path) -> None:
-    with contextlib.suppress(ln.LeastnoiseError):
+    with contextlib.suppress(ln.errors.LeastnoiseError):
         known = {"version", "data", "privacy", "contribution", "columns", "query", "output"}
         if {"data", "privacy", "query"} <= raw.keys() <= known:  # else Python itself refuses
             ln.Release(**raw, folder=folder).plan()

@@ -17,8 +17,8 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls import losses
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LowerCells, on_best_lattice
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import proof as gaussian
 from leastnoise.noise.gaussian.law import Gaussian
@@ -28,12 +28,12 @@ from leastnoise.noise.laplace.proof import laplace
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law.staircase import Staircase
 
-ONE = Hidden.of(L2(1))
+ONE = ShiftBounds.of(L2(1))
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
 
 
 def releases(noise: Noise, count: int) -> Releases:
-    return Releases(noise=noise, hidden=ONE, count=count)
+    return Releases(noise=noise, shifts=ONE, count=count)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

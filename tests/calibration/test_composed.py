@@ -13,7 +13,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit.several import polished
@@ -179,7 +179,7 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
     )
     assert found.certificate.delta.certainly_at_most(Fraction(delta))
     narrow = found.noise.scaled(1 - Fraction(1, 10**9))
-    part = Releases(noise=narrow, hidden=Hidden.of(ln.L2(3)), count=count)
+    part = Releases(noise=narrow, shifts=ShiftBounds.of(ln.L2(3)), count=count)
     assert prove_composed((part,), Fraction(epsilon)).certainly_above(Fraction(delta))
 
 

@@ -13,8 +13,8 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.several import law_for_several
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import gaussian
 from leastnoise.noise.gaussian.law import Gaussian
@@ -27,7 +27,7 @@ from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import sket
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 
-ONE = Hidden.of(L2(1))
+ONE = ShiftBounds.of(L2(1))
 BUDGET = Budget(epsilon=1, delta="1e-5")
 ON_A_LINE = Request(budget=BUDGET)
 
@@ -42,7 +42,7 @@ def gamma(request: Request, count: int) -> Noise:
 
 def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
     """δ over that of the budget, from both sides."""
-    found = prove_composed((Releases(noise=law, hidden=ONE, count=count),), budget.epsilon).interval
+    found = prove_composed((Releases(noise=law, shifts=ONE, count=count),), budget.epsilon).interval
     return found.lower / float(budget.delta), found.upper / float(budget.delta)
 
 

@@ -12,7 +12,7 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.calibration.several import ProvedSeveral
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.common.fit.several import least_factor
 from leastnoise.noise.huber import fit as huber
 from leastnoise.noise.huber.law import FlippedHuber
@@ -32,7 +32,7 @@ def test_flipped_huber_noise_meets_the_budget_just_so(loss: str) -> None:
     assert 0.9999e-5 < certificate.delta.upper <= 1e-5
     assert certificate.delta.lower > 0.99e-5
     assert certificate.delta.encloses(certificate.verify())
-    part = Releases(noise=found.noise.scaled("0.999"), hidden=Hidden.of(ln.L2(3)), count=20)
+    part = Releases(noise=found.noise.scaled("0.999"), shifts=ShiftBounds.of(ln.L2(3)), count=20)
     assert prove_composed((part,), Fraction(1)).certainly_above(Fraction("1e-5"))
     others = [ln.calibrate(name, **budget) for name in ("gaussian", "laplace")]
     least = min(Loss.named(loss).of(one) for one in others)

@@ -9,8 +9,8 @@ import pytest
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import Integer
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.releases import Releases
 
 
@@ -22,7 +22,9 @@ def test_cactus_meets_the_budget_just_so(count: int, bound: int) -> None:
     assert 0.99999e-5 < one.certificate.delta.upper <= 1e-5
     assert one.certificate.delta.lower > 0.99e-5
     assert one.certificate.verify().upper <= 1e-5
-    part = Releases(noise=one.noise.scaled("0.999"), hidden=Hidden.of(ln.L2(bound)), count=count)
+    part = Releases(
+        noise=one.noise.scaled("0.999"), shifts=ShiftBounds.of(ln.L2(bound)), count=count
+    )
     assert prove_composed((part,), Fraction(1)).interval.upper > 1e-5
     # Gaussians are where its steps come from
     gauss = ln.calibrate(

@@ -15,7 +15,7 @@ from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.errors import NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 BUDGET = Budget(epsilon=1, delta="1e-6")
 SHARES = (Fraction(1, 2), Fraction(1, 3), Fraction(1, 6))

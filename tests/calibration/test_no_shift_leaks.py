@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.search import Search, unit_law
+from leastnoise.calibration.single import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import find
 from leastnoise.design.refine import Design, Task

@@ -9,8 +9,8 @@ import pytest
 from leastnoise.accounting.proof.at_infinity import certain, largest_loss
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import method_of
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
@@ -30,7 +30,9 @@ PURE: tuple[tuple[Noise, int], ...] = (
 
 def test_different_pure_budgets_add_up_exactly() -> None:
     parts = tuple(
-        Releases(noise=noise, hidden=Hidden.of(L1(1) if noise.norm == "l1" else L2(1)), count=count)
+        Releases(
+            noise=noise, shifts=ShiftBounds.of(L1(1) if noise.norm == "l1" else L2(1)), count=count
+        )
         for noise, count in PURE
     )
     whole = 2 * Fraction(1, 2) + Fraction(10, 3) + Fraction(4, 3) + 3 * Fraction("0.4")
@@ -43,7 +45,7 @@ EVEN = [law for law in LAWS if isinstance(law, SphericalStaircase | Staircase | 
 
 @pytest.mark.parametrize("law", EVEN, ids=label)
 def test_losses_that_are_multiples_of_one_are_composed_exactly(law: Noise) -> None:
-    part = Releases(noise=law, hidden=Hidden.of(L2(1)), count=20)
+    part = Releases(noise=law, shifts=ShiftBounds.of(L2(1)), count=20)
     found = prove_composed((part,), Fraction(5)).interval
     assert found.upper - found.lower <= 1e-9 * found.upper
 

@@ -126,5 +126,5 @@ def test_a_geometry_for_something_else_proves_nothing() -> None:
 def test_the_interval_reaches_below_what_the_rounded_radius_gives() -> None:
     # √3 is no float: δ lies between those of the floats beside it
     found = certificate("ellipse")
-    assert found.hidden.inner != found.hidden.outer
+    assert found.shifts.inner != found.shifts.outer
     assert found.delta.lower < found.delta.upper

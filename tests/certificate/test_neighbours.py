@@ -20,7 +20,7 @@ from leastnoise.errors import (
 )
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.ledger.preregistered import Preregistered
-from leastnoise.release.mechanism import Mechanism
+from leastnoise.mechanism.mechanism import Mechanism
 
 BUDGET = ln.Budget(epsilon=1, delta="1e-6")
 WIDE = ln.Budget(epsilon=3, delta="1e-5")
@@ -63,7 +63,7 @@ def test_different_neighbours_are_not_composed(pair: tuple[Mechanism, Mechanism]
     with pytest.raises(NotCertified, match="replaced"):
         Preregistered(budget=WIDE, releases=tuple((c, 1) for _, c in blocks)).prove()
     with pytest.raises(NotApplicable, match="replaced"):
-        ln.calibrate_together([(one, 1) for one in pair], epsilon=3, delta="1e-5")
+        ln.calibrate_jointly([(one, 1) for one in pair], epsilon=3, delta="1e-5")
 
 
 @pytest.mark.parametrize("own", [ADDED, REPLACED])

@@ -13,9 +13,9 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
@@ -117,7 +117,7 @@ OURS: tuple[tuple[Noise, str, int], ...] = (
 
 @pytest.mark.parametrize(("noise", "epsilon", "count"), OURS, ids=lambda one: str(one)[:30])
 def test_what_is_calibrated_is_never_refused(noise: Noise, epsilon: str, count: int) -> None:
-    check_work(Releases(noise=noise, hidden=Hidden.of(L2(1)), count=count), Fraction(epsilon))
+    check_work(Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), count=count), Fraction(epsilon))
 
 
 def test_more_draws_than_are_accounted_for_are_rejected() -> None:
@@ -138,5 +138,5 @@ def test_more_draws_than_are_accounted_for_are_rejected() -> None:
 def test_the_most_releases_are_answered() -> None:
     """Powers overflow there: nothing is known of δ, and no number is made up."""
     tulap = Tulap(scale=1, radius=3, decay=1)
-    found = prove_composed((Releases(noise=tulap, hidden=Hidden.of(L2(1)), count=2**53),), ONE)
+    found = prove_composed((Releases(noise=tulap, shifts=ShiftBounds.of(L2(1)), count=2**53),), ONE)
     assert found.interval == Interval(0.0, 1.0)

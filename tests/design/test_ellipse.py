@@ -20,10 +20,10 @@ from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
 
 def variances(geometry: Geometry, sensitivity: Sensitivity) -> np.ndarray:
     """Variance of each coordinate where the noise hides exactly what it must, in units of 1/μ²."""
-    hidden = geometry.hidden(sensitivity)
-    assert hidden is not None
-    assert isinstance(hidden.outer, L2)
-    return (geometry.deviations * float(hidden.outer.bound)) ** 2
+    shifts = geometry.shifts(sensitivity)
+    assert shifts is not None
+    assert isinstance(shifts.outer, L2)
+    return (geometry.deviations * float(shifts.outer.bound)) ** 2
 
 
 def best(dimension: int, most: int | None = None, **more: object) -> np.ndarray:
@@ -113,10 +113,10 @@ def test_algorithm_1_has_the_covariance_of_corollary_3_1() -> None:
     d, root = 9, 3.0
     one = CountingQueries(dimension=d, with_total=True)
     geometry = ellipse.lebeda(d)
-    hidden = geometry.hidden(one)
-    assert hidden is not None
-    assert isinstance(hidden.outer, L2)
-    found = geometry.covariance() * float(hidden.outer.bound) ** 2
+    shifts = geometry.shifts(one)
+    assert shifts is not None
+    assert isinstance(shifts.outer, L2)
+    found = geometry.covariance() * float(shifts.outer.bound) ** 2
     eta, z = (root + 1) / 4, (d + root) / 4  # f + η1 + Z and n + 2η
     expected = np.full((d + 1, d + 1), eta)
     np.fill_diagonal(expected, eta + z)
@@ -218,10 +218,10 @@ def test_the_reference_values_of_algorithm_2(dimension: int, eta: float, longest
     # "correlated_gaussian Algorithm 2 replacement": max vᵀΣ⁻¹v by vertex enumeration, z = d
     total = math.sqrt(dimension / (4 * eta))  # Var n = 4η = d/total²
     geometry = Blocks(groups=2, queries=dimension, offset=Fraction(-1, 2), total=Fraction(total))
-    hidden = geometry.hidden(Groups(groups=2, dimension=dimension, neighbours="replace-one"))
-    assert hidden is not None
-    assert isinstance(hidden.outer, L2)
-    assert float(hidden.outer.bound) ** 2 / dimension == pytest.approx(longest, rel=1e-12)
+    shifts = geometry.shifts(Groups(groups=2, dimension=dimension, neighbours="replace-one"))
+    assert shifts is not None
+    assert isinstance(shifts.outer, L2)
+    assert float(shifts.outer.bound) ** 2 / dimension == pytest.approx(longest, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,10 @@ def test_the_reference_values_of_theorem_3_1(
 ) -> None:
     one = CountingQueries(dimension=dimension, with_total=True)
     geometry = ellipse.lebeda(dimension)
-    hidden = geometry.hidden(one)
-    assert hidden is not None
-    assert isinstance(hidden.outer, L2)
-    covariance = geometry.covariance() * float(hidden.outer.bound) ** 2
+    shifts = geometry.shifts(one)
+    assert shifts is not None
+    assert isinstance(shifts.outer, L2)
+    covariance = geometry.covariance() * float(shifts.outer.bound) ** 2
     if not with_count:
         covariance = covariance[:-1, :-1]
     inverse = np.linalg.inv(covariance)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.design import radial
 from leastnoise.design.radial_program import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -20,7 +20,7 @@ from leastnoise.noise.request import Request
 from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 
 def _request(dimension: int, epsilon: str, delta: str, loss: Loss = Loss.MSE) -> Request:

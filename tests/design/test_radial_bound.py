@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.design import radial_dual
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness

@@ -15,7 +15,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.selection.comparison import Comparison
-from leastnoise.selection.search import compare
+from leastnoise.selection.public import compare
 
 GIVEN = {"generalized-gamma": {"alpha": 5, "p": 1}}  # whose search takes seconds
 TASK = VectorTask(budget=Budget(epsilon="1", delta="1e-4"), dimension=6)

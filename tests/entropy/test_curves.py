@@ -12,10 +12,10 @@ from mpmath import mpf
 
 from leastnoise.entropy import curves
 from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.base import Noise
 from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.release.grid import default_grid
 from tests.both_routes import (
     FULL,
     GivenWords,

@@ -14,7 +14,7 @@ from leastnoise.entropy.lazy import GUARD, LEVELS, LazyExponential
 from leastnoise.entropy.quantiles import ETA
 from leastnoise.entropy.scaled import Constant
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.release.rounding import round_sums
+from leastnoise.mechanism.rounding import round_sums
 
 RADIUS = Fraction(10**7, 3)
 

@@ -17,6 +17,8 @@ from mpmath import exp, floor, mpf, workdps
 from leastnoise.entropy import pieces
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
@@ -25,8 +27,6 @@ from leastnoise.noise.steps.law.geometric import Geometric
 from leastnoise.noise.steps.law.staircase import Staircase
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.steps.law.tulap import Tulap
-from leastnoise.release.grid import default_grid
-from leastnoise.release.rounding import add_noise
 from tests.both_routes import (
     FULL,
     GivenWords,

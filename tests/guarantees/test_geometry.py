@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, Integer, Neighbours
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 
 SHARED = st.fractions(min_value=Fraction(-9, 100), max_value=1, max_denominator=1000)
@@ -46,12 +46,12 @@ def shifts_of(one: CountingQueries) -> np.ndarray:
     return found if one.with_total else found[:, :-1]
 
 
-def check(hidden: Hidden | None, longest: float) -> None:
-    assert hidden is not None
-    assert isinstance(hidden.inner, L2)
-    assert isinstance(hidden.outer, L2)
-    assert hidden.inner.bound <= hidden.outer.bound <= hidden.inner.bound * (1 + Fraction(1, 2**51))
-    assert float(hidden.outer.bound) == pytest.approx(longest, rel=1e-9)
+def check(shifts: ShiftBounds | None, longest: float) -> None:
+    assert shifts is not None
+    assert isinstance(shifts.inner, L2)
+    assert isinstance(shifts.outer, L2)
+    assert shifts.inner.bound <= shifts.outer.bound <= shifts.inner.bound * (1 + Fraction(1, 2**51))
+    assert float(shifts.outer.bound) == pytest.approx(longest, rel=1e-9)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -92,7 +92,7 @@ def test_the_longest_image_is_that_of_some_corner(
         bound=bound,
     )
     images = shifts_of(one) @ matrix_of(geometry).T
-    check(geometry.hidden(one), float(np.linalg.norm(images, axis=1).max()))
+    check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
 
 
 @pytest.mark.parametrize("queries", [9, 12])
@@ -102,7 +102,7 @@ def test_every_corner_of_twelve_queries(queries: int, shared: str) -> None:
         one = CountingQueries(dimension=queries, max_nonzero=most)
         geometry = CountEllipse(queries=queries, shared=shared)
         images = shifts_of(one) @ matrix_of(geometry).T
-        check(geometry.hidden(one), float(np.linalg.norm(images, axis=1).max()))
+        check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
 
 
 @pytest.mark.parametrize("queries", [60, 1000])
@@ -116,9 +116,9 @@ def test_no_shift_inside_the_set_is_longer(queries: int, neighbours: Neighbours)
     one = CountingQueries(
         dimension=queries, max_nonzero=queries // 3, neighbours=neighbours, with_total=counted
     )
-    hidden = geometry.hidden(one)
-    assert hidden is not None
-    assert isinstance(hidden.outer, L2)
+    shifts = geometry.shifts(one)
+    assert shifts is not None
+    assert isinstance(shifts.outer, L2)
     w = matrix_of(geometry)
 
     def record() -> np.ndarray:
@@ -131,7 +131,7 @@ def test_no_shift_inside_the_set_is_longer(queries: int, neighbours: Neighbours)
 
     for _ in range(300):
         shift = record() - (record() if neighbours == "replace-one" else 0)
-        assert np.linalg.norm(w @ shift) <= float(hidden.outer.bound)
+        assert np.linalg.norm(w @ shift) <= float(shifts.outer.bound)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -166,7 +166,7 @@ def test_groups_against_every_corner(
     if neighbours == "replace-one":
         found = (found[:, None, :] - found[None, :, :]).reshape(-1, found.shape[1])
     images = found @ matrix_of(geometry).T
-    check(geometry.hidden(one), float(np.linalg.norm(images, axis=1).max()))
+    check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
     radius = one.radius("l2", dimension=one.coordinates)
     assert radius is not None
     assert float(radius) == pytest.approx(np.linalg.norm(found, axis=1).max(), rel=1e-12)
@@ -178,8 +178,8 @@ def test_a_matrix_and_its_points() -> None:
     geometry, one = Matrix(rows=rows), Vertices(points)
     w = np.array(rows, dtype=float)
     images = np.array(points, dtype=float) @ w.T
-    check(geometry.hidden(one), float(np.linalg.norm(images, axis=1).max()))
-    assert geometry.hidden(Vertices([["1", "0"]])) is None
+    check(geometry.shifts(one), float(np.linalg.norm(images, axis=1).max()))
+    assert geometry.shifts(Vertices([["1", "0"]])) is None
 
 
 @pytest.mark.parametrize(
@@ -209,24 +209,24 @@ def test_w_is_what_its_offsets_say() -> None:
 
 def test_cells_hide_one_number() -> None:
     cells = Cells(count=7)
-    assert cells.hidden(Linf(2)) == Hidden.of(L2(2))
-    assert cells.hidden(Linf(2, whole=True)) == Hidden.of(Integer(2))
-    assert cells.hidden(L2(1)) is None
+    assert cells.shifts(Linf(2)) == ShiftBounds.of(L2(2))
+    assert cells.shifts(Linf(2, whole=True)) == ShiftBounds.of(Integer(2))
+    assert cells.shifts(L2(1)) is None
 
 
 def test_cells_that_move_together_are_so_many_draws() -> None:
     cells = Cells(count=7)
     assert [cells.draws(Linf(2, l0=k)) for k in (1, 3, 7, 20)] == [1, 3, 7, 7]
-    assert cells.hidden(Linf(2, l0=3)) == Hidden.of(L2(2))
+    assert cells.shifts(Linf(2, l0=3)) == ShiftBounds.of(L2(2))
     assert CountEllipse(queries=3).draws(CountingQueries(dimension=3)) == 1
 
 
 def test_other_problems_sensitivities_are_refused() -> None:
     plain, counted = CountEllipse(queries=3), CountEllipse(queries=3, offset="-0.5", total=1)
-    assert plain.hidden(CountingQueries(dimension=4)) is None
-    assert plain.hidden(CountingQueries(dimension=3, with_total=True)) is None
-    assert counted.hidden(CountingQueries(dimension=3)) is None
-    assert plain.hidden(L2(1)) is None
+    assert plain.shifts(CountingQueries(dimension=4)) is None
+    assert plain.shifts(CountingQueries(dimension=3, with_total=True)) is None
+    assert counted.shifts(CountingQueries(dimension=3)) is None
+    assert plain.shifts(L2(1)) is None
 
 
 @pytest.mark.parametrize(

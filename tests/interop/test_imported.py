@@ -14,7 +14,7 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.interop import NotABound, from_pld, from_plds, to_pld
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
@@ -99,7 +99,7 @@ def test_ours_and_theirs_compose_with_a_proof() -> None:
 
 def test_where_a_fourier_transform_is_no_bound() -> None:
     """The same masses, composed here: δ far below the 1e-16 of dp-accounting's transform."""
-    law = Releases(noise=Gaussian(scale=20), hidden=Hidden.of(ln.L2(1)))
+    law = Releases(noise=Gaussian(scale=20), shifts=ShiftBounds.of(ln.L2(1)))
     one = to_pld(Composition(parts=(law,)), interval=1e-3)
     truth = Composition(parts=(replace(law, count=1000),)).epsilon(delta="1e-22")
     proved = from_plds([(one, 1000)]).epsilon(delta="1e-22")

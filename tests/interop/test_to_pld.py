@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.hidden import Hidden
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
 from leastnoise.interop.proved_pld import ProvedPld
 from leastnoise.noise.base import Noise
@@ -46,7 +46,7 @@ LAWS = [
 def releases(noise: Noise, *, count: int = 1, rate: str = "1") -> Composition:
     balls = {"l1": ln.L1(1), "l2": ln.L2(1), "integer": ln.Integer(1)}
     ball = balls[noise.norm]
-    part = Releases(noise=noise, hidden=Hidden.of(ball), count=count, rate=Fraction(rate))
+    part = Releases(noise=noise, shifts=ShiftBounds.of(ball), count=count, rate=Fraction(rate))
     return Composition(parts=(part,))
 
 

@@ -11,7 +11,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 
 @cache

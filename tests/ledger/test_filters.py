@@ -15,7 +15,7 @@ from scipy import stats
 from leastnoise.accounting.composition import Composition
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.geometry import Cells, Hidden
+from leastnoise.guarantees.geometry import Cells, ShiftBounds
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
 from leastnoise.ledger.costs import Cost
@@ -62,7 +62,7 @@ def test_the_conversion_of_zcdp_is_the_best_of_its_orders(rho: str, epsilon: str
 def test_the_conversion_is_never_below_what_a_gaussian_leaks(
     mu: Fraction, epsilon: Fraction
 ) -> None:
-    law = Releases(noise=Gaussian(scale=1 / mu, dimension=1), hidden=Hidden.of(L2(1)))
+    law = Releases(noise=Gaussian(scale=1 / mu, dimension=1), shifts=ShiftBounds.of(L2(1)))
     exact = Composition(parts=(law,)).delta(epsilon=epsilon)
     assert float(delta_of_zcdp(mu**2 / 2, epsilon)) >= exact.lower
 
@@ -124,7 +124,7 @@ def test_gaussian_rho_covers_its_exact_composition() -> None:
     one = certificate("gaussian", "0.1", "1e-7")
     count = holds(Cost.of(one), budget, ZCDP)
     assert count > 10  # more than sums hold
-    law = Releases(noise=one.noise, hidden=one.hidden, count=count)
+    law = Releases(noise=one.noise, shifts=one.shifts, count=count)
     assert Composition(parts=(law,)).delta(epsilon=1).upper <= 1e-6
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import leastnoise.noise
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget

@@ -93,9 +93,9 @@ def test_without_a_gaussian_nothing_is_drawn() -> None:
 @pytest.mark.parametrize(
     "noise",
     [
-        ln.Gaussian(scale="3", dimension=1),
-        ln.Gaussian(scale="0.5", dimension=7),
-        ln.SphericalLaplace(scale="2", dimension=4),
+        ln.noise.Gaussian(scale="3", dimension=1),
+        ln.noise.Gaussian(scale="0.5", dimension=7),
+        ln.noise.SphericalLaplace(scale="2", dimension=4),
         GeneralizedGamma(scale="2", alpha="1.5", p="3", dimension=5),
         SphericalStaircase(scale=1, gamma="0.4", radius="5.3", decay="1", dimension=3),
     ],

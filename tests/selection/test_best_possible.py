@@ -12,7 +12,7 @@ from leastnoise.guarantees.structured import CountingQueries, Linf, Vertices
 from leastnoise.noise.loss import Loss
 from leastnoise.selection.best_possible import best_possible, from_volume, prove_bound
 from leastnoise.selection.fit import Problem
-from leastnoise.selection.search import _effort, compare
+from leastnoise.selection.public import _effort, compare
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.selection.comparison import Comparison
-from leastnoise.selection.search import calibrate, compare, least_noise
+from leastnoise.selection.public import calibrate, compare, least_noise
 
 BODIES = {
     "k-norm",

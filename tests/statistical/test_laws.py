@@ -16,12 +16,12 @@ from scipy.special import kv
 from scipy.stats import chisquare, gamma, kstest, laplace, norm
 
 from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.release.grid import default_grid
-from leastnoise.release.rounding import add_noise
 
 ACCEPT, REJECT = 1e-3, 1e-6
 Cdf = Callable[[np.ndarray], np.ndarray]

@@ -201,7 +201,7 @@ def test_assumed_sizes_of_a_file(folder: Path) -> None:
     assert sizes == [None, 100, 1_000, 10_000]
     assumed = ln.Release.from_toml(path, assume=4000).plan().blocks[0].errors
     assert [error.rows for error in assumed] == [None, 4000]
-    with pytest.raises(ln.InvalidArgument, match="assume"):
+    with pytest.raises(ln.errors.InvalidArgument, match="assume"):
         ln.Release.from_toml(path, assume=0)
 
 
@@ -217,7 +217,7 @@ def test_an_assumed_size_is_for_means_alone(folder: Path) -> None:
     )
     path = folder / "spec.toml"
     path.write_text(made.to_toml())
-    with pytest.raises(ln.InvalidArgument, match="no block asks for a mean"):
+    with pytest.raises(ln.errors.InvalidArgument, match="no block asks for a mean"):
         ln.Release.from_toml(path, assume=10)
     path.write_text(made.to_toml().replace("sum(mean_age)", "median(mean_age)"))
     with pytest.raises(SpecError, match="statistics"):

@@ -14,7 +14,7 @@ from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.quantiles import variance_of
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.verify import verify_directory
 from tests.tables.test_release import make_rows, release

@@ -18,7 +18,7 @@ import pytest
 from leastnoise.certificate.plan import COMPOSED, RULE
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.guarantees.sensitivity import Integer
-from leastnoise.selection.search import compare, least_noise
+from leastnoise.selection.public import compare, least_noise
 from leastnoise.tables import output
 from leastnoise.tables.plan import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
 from leastnoise.tables.release import Release

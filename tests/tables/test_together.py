@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import CertificateRejected
-from leastnoise.selection.search import least_noise
+from leastnoise.selection.public import least_noise
 from leastnoise.tables.layout import of_block
 from leastnoise.tables.plan import Plan
 from leastnoise.tables.release import Release

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.verify import verify_directory
 from tests.tables.test_release import folder, make_rows, release

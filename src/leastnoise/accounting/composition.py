@@ -24,7 +24,7 @@ from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.balls.convolution import Convolution, Part, tilt_for
-from leastnoise.balls.losses import FINENESS
+from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least
@@ -49,26 +49,26 @@ class Composition:
     """`parts` together; what one unit may lose over all of them.
 
     The scales were fixed in advance: this is no account of releases whose noise was chosen after
-    earlier outputs had been seen. `fineness` is the number of lattice steps in a standard deviation
-    of the loss: twice as many halve the step and make the intervals about four times as narrow.
-    Raises InvalidArgument without a release and unless 1 <= fineness <= 10,000, NotApplicable if
-    the parts are about different neighbours.
+    earlier outputs had been seen. `points_per_std` is the number of lattice steps in a standard
+    deviation of the loss: twice as many halve the step and make the intervals about four times as
+    narrow. Raises InvalidArgument without a release and unless 1 <= points_per_std <= 10,000,
+    NotApplicable if the parts are about different neighbours.
     """
 
     parts: tuple[Releases, ...]
-    fineness: int = FINENESS
+    points_per_std: int = POINTS_PER_STD
 
     def __post_init__(self) -> None:
-        """Check and keep the parts and the fineness."""
+        """Check and keep the parts and the points_per_std."""
         parts = _validate.items(self.parts, name="parts", like="a tuple of Releases")
         for part in parts:
             _validate.instance(part, Releases, name="parts", like="a tuple of Releases")
         if not parts:
             raise InvalidArgument(name="parts", value="none", expected="at least one release")
         common_neighbours(part.neighbours for part in parts)
-        fineness = _validate.whole(self.fineness, name="fineness", most=_FINEST)
+        points_per_std = _validate.whole(self.points_per_std, name="points_per_std", most=_FINEST)
         object.__setattr__(self, "parts", parts)
-        object.__setattr__(self, "fineness", fineness)
+        object.__setattr__(self, "points_per_std", points_per_std)
 
     def delta(self, *, epsilon: Exact) -> Interval:
         """Return an interval that contains δ(epsilon), the smallest δ at that ε.
@@ -76,7 +76,9 @@ class Composition:
         Raises NotApplicable for a law whose composition isn't proved here.
         """
         budget = Budget(epsilon=epsilon, delta="0.5")
-        return prove_composed(self.parts, budget.epsilon, fineness=self.fineness).interval
+        return prove_composed(
+            self.parts, budget.epsilon, points_per_std=self.points_per_std
+        ).interval
 
     def profile(self, epsilons: Sequence[Exact]) -> tuple[Interval, ...]:
         """Return δ for each of `epsilons`; see `delta`."""
@@ -111,7 +113,7 @@ class Composition:
         points = tuple(sorted(wanted | {Fraction(0)}))
         found = {
             side: tuple(
-                prove_pair(self.parts, epsilon, removed=side, fineness=self.fineness)
+                prove_pair(self.parts, epsilon, removed=side, points_per_std=self.points_per_std)
                 for epsilon in points
             )
             for side in directions(self.parts)
@@ -151,8 +153,8 @@ class Composition:
 
     def _solved(self, delta: Fraction, *, removed: bool) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
-        upper = upper_parts(self.parts, fineness=self.fineness, removed=removed)
-        lower = lower_parts(self.parts, fineness=self.fineness, removed=removed)
+        upper = upper_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
+        lower = lower_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
         high = solve_epsilon(lambda tilt: upper, delta)  # noqa: ARG005
         low = solve_epsilon(
             lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta

@@ -25,9 +25,9 @@ from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
 
@@ -221,7 +221,7 @@ def _first(guess: float, direction: int, proved: Callable[[float], bool]) -> flo
 
 def _normal(mu: Exact) -> Composition:
     law = Gaussian(scale=1 / _positive(mu, "mu"))
-    return Composition(parts=(Releases(noise=law, hidden=Hidden.of(L2(1))),))
+    return Composition(parts=(Releases(noise=law, shifts=ShiftBounds.of(L2(1))),))
 
 
 def _positive(value: Exact, name: str) -> Fraction:

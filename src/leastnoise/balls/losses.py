@@ -40,7 +40,7 @@ Tails = Callable[[Fraction], tuple[arb, arb]]
 """b ↦ P(Z > b) and Q(Z > b), enclosed, of a law without atoms."""
 
 BITS = 192
-FINENESS = 64
+POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
 _SPARE = 2.0**-60  # of mass, where all of it is at infinity
 _SMALLEST = 2.0**-960  # a float with all its digits, after a few products too

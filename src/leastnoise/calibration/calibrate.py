@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise.calibration.search import Search, unit_law
+from leastnoise.calibration.single import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.subject import check_sampling, hidden_by
+from leastnoise.certificate.subject import check_sampling, shifts_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
@@ -80,8 +80,8 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
         why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
         raise NotApplicable(family=family.name, why=why)
     check_sampling(family, sensitivity, geometry, sampling_rate)
-    hidden = hidden_by(family, sensitivity, geometry)
-    shift = radius_in_norm_of(family, hidden.outer, dimension=dimension)
+    shifts = shifts_of(family, sensitivity, geometry)
+    shift = radius_in_norm_of(family, shifts.outer, dimension=dimension)
     draws = geometry.draws(sensitivity) if geometry else 1
     started = time.perf_counter()
     request = Request(
@@ -90,7 +90,7 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
         loss=loss,
         shift=shift,
         fixed=fixed or {},
-        sensitivity=hidden.outer,
+        sensitivity=shifts.outer,
     )
     try:
         law = _law(family, request, compositions * draws, rate=sampling_rate, search=search)

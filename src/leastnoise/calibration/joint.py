@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.calibration.several import proved_excess
+from leastnoise.calibration.several import proved_log_delta_gap
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -61,7 +61,7 @@ def joint_factor(
     budget: Budget,
     *,
     ratios: Sequence[float] | None = None,
-    fineness: int = _COARSE,
+    points_per_std: int = _COARSE,
     relative: float = _RELATIVE,
 ) -> float:
     """Return about the least factor for all scales with which the draws together meet `budget`.
@@ -77,22 +77,22 @@ def joint_factor(
     ]
 
     @cache
-    def excess(factor: float) -> float:
+    def gap(factor: float) -> float:
         moved = [_scaled(part, factor) for part in parts]
-        return proved_excess(moved, budget, fineness=fineness)
+        return proved_log_delta_gap(moved, budget, points_per_std=points_per_std)
 
     near = _as_of_gaussians(parts, budget)
-    if excess(_BEYOND * near) > 0:
+    if gap(_BEYOND * near) > 0:
         raise NotApplicable(
             family=parts[0].noise.name, why="no proof is known for so small a delta of all together"
         )
-    return root_of(excess, near, 1.1 * near, relative=relative) * (1 + _ROUNDING)
+    return root_of(gap, near, 1.1 * near, relative=relative) * (1 + _ROUNDING)
 
 
 def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:
     """Return the factor, were all draws Gaussian noise of the same variance."""
     squares = (
-        part.count * float(worst_shift(part.noise, part.hidden.outer)) ** 2 / part.noise.variance
+        part.count * float(worst_shift(part.noise, part.shifts.outer)) ** 2 / part.noise.variance
         for part in parts
     )
     return float(classic.gaussian(1, budget)) * math.sqrt(math.fsum(squares))

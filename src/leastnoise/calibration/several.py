@@ -11,14 +11,14 @@ from typing import final
 from leastnoise.accounting.proof.composed import composed_at_most
 from leastnoise.accounting.proof.moment_sum import delta_by_moments
 from leastnoise.balls.core import float_above
-from leastnoise.balls.losses import FINENESS
-from leastnoise.calibration.search import Search, unit_law
+from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.calibration.single import Search, unit_law
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.samples import amplified, check_rate
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.fit import classic
@@ -52,16 +52,18 @@ def law_for_several(
     return scale_alone(task)
 
 
-def proved_excess(parts: Sequence[Releases], budget: Budget, *, fineness: int = FINENESS) -> float:
+def proved_log_delta_gap(
+    parts: Sequence[Releases], budget: Budget, *, points_per_std: int = POINTS_PER_STD
+) -> float:
     """Return ln of the proved bound on δ of `parts` together, less ln of the budget's; −∞ for 0.
 
     At most 0 if and only if they are proved to meet the budget.
     """
-    delta = float_above(composed_at_most(parts, budget.epsilon, fineness=fineness))
+    delta = float_above(composed_at_most(parts, budget.epsilon, points_per_std=points_per_std))
     if delta <= 0:
         return -math.inf
-    excess = math.log(delta) - log_of(budget.delta)
-    return min(excess, 0.0) if Fraction(delta) <= budget.delta else max(excess, _OVER)
+    gap = math.log(delta) - log_of(budget.delta)
+    return min(gap, 0.0) if Fraction(delta) <= budget.delta else max(gap, _OVER)
 
 
 @final
@@ -75,9 +77,11 @@ class ProvedSeveral(Several):
         """See `Several.one`."""
         return self.search(request) if self.search else unit_law(self.family, request)
 
-    def excess(self, law: Noise, *, fineness: int = FINENESS) -> float:
-        """See `Several.excess`."""
-        return proved_excess((self._part(law),), self.request.budget, fineness=fineness)
+    def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
+        """See `Several.log_delta_gap`."""
+        return proved_log_delta_gap(
+            (self._part(law),), self.request.budget, points_per_std=points_per_std
+        )
 
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
         """See `Several.by_moments`."""
@@ -91,17 +95,17 @@ class ProvedSeveral(Several):
         if self.rate == 1:
             return high
 
-        def excess(sigma: float) -> float:
-            return self.excess(Gaussian(scale=Fraction(sigma)), fineness=COARSE)
+        def gap(sigma: float) -> float:
+            return self.log_delta_gap(Gaussian(scale=Fraction(sigma)), points_per_std=COARSE)
 
-        return root_of(excess, low, high, relative=relative)
+        return root_of(gap, low, high, relative=relative)
 
     def _part(self, law: Noise) -> Releases:
         request = self.request
         if isinstance(law, VectorNoise) and request.sensitivity is not None:
-            hidden = Hidden.of(request.sensitivity)
+            shifts = ShiftBounds.of(request.sensitivity)
         elif law.for_whole_numbers:  # its shift can't be called 1
-            law, hidden = law.scaled(request.shift), Hidden.of(Integer(request.shift))
+            law, shifts = law.scaled(request.shift), ShiftBounds.of(Integer(request.shift))
         else:
-            hidden = Hidden.of((L1 if law.norm == "l1" else L2)(1))
-        return Releases(noise=law, hidden=hidden, count=self.draws, rate=self.rate)
+            shifts = ShiftBounds.of((L1 if law.norm == "l1" else L2)(1))
+        return Releases(noise=law, shifts=shifts, count=self.draws, rate=self.rate)

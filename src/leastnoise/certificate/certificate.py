@@ -22,19 +22,19 @@ from leastnoise.certificate.strict_json import (
 )
 from leastnoise.certificate.subject import (
     check_subject,
-    hidden_by,
     neighbours_of,
     one_release,
+    shifts_of,
     stated_beside,
 )
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.kinds import SENSITIVITIES
 from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, common_neighbours
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.releases import Releases
 
@@ -136,23 +136,23 @@ class Certificate:
         return neighbours_of(self.sensitivity, self.sampling_rate) or self.stated_neighbours
 
     @property
-    def hidden(self) -> Hidden:
+    def shifts(self) -> ShiftBounds:
         """What the noise must hide; raises NotApplicable if the geometry is for something else."""
-        return hidden_by(type(self.noise), self.sensitivity, self.geometry)
+        return shifts_of(type(self.noise), self.sensitivity, self.geometry)
 
     @property
     def releases(self) -> Releases:
-        """The draws of noise that the statement is about; raises like `hidden`."""
+        """The draws of noise that the statement is about; raises like `shifts`."""
         one = self.one_release
         return replace(one, count=one.count * self.compositions)
 
     @property
     def one_release(self) -> Releases:
-        """The draws of noise that one person reaches in one release; raises like `hidden`."""
+        """The draws of noise that one person reaches in one release; raises like `shifts`."""
         return self.one_release_at(self.sampling_rate)
 
     def one_release_at(self, sampling_rate: Exact) -> Releases:
-        """Return the draws of noise of one release of such a sample; raises like `hidden`."""
+        """Return the draws of noise of one release of such a sample; raises like `shifts`."""
         rate = sampling_rate_of(sampling_rate)
         one = one_release(self.noise, self.sensitivity, self.geometry, rate)
         return replace(one, neighbours=common_neighbours((one.neighbours, self.neighbours)))

@@ -9,13 +9,13 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Geometry
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import (
     NEIGHBOURS,
     Neighbours,
     Sensitivity,
     check_sensitivity,
 )
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.releases import Releases
 
@@ -48,10 +48,10 @@ def one_release(
 ) -> Releases:
     """Return the draws of noise that one person reaches in one release; raises NotApplicable."""
     check_sampling(type(noise), sensitivity, geometry, rate)
-    hidden = hidden_by(type(noise), sensitivity, geometry)
+    shifts = shifts_of(type(noise), sensitivity, geometry)
     draws = geometry.draws(sensitivity) if geometry else 1
     neighbours = neighbours_of(sensitivity, rate)
-    return Releases(noise=noise, hidden=hidden, count=draws, rate=rate, neighbours=neighbours)
+    return Releases(noise=noise, shifts=shifts, count=draws, rate=rate, neighbours=neighbours)
 
 
 def neighbours_of(sensitivity: Sensitivity, rate: Fraction) -> Neighbours | None:
@@ -91,14 +91,16 @@ def check_sampling(
         raise NotApplicable(family=family.name, why=why)
 
 
-def hidden_by(family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None) -> Hidden:
+def shifts_of(
+    family: type[Noise], sensitivity: Sensitivity, geometry: Geometry | None
+) -> ShiftBounds:
     """Return what the noise must hide; raises NotApplicable if the geometry isn't for this."""
     if geometry is None:
-        return Hidden.of(sensitivity)
-    hidden = geometry.hidden(sensitivity)
-    if hidden is None:
+        return ShiftBounds.of(sensitivity)
+    shifts = geometry.shifts(sensitivity)
+    if shifts is None:
         raise NotApplicable(
             family=family.name,
             why=f"the geometry {geometry.kind} isn't one for that {sensitivity.kind} sensitivity",
         )
-    return hidden
+    return shifts

@@ -46,9 +46,9 @@ def command(
     within --gap of the best possible, 0.5 % if not given, or the best after --time-limit seconds.
     """
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.release.output import write_file
+    from leastnoise.mechanism.output import write_file
     from leastnoise.selection.comparison import error_text
-    from leastnoise.selection.search import candidate, effort_for
+    from leastnoise.selection.public import candidate, effort_for
 
     declared = options.Declaration(
         norm=norm,

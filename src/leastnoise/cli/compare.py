@@ -49,7 +49,7 @@ def command(
     none can.
     """
     from leastnoise.errors import Refused
-    from leastnoise.selection.search import compare
+    from leastnoise.selection.public import compare
 
     declaration = options.Declaration(
         norm=norm,

@@ -11,7 +11,7 @@ from leastnoise import _files
 from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
-    from leastnoise.release.mechanism import Mechanism
+    from leastnoise.mechanism.mechanism import Mechanism
 
 
 def command(
@@ -46,7 +46,7 @@ def command(
     Each certificate is verified first. Their noise must have been fixed in advance.
     """
     from leastnoise.errors import InvalidArgument
-    from leastnoise.release.mechanism import compose
+    from leastnoise.mechanism.mechanism import compose
 
     if not epsilon and not delta:
         raise InvalidArgument(name="--epsilon", value="nothing", expected="--epsilon or --delta")
@@ -94,7 +94,7 @@ def command(
 def _read(text: str) -> tuple[Mechanism, int]:
     """Return the mechanism that FILE=COUNT names, and how often it is used."""
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.release.mechanism import Mechanism
+    from leastnoise.mechanism.mechanism import Mechanism
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
     used = options.count_from(count, expected="FILE=COUNT, a whole COUNT")
@@ -111,12 +111,12 @@ def _fitted(
 ) -> tuple[list[tuple[Mechanism, int]], dict[str, Any]]:
     """Scale the mechanisms to the budget (ε, δ) and write the plan; return them, and its record."""
     from leastnoise.guarantees.exact import decimal_text
-    from leastnoise.release.output import write_file
+    from leastnoise.mechanism.output import write_file
     from leastnoise.selection.comparison import mae_of
-    from leastnoise.selection.together import calibrate_together
+    from leastnoise.selection.joint import calibrate_jointly
 
     epsilon, delta = budget
-    found = calibrate_together(releases, epsilon=epsilon, delta=delta)
+    found = calibrate_jointly(releases, epsilon=epsilon, delta=delta)
     write_file(file, found.certificate.to_json() + "\n")
     moved = [(one, count) for one, (_, count) in zip(found.mechanisms, releases, strict=True)]
     blocks = [

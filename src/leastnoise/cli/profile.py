@@ -31,7 +31,7 @@ def command(
 
     Noise in the shape of a body takes its body from what is said of the query.
     """
-    from leastnoise.selection.search import privacy_profile
+    from leastnoise.selection.public import privacy_profile
 
     whole = norm == "integer"
     declared = options.Declaration(

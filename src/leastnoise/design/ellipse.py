@@ -40,8 +40,8 @@ def least_variance(queries: CountingQueries) -> CountEllipse:
 
     >>> queries = CountingQueries(dimension=2)
     >>> found = least_variance(queries)
-    >>> hidden = found.hidden(queries)
-    >>> round(float(hidden.outer.bound * found.deviations[0]) ** 2, 9)
+    >>> shifts = found.shifts(queries)
+    >>> round(float(shifts.outer.bound * found.deviations[0]) ** 2, 9)
     1.333333333
     """
     d = queries.dimension
@@ -226,8 +226,8 @@ def lebeda(queries: int, *, weight: float | None = None, bound: Fraction = _ONE)
     one tells n better. Its covariance is Corollary 3.1's.
 
     >>> queries = CountingQueries(dimension=4, with_total=True)
-    >>> hidden = lebeda(4).hidden(queries)
-    >>> round(float(hidden.outer.bound * lebeda(4).deviations[0]) ** 2, 9)  # (√4 + 1)²/4
+    >>> shifts = lebeda(4).shifts(queries)
+    >>> round(float(shifts.outer.bound * lebeda(4).deviations[0]) ** 2, 9)  # (√4 + 1)²/4
     2.25
     """
     chosen = queries**0.25 if weight is None else weight

@@ -21,7 +21,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget

@@ -1,4 +1,4 @@
-"""Designs of growing fineness, until a law is proved to be within a gap of the best possible."""
+"""Designs on ever finer lattices, until a law is proved to be within a gap of the best possible."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def refine(task: Task, *, gap: float, seconds: float, progress: Progress | None 
     deadline = time.perf_counter() + seconds
     best = Design(law=None, bound=None)
     rough = _Rough.of(task, gap)
-    for cells in _fineness(task, rough, gap):
+    for cells in _cell_counts(task, rough, gap):
         if time.perf_counter() > deadline:
             break
         if progress:
@@ -105,7 +105,7 @@ def refine(task: Task, *, gap: float, seconds: float, progress: Progress | None 
     return best
 
 
-def _fineness(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
+def _cell_counts(task: Task, rough: _Rough, gap: float) -> Iterator[int]:
     """Yield rising numbers of cells; whole numbers have but one lattice."""
     if task.scope == "integer":
         yield task.steps
@@ -258,7 +258,7 @@ def _law(
 
 
 def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
-    """Return by how much of itself the loss of a law on a lattice, of any fineness, grew."""
+    """Return by how much of itself the loss of a law on a lattice, however fine, grew."""
     after, loss = (Lattice(cells=1, masses=x).moment(power) for x in (masses, before))
     return after / loss - 1
 

@@ -29,8 +29,8 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, exact_rows
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2, FieldKind, Integer, Sensitivity
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, QuadraticForm, Vertices
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class Geometry(ABC):
         return self.dimension
 
     @abstractmethod
-    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+    def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """Return what X must hide, None if this geometry isn't one for that sensitivity."""
 
     def draws(self, sensitivity: Sensitivity) -> int:  # noqa: ARG002 (Cells alone asks)
-        """Return how many independent X one person reaches, each by what `hidden` says."""
+        """Return how many independent X one person reaches, each by what `shifts` says."""
         return 1
 
     @property
@@ -141,13 +141,13 @@ class CountEllipse(Geometry):
             counted=d * e**2 + self.total**2,
         )
 
-    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+    def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """See `Geometry.hidden`; exact but for the root."""
         if not isinstance(sensitivity, CountingQueries):
             return None
         if (sensitivity.dimension, sensitivity.with_total) != (self.queries, self.with_total):
             return None
-        return Hidden.of_length(sensitivity.largest(self.form))
+        return ShiftBounds.of_length(sensitivity.largest(self.form))
 
     def offsets(self, total: Fraction, records: Fraction) -> tuple[Fraction, Fraction]:
         """Return what W adds to each sum and to n, for s = `total` and n = `records`; exact."""
@@ -250,13 +250,13 @@ class Blocks(Geometry):
         """Number of coordinates that are released."""
         return self.groups * self.block.dimension
 
-    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+    def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """See `Geometry.hidden`; exact but for the root."""
         if not isinstance(sensitivity, Groups):
             return None
         if (sensitivity.groups, sensitivity.dimension) != (self.groups, self.queries):
             return None
-        return Hidden.of_length(sensitivity.largest(self.block.form))
+        return ShiftBounds.of_length(sensitivity.largest(self.block.form))
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Geometry.restore`."""
@@ -304,11 +304,11 @@ class Matrix(Geometry):
         """Number of coordinates that are released."""
         return len(self.rows)
 
-    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+    def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """See `Geometry.hidden`; exact but for the root."""
         if not isinstance(sensitivity, Vertices) or sensitivity.coordinates != self.dimension:
             return None
-        return Hidden.of_length(
+        return ShiftBounds.of_length(
             max(
                 sum((value**2 for value in self.image(point)), Fraction(0))
                 for point in sensitivity.points
@@ -363,11 +363,11 @@ class Cells(Geometry):
         """1: the law of one number."""
         return 1
 
-    def hidden(self, sensitivity: Sensitivity) -> Hidden | None:
+    def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
         """See `Geometry.hidden`."""
         if not isinstance(sensitivity, Linf):
             return None
-        return Hidden.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
+        return ShiftBounds.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
 
     def draws(self, sensitivity: Sensitivity) -> int:
         """See `Geometry.draws`; the cells that one person moves."""

@@ -27,7 +27,7 @@ from leastnoise.accounting.proof.sampled import sampled_delta
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.convolution import Convolution, tilt_for
 from leastnoise.balls.core import ball, float_above, precision
-from leastnoise.balls.losses import BITS, FINENESS
+from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
@@ -83,7 +83,7 @@ def _one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
     """Return δ of the pair at its worst shift."""
 
     def profile(at: Fraction) -> arb:
-        return prove_delta(part.noise, part.hidden.outer, at).enclosure
+        return prove_delta(part.noise, part.shifts.outer, at).enclosure
 
     if part.rate == 1:
         return profile(epsilon)
@@ -91,7 +91,7 @@ def _one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
 
 
 def _convolved(parts: Sequence[Releases], *, removed: bool) -> Profile:
-    lattices = upper_parts(parts, fineness=FINENESS, removed=removed)
+    lattices = upper_parts(parts, points_per_std=POINTS_PER_STD, removed=removed)
 
     def profile(epsilons: Sequence[Fraction]) -> list[arb]:
         found: list[arb] = []

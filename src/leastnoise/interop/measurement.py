@@ -12,7 +12,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, float_at_least
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.interop.extra import require
-from leastnoise.release.mechanism import Mechanism
+from leastnoise.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from opendp.mod import Measurement

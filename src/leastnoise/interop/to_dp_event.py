@@ -11,9 +11,9 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.interop.extra import require
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import Releases
-from leastnoise.release.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent
@@ -61,7 +61,7 @@ def _one(events: Any, part: Releases) -> DpEvent:
             family=noise.name,
             why="dp-accounting has no event for such noise; interop.to_pld exports what it costs",
         )
-    multiplier = noise.scale / worst_shift(noise, part.hidden.outer)
+    multiplier = noise.scale / worst_shift(noise, part.shifts.outer)
     event = kinds[noise.name](_float_at_most(multiplier))
     if part.rate == 1:
         return event

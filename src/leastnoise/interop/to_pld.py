@@ -10,7 +10,7 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument
 from leastnoise.interop.domination import dominating_laws
 from leastnoise.interop.extra import require
-from leastnoise.release.mechanism import Mechanism
+from leastnoise.mechanism.mechanism import Mechanism
 
 _MOST_POINTS = 10**6
 

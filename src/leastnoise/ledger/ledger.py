@@ -49,7 +49,7 @@ class Ledger:
 
     >>> import tempfile
     >>> from leastnoise.guarantees.sensitivity import L2
-    >>> from leastnoise.selection.search import calibrate
+    >>> from leastnoise.selection.public import calibrate
     >>> ledger = Ledger(Path(tempfile.mkdtemp()) / "visits.ledger")
     >>> _ = ledger.open_account("visits", unit="person", budget=Budget(epsilon=1, delta="1e-6"))
     >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-7", sensitivity=L2(1))

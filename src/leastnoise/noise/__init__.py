@@ -1,4 +1,6 @@
-"""Noise families: parameters, densities and moments, one file a family.
+"""Noise families, a room for every kind: law, profile, proof, privacy losses, sampler, fit.
+
+`registry.py` says where the parts of each are; docs/new-family.md adds one from outside.
 
 | API | symbol | meaning |
 |---|---|---|
@@ -16,3 +18,7 @@
 | `variance`, `mean_abs` | Var Xᵢ, E|Xᵢ| | per coordinate; on bodies their means |
 | `mse`, `mae` | E‖X‖₂², E‖X‖₁ | totals over the coordinates |
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

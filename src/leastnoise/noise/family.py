@@ -74,7 +74,7 @@ class Family:
     work: says why a proof would take too long, or None; left out where none does.
     losses_stay: wider noise of the same parameters has the same largest loss, in many outputs.
     any_scale: its parameters are as good at any scale: they are about what a unit can do.
-    fineness: of the lattice that samples start from, in steps to one of their own.
+    refinement: how many steps of the lattice that samples start from make one of their own.
 
     What finds and draws laws:
     slow: its search takes seconds.
@@ -111,7 +111,7 @@ class Family:
     slow: bool = False
     for_one_number: str | None = None
     for_a_vector: str | None = None
-    fineness: float = 2.5
+    refinement: float = 2.5
     fit: Part | None = None
     several: Part | None = None
     wider: Part | None = None
@@ -137,9 +137,13 @@ class Family:
             object.__setattr__(self, name, _validate.flag(getattr(self, name), name=name))
         bits = _validate.whole(self.enough_bits, name="enough_bits", least=ANY_BITS, most=-ANY_BITS)
         object.__setattr__(self, "enough_bits", bits)
-        object.__setattr__(self, "fineness", _validate.real(self.fineness, name="fineness"))
-        if not 0 < self.fineness < math.inf:
-            raise InvalidArgument(name="fineness", value=self.fineness, expected="fineness > 0")
+        object.__setattr__(self, "refinement", _validate.real(self.refinement, name="refinement"))
+        if not 0 < self.refinement < math.inf:
+            raise InvalidArgument(
+                name="refinement",
+                value=self.refinement,
+                expected="refinement > 0",
+            )
         for name in ("loss_unit", "for_one_number", "for_a_vector"):
             if (word := getattr(self, name)) is not None:
                 _validate.text(word, name=name, longest=100)

@@ -11,9 +11,9 @@ from flint import arb
 from leastnoise import _validate
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.guarantees.budget import sampling_rate_of
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_neighbours
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 
 _BITS = 128
@@ -30,7 +30,7 @@ class Releases:
     """
 
     noise: Noise
-    hidden: Hidden
+    shifts: ShiftBounds
     count: int = 1
     rate: Fraction = Fraction(1)
     neighbours: Neighbours | None = None
@@ -41,7 +41,7 @@ class Releases:
         Raises InvalidArgument, and NotApplicable for samples of records that are replaced.
         """
         _validate.instance(self.noise, Noise, name="noise", like="a noise law")
-        _validate.instance(self.hidden, Hidden, name="hidden", like="a Hidden")
+        _validate.instance(self.shifts, ShiftBounds, name="shifts", like="ShiftBounds")
         object.__setattr__(self, "count", _validate.whole(self.count, name="compositions"))
         object.__setattr__(self, "rate", sampling_rate_of(self.rate))
         if self.neighbours is not None:

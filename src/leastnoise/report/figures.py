@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, final
 
 from leastnoise.errors import InvalidArgument, InvalidInput
-from leastnoise.release.output import write_file
+from leastnoise.mechanism.output import write_file
 
 TERMINAL = "-"
 """The target that stands for the terminal where a file could be named."""

@@ -8,8 +8,8 @@ from typing import final
 
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.errors import NotApplicable
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.loss import Loss
-from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.constructions import BALL
 
 

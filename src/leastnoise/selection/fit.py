@@ -13,12 +13,12 @@ from leastnoise.design.find import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.longest_shift import needs_norm
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import registered
-from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.constructions import Construction, constructions
 

@@ -11,7 +11,7 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.quantiles import variance_of
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate

@@ -10,11 +10,11 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.joint import joint_factor, rescaled, scalable
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 from leastnoise.numerics.shares import raised_shares
-from leastnoise.release.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

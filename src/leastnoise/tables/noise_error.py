@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import Refused
-from leastnoise.release.accuracy import half_width, standard_deviation
-from leastnoise.release.rounding import LARGEST_RESULT
+from leastnoise.mechanism.accuracy import half_width, standard_deviation
+from leastnoise.mechanism.rounding import LARGEST_RESULT
 from leastnoise.tables.columns import SUFFIXES
 from leastnoise.tables.results import mean_errors, numbers
 

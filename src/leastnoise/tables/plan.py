@@ -12,13 +12,13 @@ from leastnoise.certificate import kinds
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.quantiles import has_quantiles
-from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
+from leastnoise.selection.public import compared
 from leastnoise.selection.rivals import draws_of, first, later, quick
-from leastnoise.selection.search import compared
 from leastnoise.tables import together
 from leastnoise.tables.accuracy import Wish, wishes
 from leastnoise.tables.baselines import Baselines

@@ -235,7 +235,7 @@ class Release:
         """Return the tables of blocks that share one draw of noise."""
         import numpy as np
 
-        from leastnoise.release.values import ScaledIntegers
+        from leastnoise.mechanism.values import ScaledIntegers
         from leastnoise.tables.results import table_of
 
         exact = [self._vector(block, found, tell) for block in draw]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise._validate import MAX_COUNT
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.budget import Budget

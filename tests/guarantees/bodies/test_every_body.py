@@ -18,7 +18,7 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.kinds import BODIES as KINDS
 from leastnoise.guarantees.bodies.kinds import ONE_SIDED as ONE_SIDED_KINDS
 from leastnoise.guarantees.structured import Vertices
-from leastnoise.selection.search import compare
+from leastnoise.selection.public import compare
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED
 from tests.guarantees.bodies.shifts import ADDED, SHIFTS
 

@@ -21,7 +21,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 Record = dict[str, Any]
 Edit = Callable[[Record], object]

@@ -12,10 +12,10 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.bodies.law.two_sided_staircase import SMALLEST_CORE
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.release.mechanism import Mechanism
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 FAMILIES = ("k-norm", "k-staircase", "two-sided-staircase", "two-sided-laplace")
 

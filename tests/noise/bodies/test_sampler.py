@@ -21,6 +21,8 @@ from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.kinds import BODIES as KINDS
 from leastnoise.guarantees.bodies.kinds import ONE_SIDED as ONE_SIDED_KINDS
 from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import add_noise, round_sums
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.k_staircase import KStaircase
 from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
@@ -28,8 +30,6 @@ from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import draw
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import sampler_of
-from leastnoise.release.grid import default_grid
-from leastnoise.release.rounding import add_noise, round_sums
 from tests.noise.bodies.examples import GRID, LAWS, SCALE, block, draws, rejected, same_law
 
 # some 1,600 p-values are looked at: one of them is below 1e-6 in two of a thousand such runs

@@ -17,7 +17,7 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf
 from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.bodies.proof.truncated import delta_ball
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 
 NAME = "truncated-k-staircase"
 

@@ -27,8 +27,8 @@ from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L1, Sensitivity
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
 from leastnoise.noise.bodies.proof.truncated import delta_ball
@@ -37,7 +37,7 @@ from leastnoise.noise.shells import proof as radial_step
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 from leastnoise.noise.steps.proof import step
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 from tests.accounting.direct import Masses, delta_of_masses
 from tests.noise.bodies.examples import rejected
 
@@ -191,7 +191,7 @@ def test_it_is_exact_for_a_box_alone_and_for_all_of_its_shifts() -> None:
 def test_releases_compose_as_four_losses(epsilon: str) -> None:
     """∞, 0.8, 0 and −0.8, from δ at 0 and at the decay; a box from below as well."""
     box, noise = Linf(1, l0=2), law(Box(bounds=[1, 1]))
-    part = Releases(noise=noise, hidden=Hidden.of(box), count=3)
+    part = Releases(noise=noise, shifts=ShiftBounds.of(box), count=3)
     found = prove_composed((part,), Fraction(epsilon)).interval
     with mp.workdps(30):
         q = mp.exp(mp.mpf("-0.8"))
@@ -208,7 +208,9 @@ def test_releases_compose_as_four_losses(epsilon: str) -> None:
 def test_a_sample_leaks_as_much_less() -> None:
     """δ'(ε') = γδ(ε) with e^ε' − 1 = γ(e^ε − 1), the record removed; exact for a box."""
     noise = law(Box(bounds=[1, 1]))
-    part = Releases(noise=noise, hidden=Hidden.of(Linf(1, l0=2)), count=1, rate=Fraction(1, 10))
+    part = Releases(
+        noise=noise, shifts=ShiftBounds.of(Linf(1, l0=2)), count=1, rate=Fraction(1, 10)
+    )
     sampled = Fraction(float(np.log1p(np.expm1(0.5) / 10)))
     found = prove_composed((part,), sampled).interval
     assert found.upper == pytest.approx(at(noise, "0.5")[1] / 10, rel=1e-9)

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.common.profile import gaussian
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
 from leastnoise.noise.kernels.law.kernels import KernelNoise
@@ -48,7 +48,7 @@ def test_one_kernel_is_the_gaussian(scale: int, count: int, epsilon: float) -> N
     ],
 )
 def test_it_is_near_what_is_proved(noise: KernelNoise, count: int, epsilon: float) -> None:
-    part = Releases(noise=noise, hidden=Hidden.of(L2(1)), count=count)
+    part = Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), count=count)
     proved = prove_composed((part,), Fraction(epsilon)).interval.upper
     assert about(noise, count, epsilon) == pytest.approx(math.log(proved), abs=0.02)
 

@@ -14,9 +14,9 @@ from leastnoise.balls.atoms import Falling, inscribed
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels import privacy_losses as kernel_losses
 from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
@@ -25,12 +25,12 @@ from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.kernels.proof.every_shift import delta_ball
 from leastnoise.noise.releases import Releases
 
-ONE = Hidden.of(L2(1))
+ONE = ShiftBounds.of(L2(1))
 CLOSE = 5e-4  # of δ; the worst measured is 3.6e-4, where δ is 2e-13
 
 
 def proved(noise: KernelNoise | Gaussian, count: int, epsilon: str | float) -> Interval:
-    part = Releases(noise=noise, hidden=ONE, count=count)
+    part = Releases(noise=noise, shifts=ONE, count=count)
     return prove_composed((part,), Fraction(epsilon)).interval
 
 

@@ -17,7 +17,7 @@ from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.quantiles import absolute_quantile
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.selection.search import calibrate, compare, privacy_profile
+from leastnoise.selection.public import calibrate, compare, privacy_profile
 from tests.scalar import density, draws
 
 PLAIN = TruncatedStaircase(scale="0.7", gamma="0.4", radius="3.3", decay="1")

@@ -22,9 +22,9 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.balls.hull import chords
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
@@ -38,7 +38,7 @@ from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import (
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.releases import Releases
 
-ONE = Hidden.of(L2(1))
+ONE = ShiftBounds.of(L2(1))
 COARSE = 16  # lattice steps in a standard deviation: 18 quadratures for a law
 QUADRATURE = 1e-5  # relative, of the reference; its rules agree with finer ones to 1e-6
 Floats = NDArray[np.float64]
@@ -104,9 +104,11 @@ def delta_of_two(law: GeneralizedGamma, epsilon: float) -> float:
     return float(masses @ mirrored)
 
 
-def composed(law: Noise, count: int, epsilon: str | int, *, fineness: int = COARSE) -> Interval:
-    part = Releases(noise=law, hidden=ONE, count=count)
-    return prove_composed((part,), Fraction(epsilon), fineness=fineness).interval
+def composed(
+    law: Noise, count: int, epsilon: str | int, *, points_per_std: int = COARSE
+) -> Interval:
+    part = Releases(noise=law, shifts=ONE, count=count)
+    return prove_composed((part,), Fraction(epsilon), points_per_std=points_per_std).interval
 
 
 @pytest.mark.slow
@@ -135,8 +137,8 @@ def check_two_releases(case: Case) -> None:
 def test_the_interval_closes_with_the_places() -> None:
     law = law_of(3, "2", "1.6", "3")
     widths = []
-    for fineness in (16, 32, 64):
-        found = composed(law, 10, 1, fineness=fineness)
+    for points_per_std in (16, 32, 64):
+        found = composed(law, 10, 1, points_per_std=points_per_std)
         widths.append(math.log(found.upper / found.lower))
     assert widths[1] < widths[0] / 3
     assert widths[2] < widths[1] / 3
@@ -144,7 +146,7 @@ def test_the_interval_closes_with_the_places() -> None:
 
 def test_on_a_line_it_is_narrow() -> None:
     law = law_of(1, "0", "1.5", "3")
-    found = composed(law, 10, 1, fineness=64)
+    found = composed(law, 10, 1, points_per_std=64)
     assert found.upper < found.lower * 1.002
 
 
@@ -162,7 +164,7 @@ def test_a_neighbour_of_the_gaussian_encloses_it(dimension: int, count: int) -> 
 def test_a_neighbour_of_laplace_encloses_it() -> None:
     law = law_of(1, "0", "1.0000001", "2")
     found = composed(law, 3, 1)
-    truth = composed(Laplace(scale=2), 3, 1, fineness=64)
+    truth = composed(Laplace(scale=2), 3, 1, points_per_std=64)
     assert found.lower < truth.lower <= truth.upper < found.upper < found.lower * 1.05
 
 
@@ -177,8 +179,10 @@ def test_the_classic_members_are_composed_as_such() -> None:
         (4, SphericalLaplace(scale=scale, dimension=4)),
         (1, Laplace(scale=scale)),
     ):
-        named = composed(law_of(dimension, str(dimension - 1), "1", "3.5"), 3, "0.5", fineness=32)
-        other = composed(same, 3, "0.5", fineness=32)
+        named = composed(
+            law_of(dimension, str(dimension - 1), "1", "3.5"), 3, "0.5", points_per_std=32
+        )
+        other = composed(same, 3, "0.5", points_per_std=32)
         assert named.lower == pytest.approx(other.lower, rel=1e-3)
         assert named.lower <= other.upper
         assert other.lower <= named.upper
@@ -188,17 +192,17 @@ def test_the_classic_members_are_composed_as_such() -> None:
 @pytest.mark.parametrize("epsilon", ["0", "0.13", "0.777", "1.5"])
 def test_one_release_through_the_lattice(epsilon: str) -> None:
     law, at = law_of(2, "0.9", "1.4", "2"), Fraction(epsilon)
-    parts = (Releases(noise=law, hidden=ONE),)
+    parts = (Releases(noise=law, shifts=ONE),)
     truth = prove_delta(law, ONE.outer, at).interval
-    above = composed_upper(upper_parts(parts, fineness=COARSE), at)
-    below = composed_lower(lower_parts(parts, fineness=COARSE), at)
+    above = composed_upper(upper_parts(parts, points_per_std=COARSE), at)
+    below = composed_lower(lower_parts(parts, points_per_std=COARSE), at)
     assert float_below(below) <= truth.lower <= truth.upper <= float_above(above)
 
 
 def test_it_mixes_with_other_noise() -> None:
     """With one Laplace draw: E δ_Laplace(ε − Z), δ_Laplace(ε) = 1 − e^((ε−a)/2) for 0 <= ε <= a."""
     law, other = law_of(1, "0", "1.5", "2"), Laplace(scale=3)
-    parts = (Releases(noise=law, hidden=ONE), Releases(noise=other, hidden=ONE))
+    parts = (Releases(noise=law, shifts=ONE), Releases(noise=other, shifts=ONE))
     found = prove_composed(parts, Fraction(1, 2)).interval
     losses, masses = grid(law, radii=20000, cosines=1)
     at = 0.5 - losses

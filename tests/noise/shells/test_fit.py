@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

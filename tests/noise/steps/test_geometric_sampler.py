@@ -12,9 +12,9 @@ from flint import arb
 from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
+from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.steps.law.geometric import Geometric
 from leastnoise.noise.steps.sampler.geometric import _pieces
-from leastnoise.release.rounding import add_noise
 from tests import whole_steps
 
 _DRAWS = 20_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.search import unit_law
+from leastnoise.calibration.single import unit_law
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

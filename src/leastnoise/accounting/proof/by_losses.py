@@ -26,7 +26,7 @@ from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import ProvedDelta, Releases
 
 
-def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> ProvedDelta:
+def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
     """See `composed.prove_composed`."""
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon)
@@ -36,7 +36,7 @@ def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> 
     if summed.is_zero():
         return ProvedDelta.within(summed)
     pairs = [
-        _by_lattices(parts, epsilon, removed=removed, fineness=fineness)
+        _by_lattices(parts, epsilon, removed=removed, points_per_std=points_per_std)
         for removed in directions(parts)
     ]
     with precision(BITS):
@@ -45,34 +45,34 @@ def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> 
 
 
 def enclosed_pair(
-    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int
+    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
     """See `composed.prove_pair`."""
     if len(parts) > 1 or parts[0].count > 1:
         if serves(parts):
-            return enclosed(parts, epsilon, fineness=fineness)
+            return enclosed(parts, epsilon, points_per_std=points_per_std)
         summed = _summed(parts, epsilon)
         if summed.is_zero():
             return ProvedDelta.within(summed)
-        found = _by_lattices(parts, epsilon, removed=removed, fineness=fineness)
+        found = _by_lattices(parts, epsilon, removed=removed, points_per_std=points_per_std)
         with precision(BITS):
             return ProvedDelta(lower=found.lower, upper=found.upper.min(summed))
     one = _prove_direction(parts[0], epsilon, removed=removed)
     if registered(type(parts[0].noise)).longest_is_worst:
         return one
-    below = lower_parts(parts, fineness=fineness, removed=removed)
+    below = lower_parts(parts, points_per_std=points_per_std, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=one.upper)
 
 
 def _by_lattices(
-    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int
+    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
-    above = upper_parts(parts, fineness=fineness, removed=removed)
-    below = lower_parts(parts, fineness=fineness, removed=removed)
+    above = upper_parts(parts, points_per_std=points_per_std, removed=removed)
+    below = lower_parts(parts, points_per_std=points_per_std, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=composed_upper(above, epsilon))
 
 
-def at_most(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> arb:
+def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
     """See `composed.composed_at_most`."""
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon).upper
@@ -82,7 +82,7 @@ def at_most(parts: Sequence[Releases], epsilon: Fraction, *, fineness: int) -> a
     if summed.is_zero():
         return summed
     found = [
-        composed_upper(upper_parts(parts, fineness=fineness, removed=removed), epsilon)
+        composed_upper(upper_parts(parts, points_per_std=points_per_std, removed=removed), epsilon)
         for removed in directions(parts)
     ]
     return found[0].max(found[-1]).min(summed)
@@ -96,7 +96,7 @@ def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
 def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
     """Enclose δ of one release, of any law: both pairs at once are worst at the worst shift."""
     if part.rate == 1:
-        return prove_hidden(part.noise, part.hidden, epsilon)
+        return prove_hidden(part.noise, part.shifts, epsilon)
     one, other = (_prove_direction(part, epsilon, removed=removed) for removed in (True, False))
     with precision(BITS):
         return ProvedDelta.within(one.enclosure.max(other.enclosure))
@@ -105,10 +105,10 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
 def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
     """Enclose δ of one release, of the pair for a record `removed` or added, at the worst shift."""
     if part.rate == 1:
-        return prove_hidden(part.noise, part.hidden, epsilon)
+        return prove_hidden(part.noise, part.shifts, epsilon)
 
     def profile(at: Fraction) -> arb:
-        return prove_hidden(part.noise, part.hidden, at).enclosure
+        return prove_hidden(part.noise, part.shifts, at).enclosure
 
     with precision(BITS):
         return ProvedDelta.within(sampled_delta(profile, part.rate, epsilon, removed=removed))
@@ -122,7 +122,7 @@ def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     """
     if any(registered(type(part.noise)).lengthy for part in parts):
         return arb(1)
-    laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
+    laws = [((part.noise, part.shifts.outer, part.rate), part.count) for part in parts]
     largest = [largest_finite_loss(*law) for law, _ in laws]
     whole = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
     with precision(BITS):

@@ -26,7 +26,7 @@ from leastnoise.accounting.proof.single import attained, method_of
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import (
     BITS,
-    FINENESS,
+    POINTS_PER_STD,
     LossLattice,
     LowerCells,
     Profile,
@@ -58,23 +58,23 @@ _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infi
 
 
 def upper_parts(
-    parts: Sequence[Releases], *, fineness: int, removed: bool = True
+    parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LossLattice, int]]:
     """Return an upper lattice for each law, all of one step, of the pair for a record `removed`."""
-    step = _step(parts, fineness)
+    step = _step(parts, points_per_std)
     return [
-        (_upper(part.noise, part.hidden.outer, part.rate, step, removed=removed), part.count)
+        (_upper(part.noise, part.shifts.outer, part.rate, step, removed=removed), part.count)
         for part in parts
     ]
 
 
 def lower_parts(
-    parts: Sequence[Releases], *, fineness: int, removed: bool = True
+    parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LowerCells, int]]:
     """Return cells from below for each law, all of one step, of the pair for a record `removed`."""
-    step = _step(parts, fineness)
+    step = _step(parts, points_per_std)
     return [
-        (_lower(part.noise, part.hidden.inner, part.rate, step, removed=removed), part.count)
+        (_lower(part.noise, part.shifts.inner, part.rate, step, removed=removed), part.count)
         for part in parts
     ]
 
@@ -89,26 +89,26 @@ def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
     return lambda epsilon: method(noise, shift=shift, epsilon=epsilon)
 
 
-def _step(parts: Sequence[Releases], fineness: int) -> Fraction:
+def _step(parts: Sequence[Releases], points_per_std: int) -> Fraction:
     """Return the common step: a whole fraction of a frequent loss, of the law that it matters to.
 
-    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/fineness². Laws
-    whose δ takes microseconds get a smaller one, as long as there are not too many points of it in
-    the largest loss and in the width of the sum. Where all losses are multiples of one number, that
-    is the step, and nothing is lost.
+    A lattice adds about h² to the variance of each loss, so h² Σk is kept at Σks²/n², where n is
+    points_per_std. Laws whose δ takes microseconds get a smaller one, as long as there are not too
+    many points of it in the largest loss and in the width of the sum. Where all losses are
+    multiples of one number, that is the step, and nothing is lost.
     """
-    widths = [_half_width(part.noise, part.hidden.outer, part.rate) for part in parts]
+    widths = [_half_width(part.noise, part.shifts.outer, part.rate) for part in parts]
     sampled = any(part.rate != 1 for part in parts)
     quick = sampled and all(registered(type(part.noise)).quick for part in parts)
     least = float(max(widths)) / (_LARGEST_QUICK if quick else _LARGEST)
     even = [loss for part in parts if (loss := _even_loss(part))]
     if len(even) == len(parts) and (divisor := _greatest_divisor(even)) > least:
         return divisor
-    laws = [((part.noise, part.hidden.outer, part.rate), part.count) for part in parts]
+    laws = [((part.noise, part.shifts.outer, part.rate), part.count) for part in parts]
     count = sum(count for _, count in laws)
     variance = sum(k * _spread(*law) ** 2 for law, k in laws)
-    wanted = math.sqrt(variance / count) / fineness
-    if fineness >= FINENESS and all(_is_cheap(part) for part in parts):
+    wanted = math.sqrt(variance / count) / points_per_std
+    if points_per_std >= POINTS_PER_STD and all(_is_cheap(part) for part in parts):
         enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
         wanted = min(wanted, enough)
     if sampled:
@@ -132,7 +132,7 @@ def frequent_loss(part: Releases) -> Fraction | None:
     """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
     if part.rate != 1:  # lattices of samples have origins of their own
         return None
-    shift = worst_shift(part.noise, part.hidden.outer)
+    shift = worst_shift(part.noise, part.shifts.outer)
     if (own := _own_losses(part.noise)) and own.frequent:
         return own.frequent(part.noise, shift)
     return largest_loss(part.noise, shift)
@@ -207,7 +207,7 @@ def _base(
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     whole, part = _spread(noise, sensitivity, Fraction(1)), _spread(noise, sensitivity, rate)
-    steps = registered(type(noise)).fineness * float(reach / step) * part
+    steps = registered(type(noise)).refinement * float(reach / step) * part
     size = math.ceil(steps / whole) if steps < _LARGEST * whole else _LARGEST
     return reach / size, size
 

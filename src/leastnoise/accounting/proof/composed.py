@@ -16,7 +16,7 @@ from flint import arb
 
 from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.core import ball, precision
-from leastnoise.balls.losses import FINENESS
+from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.common.proof.gaussian import delta_of_ratio
@@ -27,7 +27,7 @@ _BITS = 192
 
 
 def prove_composed(
-    parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
+    parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int = POINTS_PER_STD
 ) -> ProvedDelta:
     """Enclose the smallest δ at which all of `parts` together are (epsilon, δ)-private.
 
@@ -36,14 +36,18 @@ def prove_composed(
     """
     common_neighbours(part.neighbours for part in parts)
     if is_whole(parts):
-        return prove_hidden(parts[0].noise, parts[0].hidden, epsilon)
+        return prove_hidden(parts[0].noise, parts[0].shifts, epsilon)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
-    return _by_losses().enclosed(parts, epsilon, fineness=fineness)
+    return _by_losses().enclosed(parts, epsilon, points_per_std=points_per_std)
 
 
 def prove_pair(
-    parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, fineness: int = FINENESS
+    parts: Sequence[Releases],
+    epsilon: Fraction,
+    *,
+    removed: bool,
+    points_per_std: int = POINTS_PER_STD,
 ) -> ProvedDelta:
     """Enclose δ of the outputs with a record against those without it, or of the latter against it.
 
@@ -54,19 +58,21 @@ def prove_pair(
     common_neighbours(part.neighbours for part in parts)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
-    return _by_losses().enclosed_pair(parts, epsilon, removed=removed, fineness=fineness)
+    return _by_losses().enclosed_pair(
+        parts, epsilon, removed=removed, points_per_std=points_per_std
+    )
 
 
 def composed_at_most(
-    parts: Sequence[Releases], epsilon: Fraction, *, fineness: int = FINENESS
+    parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int = POINTS_PER_STD
 ) -> arb:
     """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
     common_neighbours(part.neighbours for part in parts)
     if is_whole(parts):
-        return prove_hidden(parts[0].noise, parts[0].hidden, epsilon).upper
+        return prove_hidden(parts[0].noise, parts[0].shifts, epsilon).upper
     if is_gaussian(parts):
         return _gaussians(parts, epsilon).upper
-    return _by_losses().at_most(parts, epsilon, fineness=fineness)
+    return _by_losses().at_most(parts, epsilon, points_per_std=points_per_std)
 
 
 def _by_losses() -> ModuleType:
@@ -93,7 +99,7 @@ def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
     """
     total = Fraction(0)
     for part in parts:
-        ball_of = part.hidden.inner if inner else part.hidden.outer
+        ball_of = part.shifts.inner if inner else part.shifts.outer
         square = part.noise.smoothed_square
         if square is None:
             raise NotApplicable(family=part.noise.name, why="it isn't Gaussian noise and more")

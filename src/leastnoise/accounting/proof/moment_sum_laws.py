@@ -79,11 +79,11 @@ def is_l2(noise: Noise) -> bool:
 def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
     """Return the losses of `parts`: all Gaussians as one, and l2 mechanisms by law.
 
-    For the shifts of hidden.inner of each, or those of hidden.outer.
+    For the shifts of shifts.inner of each, or those of shifts.outer.
     """
     square, counts = Fraction(0), Counter[tuple[Fraction, int]]()
     for part in parts:
-        sensitivity = part.hidden.inner if inner else part.hidden.outer
+        sensitivity = part.shifts.inner if inner else part.shifts.outer
         shift = worst_shift(part.noise, sensitivity)
         if (variance := part.noise.gaussian_square) is not None:
             square += part.count * shift**2 / variance

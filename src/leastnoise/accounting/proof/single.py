@@ -8,7 +8,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import precision
-from leastnoise.guarantees.geometry import Hidden
+from leastnoise.guarantees.geometry import ShiftBounds
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
@@ -26,15 +26,15 @@ def method_of(noise: Noise) -> Callable[..., arb]:
     return part_of(type(noise), "proof")
 
 
-def prove_hidden(noise: Noise, hidden: Hidden, epsilon: Fraction) -> ProvedDelta:
-    """Enclose δ(ε) of `noise` under shifts that lie in hidden.outer and reach out of hidden.inner.
+def prove_hidden(noise: Noise, shifts: ShiftBounds, epsilon: Fraction) -> ProvedDelta:
+    """Enclose δ(ε) of `noise` under shifts that lie in shifts.outer and reach out of shifts.inner.
 
     δ grows with the length of the longest shift, so that it lies between those of the two balls.
     """
-    proved = prove_delta(noise, hidden.outer, epsilon)
-    if hidden.inner == hidden.outer:
+    proved = prove_delta(noise, shifts.outer, epsilon)
+    if shifts.inner == shifts.outer:
         return proved
-    least = prove_delta(noise, hidden.inner, epsilon)
+    least = prove_delta(noise, shifts.inner, epsilon)
     return ProvedDelta(lower=least.lower, upper=proved.upper)
 
 

@@ -22,6 +22,6 @@ if TYPE_CHECKING:
 def check_work(part: Releases, epsilon: Fraction) -> None:
     """Raise NotApplicable if the proof of `part` at `epsilon` takes too much time or memory."""
     bound = registered(type(part.noise)).part("work")
-    why = bound(part, worst_shift(part.noise, part.hidden.outer), epsilon) if bound else None
+    why = bound(part, worst_shift(part.noise, part.shifts.outer), epsilon) if bound else None
     if why:
         raise NotApplicable(family=part.noise.name, why=why)

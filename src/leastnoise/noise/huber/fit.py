@@ -155,7 +155,7 @@ def several(task: Several) -> FlippedHuber:
 
         def over(log_inverse: float) -> float:
             wide = law.scaled(Fraction(math.exp(-log_inverse)))
-            return max(task.excess(wide, fineness=COARSE), _NOTHING)
+            return max(task.log_delta_gap(wide, points_per_std=COARSE), _NOTHING)
 
         factor = math.exp(-_ROUGHLY.find(over, guess=math.log(width / near)))
         near = factor * width

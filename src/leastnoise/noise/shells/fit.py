@@ -106,8 +106,8 @@ def several(task: Several) -> SphericalStaircase:
         one = share_of(budget, factor, share / task.draws, rate=Fraction(1))
         return search(replace(request, budget=one))
 
-    def excess(law: Noise, fineness: int) -> float:
-        del fineness  # that lattice of three points is exact
+    def gap(law: Noise, points_per_std: int) -> float:
+        del points_per_std  # that lattice of three points is exact
         steps = cast("SphericalStaircase", law)
         logs = (
             log_delta(steps, shift=Fraction(1), epsilon=at) for at in (Fraction(0), steps.decay)
@@ -116,5 +116,5 @@ def several(task: Several) -> SphericalStaircase:
         found = float_above(composed_upper([(lattice, task.draws)], budget.epsilon))
         return math.log(found) - task.log_delta if found > 0 else -math.inf
 
-    found = law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, excess=excess)
+    found = law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, gap=gap)
     return cast("SphericalStaircase", found)

@@ -36,10 +36,10 @@ def several(task: Several) -> VectorNoise:
         return at_loss(family, request, share)
 
     def largest(shape: VectorNoise, guess: Fraction) -> Fraction:
-        def excess(log_loss: float) -> float:
-            return task.excess(_with_loss(shape, Fraction(math.exp(log_loss))))
+        def gap(log_loss: float) -> float:
+            return task.log_delta_gap(_with_loss(shape, Fraction(math.exp(log_loss))))
 
-        return max(share, Fraction(math.exp(_ROOT.find(excess, guess=math.log(guess)))))
+        return max(share, Fraction(math.exp(_ROOT.find(gap, guess=math.log(guess)))))
 
     found = largest(at_loss(family, request, share), share)
     best = at_loss(family, request, found)

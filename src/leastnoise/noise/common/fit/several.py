@@ -4,7 +4,7 @@ A family's record names what finds its law: `scale_alone`, `by_share`, or a sear
 of the pieces below. Whether k draws of a law are private is for the accountant to say, which comes
 with the task: no room of noise imports it.
 
-notation: k = draws; the excess is ln(δ/δ₀), δ the bound on all draws and δ₀ that of the budget.
+notation: k = draws; the gap is ln(δ/δ₀), δ the bound on all draws and δ₀ that of the budget.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 
-from leastnoise.balls.losses import FINENESS
+from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.interval import Interval
@@ -56,7 +56,7 @@ class Several(ABC):
         """Return the law for one release, of another request."""
 
     @abstractmethod
-    def excess(self, law: Noise, *, fineness: int = FINENESS) -> float:
+    def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
         """Return ln of the proved bound on δ of all draws, less ln of the budget's; −∞ for 0."""
 
     @abstractmethod
@@ -95,12 +95,10 @@ def _sampled(task: Several) -> Noise:
 
     Fewer releases never need more noise, so that the search starts at the law for one.
     """
-    budget = task.request.budget
-    if not budget.delta:
-        budget = Budget(epsilon=budget.epsilon / task.draws)
-    alone = task.one(replace(task.request, budget=amplified(budget, task.rate)))
-    if not budget.delta:
-        return alone
+    if not task.request.budget.delta:
+        return _pure_share(task)
+    budget = amplified(task.request.budget, task.rate)
+    alone = task.one(replace(task.request, budget=budget))
     return alone.scaled(least_factor(task, alone, first=1.0))
 
 
@@ -114,9 +112,7 @@ def by_share(
     """
     request = task.request
     if not request.budget.delta:
-        return task.one(
-            replace(request, budget=Budget(epsilon=request.budget.epsilon / task.draws))
-        )
+        return _pure_share(task)
     check_rate(request.budget, task.rate)
 
     @cache
@@ -133,16 +129,16 @@ def law_of_best_share(
     *,
     shares: Sequence[Fraction],
     relative: float = RELATIVE,
-    excess: Callable[[Noise, int], float] | None = None,
+    gap: Callable[[Noise, int], float] | None = None,
 ) -> Noise:
     """Return `law_at`(factor, share) for the best of `shares` and the least private factor.
 
-    `excess` is the task's, unless a room has a quicker one for its laws. Which share is best is
+    The `gap` is the task's, unless a room has a quicker one for its laws. Which share is best is
     told on a coarse lattice. By basic composition ε/k and δ/k are private, which is the best for a
     tiny δ.
     """
     loss, draws = task.request.loss, task.draws
-    over = excess or (lambda law, fineness: task.excess(law, fineness=fineness))
+    over = gap or task.log_delta_gap
 
     def loss_near(share: Fraction) -> float:
         return loss.of(law_at(near[share], share))
@@ -158,14 +154,22 @@ def law_of_best_share(
     }
     best = min(shares, key=loss_near)
     least = root_of(
-        lambda factor: over(law_at(factor, best), FINENESS),
+        lambda factor: over(law_at(factor, best), POINTS_PER_STD),
         near[best] * (1 - _SPARE),
         near[best],
         relative=relative,
     )
     found, split = law_at(least, best), law_at(draws, _ALL)
-    better = loss.of(split) < loss.of(found) and over(split, FINENESS) <= 0
+    better = loss.of(split) < loss.of(found) and over(split, POINTS_PER_STD) <= 0
     return split if better else found
+
+
+def _pure_share(task: Several) -> Noise:
+    """Return the law for ε/k."""
+    one = Budget(epsilon=task.request.budget.epsilon / task.draws)
+    if task.rate != 1:
+        one = amplified(one, task.rate)
+    return task.one(replace(task.request, budget=one))
 
 
 def least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
@@ -175,23 +179,23 @@ def least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
     in few of them, and grows like q√k.
     """
 
-    def excess(factor: float, fineness: int) -> float:
-        return task.excess(alone.scaled(Fraction(factor)), fineness=fineness)
+    def gap(factor: float, points_per_std: int) -> float:
+        return task.log_delta_gap(alone.scaled(Fraction(factor)), points_per_std=points_per_std)
 
-    coarse = partial(excess, fineness=COARSE)
+    coarse = partial(gap, points_per_std=COARSE)
     often = math.sqrt(task.draws) * (1 if task.rate == 1 else float(task.rate))
     near = root_of(coarse, first, first * max(often, _LEAST_GROWTH), relative=_NEARLY)
-    return Fraction(polished(partial(excess, fineness=FINENESS), coarse, near))
+    return Fraction(polished(partial(gap, points_per_std=POINTS_PER_STD), coarse, near))
 
 
 def polished(
-    excess: Callable[[float], float],
+    gap: Callable[[float], float],
     coarse: Callable[[float], float],
     near: float,
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """Return a factor with excess <= 0 near the root, which is close to that of `coarse`.
+    """Return a factor with gap <= 0 near the root, which is close to that of `coarse`.
 
     Newton's steps with the slope of `coarse`, cheap and almost the same: they end on the private
     side once the next would be shorter than the accuracy asked for.
@@ -200,32 +204,32 @@ def polished(
     slope = (coarse(near * math.exp(apart)) - coarse(near)) / apart
     factor = near
     for _ in range(_STEPS if math.isfinite(slope) and slope < 0 else 0):
-        move = -excess(factor) / slope  # of log factor, > 0 if too much leaks
+        move = -gap(factor) / slope  # of log factor, > 0 if too much leaks
         if -relative <= move <= 0:
             return factor
         if not abs(move) < _ASTRAY:
             break
         factor *= math.exp(move + relative / 2)
-    return root_of(excess, near, near * (1 + apart), relative=relative)
+    return root_of(gap, near, near * (1 + apart), relative=relative)
 
 
 def root_of(
-    excess: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
+    gap: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
 ) -> float:
-    """Return a factor with excess <= 0 near the root; excess falls.
+    """Return a factor with gap <= 0 near the root; gap falls.
 
     Secants in the logarithm of the factor, kept inside a bracket that bisection would shrink.
     """
-    points = [(math.log(low), excess(low))]
+    points = [(math.log(low), gap(low))]
     if points[0][1] <= 0:
         low, high = low / 2, low
-        while (found := excess(low)) <= 0:
+        while (found := gap(low)) <= 0:
             if high < _LEAST_FACTOR:
                 raise Refused("No least noise was found: less and less of it meets this budget.")
             low, high = low / 2, low
-        points = [(math.log(high), excess(high)), (math.log(low), found)]
+        points = [(math.log(high), gap(high)), (math.log(low), found)]
     else:
-        while (found := excess(high)) > 0:
+        while (found := gap(high)) > 0:
             low, high = high, 2 * high
         points.append((math.log(high), found))
     left, right = math.log(low), math.log(high)
@@ -233,7 +237,7 @@ def root_of(
         if right - left <= relative:
             break
         middle = _secant(points, left, right, relative / 2)
-        value = excess(math.exp(middle))
+        value = gap(math.exp(middle))
         points.append((middle, value))
         left, right = (left, middle) if value <= 0 else (middle, right)
     return math.exp(right)

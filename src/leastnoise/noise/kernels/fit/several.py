@@ -61,10 +61,10 @@ def several(task: Several) -> KernelNoise:
     request = replace(task.request, budget=budget)
     law = several(replace(task, request=request, draws=count, rate=Fraction(1)))
 
-    def excess(factor: float) -> float:
-        return task.excess(wider(law, Fraction(factor)))
+    def gap(factor: float) -> float:
+        return task.log_delta_gap(wider(law, Fraction(factor)))
 
-    return wider(law, Fraction(root_of(excess, 1.0, 1.1, relative=_RELATIVE_SAMPLED)))
+    return wider(law, Fraction(root_of(gap, 1.0, 1.1, relative=_RELATIVE_SAMPLED)))
 
 
 def _problem(family: type[KernelNoise], request: Request, count: int) -> _Problem:
@@ -105,13 +105,13 @@ class _Problem:
     def proved(self, law: KernelNoise, task: Several) -> KernelNoise:
         """Return `law` with its least σ by the proved bound on δ."""
 
-        def excess(sigma: float) -> float:
-            return task.excess(self._law(law.decay, law.modes, sigma))
+        def gap(sigma: float) -> float:
+            return task.log_delta_gap(self._law(law.decay, law.modes, sigma))
 
         about, near = self._over(law.decay, law.modes), float(law.scale)
         at = -math.log(near)
         slope = (about(at) - about(at + _APART)) / _APART  # by ln σ
-        return self._law(law.decay, law.modes, _closed_in(excess, near, slope))
+        return self._law(law.decay, law.modes, _closed_in(gap, near, slope))
 
     def _decays(self) -> list[Fraction]:
         """Return decays to look at, that of a single Gaussian first."""
@@ -176,15 +176,15 @@ class _Problem:
         return GaussianMixture(scale=Fraction(sigma), modes=modes, spacing=1, decay=decay)
 
 
-def _closed_in(excess: Callable[[float], float], sigma: float, slope: float) -> float:
-    """Return a σ with excess <= 0 next to the root, near `sigma`: Newton's step, then secants."""
+def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> float:
+    """Return a σ with gap <= 0 next to the root, near `sigma`: Newton's step, then secants."""
     last: tuple[float, float] | None = None
     for _ in range(_STEPS):
-        here = math.log(sigma), excess(sigma)
+        here = math.log(sigma), gap(sigma)
         if last and (here[1] - last[1]) * (here[0] - last[0]) < 0:
             slope = (here[1] - last[1]) / (here[0] - last[0])
         move = -here[1] / slope
         if -_RELATIVE <= move <= 0:
             return sigma
         last, sigma = here, sigma * math.exp(max(-_FAR, min(_FAR, move + _RELATIVE / 2)))
-    return root_of(excess, sigma, sigma * (1 + _APART))
+    return root_of(gap, sigma, sigma * (1 + _APART))

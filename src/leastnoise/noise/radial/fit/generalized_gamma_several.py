@@ -23,7 +23,7 @@ from flint import arb
 
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
-from leastnoise.balls.losses import FINENESS
+from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common.fit import classic
@@ -181,24 +181,24 @@ class _Several:
     def _log_scale(self, law: GeneralizedGamma) -> float:
         """Return about ln of the least scale; raises Refused if there is none in reach."""
 
-        def excess(log_scale: float) -> float:
+        def gap(log_scale: float) -> float:
             found = sketch(law, math.exp(-log_scale), radii=_RADII, cosines=_COSINES)
             logs = _log_delta(found, self._task.count, float(self._budget.epsilon))
             return max(logs, _NOTHING) - self._log_target
 
         guess = (self._last_log_mse - math.log(law.mse)) / 2
-        found, self._slope = _root(excess, guess, self._slope, within=_ROUGH)
+        found, self._slope = _root(gap, guess, self._slope, within=_ROUGH)
         self._last_log_mse = math.log(law.mse) + 2 * found
         return found
 
     def _proofs_root(self, law: GeneralizedGamma, near: float) -> float:
         """Return about ln of the least scale at which the upper lattice meets δ."""
 
-        def excess(log_scale: float) -> float:
+        def gap(log_scale: float) -> float:
             scales = Fraction(math.exp(-log_scale))
             last = reach(law, scales)
             spread = sketch(law, float(scales)).spread
-            size = math.ceil(float(last) * FINENESS / spread)
+            size = math.ceil(float(last) * POINTS_PER_STD / spread)
             step = last / size
             points = [
                 (epsilon, arb(self._delta(law, float(scales), float(epsilon))))
@@ -208,7 +208,7 @@ class _Several:
             found = float_above(composed_upper([(lattice, self._task.count)], self._budget.epsilon))
             return math.log(found) - self._log_target
 
-        found, self._slope = _root(excess, near, self._slope, within=_FINE)
+        found, self._slope = _root(gap, near, self._slope, within=_FINE)
         return found
 
     def _delta(self, law: GeneralizedGamma, scales: float, epsilon: float) -> float:
@@ -225,22 +225,22 @@ class _Several:
 
     def _proved_excess(self, law: GeneralizedGamma) -> float:
         """Return by how much the proved ln δ is above that of the budget; 0 or less if it isn't."""
-        return max(0.0, self._task.whole.excess(law))
+        return max(0.0, self._task.whole.log_delta_gap(law))
 
 
 def _root(
-    excess: Callable[[float], float], guess: float, slope: float, *, within: float
+    gap: Callable[[float], float], guess: float, slope: float, *, within: float
 ) -> tuple[float, float]:
     """Return about where `excess`, which falls, is 0, and its slope there; `slope` is a guess.
 
     By secants. Raises Refused if there is none nearby.
     """
-    x, value = guess, excess(guess)
+    x, value = guess, gap(guess)
     for _ in range(_SECANTS):
         move = min(max(-value / slope, -_LONGEST_STEP), _LONGEST_STEP)
         if abs(move) < within:
             return x + move, slope
-        found = excess(x + move)
+        found = gap(x + move)
         if (found - value) / move < 0:
             slope = (found - value) / move
         x, value = x + move, found

@@ -52,7 +52,7 @@ def _by_moments(task: Several) -> SphericalLaplace | None:
     def over(log_excess: float, closest: float) -> float:
         if found := proved(log_excess, closest):
             return math.log(found.upper) - task.log_delta if found.upper > 0 else -math.inf
-        return task.excess(law(log_excess))
+        return task.log_delta_gap(law(log_excess))
 
     # Guess: the variance of the loss of the Gaussian that meets the budget
     sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(task.draws / dimension)

@@ -117,7 +117,7 @@ def _hockey_stick(steps: Steps, heights: list[arb], shift: Fraction, epsilon: Fr
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     """Return why steps for one number aren't proved, or None."""
     noise = cast("TruncatedStaircase | Tulap", part.noise)
-    inner = worst_shift(noise, part.hidden.inner)
+    inner = worst_shift(noise, part.shifts.inner)
     if shift == inner == noise.scale:  # a closed form
         return None
     return over(noise.radius, most_steps(part, even=True), "its radius, in scales,")

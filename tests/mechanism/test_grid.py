@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
+from leastnoise.mechanism.grid import check_grid, default_grid, exponent_of, is_power_of_two
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.release.grid import check_grid, default_grid, exponent_of, is_power_of_two
 
 TWO = Fraction(2)
 

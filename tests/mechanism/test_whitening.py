@@ -11,18 +11,18 @@ import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
-from leastnoise.noise.draw import sampler_of
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.release.reading import as_exact
-from leastnoise.release.rounding import add_noise, round_sums
-from leastnoise.release.values import (
+from leastnoise.mechanism.reading import as_exact
+from leastnoise.mechanism.rounding import add_noise, round_sums
+from leastnoise.mechanism.values import (
     LARGEST_STEPS,
     Rationals,
     ScaledIntegers,
     Shifted,
 )
-from leastnoise.release.whitening import whiten
+from leastnoise.mechanism.whitening import whiten
+from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
 
 PLAIN = CountEllipse(queries=5, shared="-0.13")
 COUNTED = CountEllipse(queries=4, shared="-0.13", offset="-1/3", total="1.7")

@@ -14,7 +14,7 @@ from leastnoise.guarantees.sensitivity import L2, Sensitivity, check_sensitivity
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Hidden:
+class ShiftBounds:
     """The shifts that X must hide lie in `outer`, and reach at least as far as `inner`.
 
     They are the same but for rounding a root up and down to floats.
@@ -29,12 +29,12 @@ class Hidden:
             check_sensitivity(getattr(self, name), name=name)
 
     @classmethod
-    def of(cls, ball: Sensitivity) -> Hidden:
+    def of(cls, ball: Sensitivity) -> ShiftBounds:
         """Return exactly `ball`."""
         return cls(inner=ball, outer=ball)
 
     @classmethod
-    def of_length(cls, square: Fraction) -> Hidden:
+    def of_length(cls, square: Fraction) -> ShiftBounds:
         """Return the l2 balls just within and just beyond √square."""
         outer = float_at_least(root_above(square))
         inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer

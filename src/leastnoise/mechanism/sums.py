@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.release.values import LARGEST_STEPS, Rationals, ScaledIntegers, steps_of
+from leastnoise.mechanism.values import LARGEST_STEPS, Rationals, ScaledIntegers, steps_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.release.values import Plain
+    from leastnoise.mechanism.values import Plain
 
 _BLOCK = 1 << 14  # values at a time, which stay in the cache
 _ROOM = 15  # bits: 2^15 >= block + 2

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
-from leastnoise.balls.losses import FINENESS
+from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
@@ -15,15 +15,15 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import common_neighbours
+from leastnoise.mechanism.mechanism import Mechanism, mechanism_counts
 from leastnoise.noise.longest_shift import worst_shift
-from leastnoise.release.mechanism import Mechanism, mechanism_counts
 
 _RELATIVE = 1e-7  # of the factor, as in calibration for several releases
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Together:
+class JointNoise:
     """`mechanisms` that meet the `certificate`'s budget together.
 
     Each is for as many releases as its own certificate says (`compositions`), and that says what
@@ -35,9 +35,9 @@ class Together:
     factor: float
 
 
-def calibrate_together(
+def calibrate_jointly(
     releases: Sequence[tuple[Mechanism, int]], *, epsilon: Exact, delta: Exact = 0
-) -> Together:
+) -> JointNoise:
     """Return the same mechanisms, scaled by one factor so that all releases meet one budget.
 
     `releases` are pairs of a mechanism and how often it is used. The factor is the least, to about
@@ -47,10 +47,10 @@ def calibrate_together(
     for mechanisms about different neighbours; NotCertified if no proof was found.
 
     >>> from leastnoise.guarantees.sensitivity import L1, L2
-    >>> from leastnoise.selection.search import calibrate
+    >>> from leastnoise.selection.public import calibrate
     >>> weekly = calibrate("laplace", epsilon="0.1", sensitivity=L1(1))
     >>> yearly = calibrate("gaussian", epsilon="0.5", delta="1e-6", sensitivity=L2(1), dimension=9)
-    >>> both = calibrate_together([(weekly, 52), (yearly, 1)], epsilon=1, delta="1e-6")
+    >>> both = calibrate_jointly([(weekly, 52), (yearly, 1)], epsilon=1, delta="1e-6")
     >>> round(both.factor, 3), both.certificate.verify().upper <= 1e-6
     (2.994, True)
     """
@@ -64,14 +64,14 @@ def calibrate_together(
         if why := why_not_scaled(one, budget):
             raise NotApplicable(family=one.noise.name, why=why)
     if budget.delta:
-        factor = joint_factor(wanted, budget, fineness=FINENESS, relative=_RELATIVE)
+        factor = joint_factor(wanted, budget, points_per_std=POINTS_PER_STD, relative=_RELATIVE)
         scaled = [rescaled(one, factor) for one in wanted]
     else:
         exactly = sum(map(_largest_loss, wanted), Fraction(0)) / budget.epsilon
         factor, scaled = float(exactly), [_purely(one, exactly) for one in wanted]
     mechanisms = tuple(Mechanism(one) for one in scaled)
     blocks = tuple((str(i), one.certificate) for i, one in enumerate(mechanisms, start=1))
-    return Together(
+    return JointNoise(
         mechanisms=mechanisms,
         certificate=PlanCertificate.prove(budget=budget, blocks=blocks),
         factor=factor,
@@ -83,7 +83,7 @@ def _largest_loss(certificate: Certificate) -> Fraction:
     part, noise = certificate.releases, certificate.noise
     if why := type(noise).why_not(dimension=noise.dimension, delta=Fraction(0)):
         raise NotApplicable(family=noise.name, why=why)
-    return part.count * worst_shift(noise, part.hidden.outer) / noise.scale
+    return part.count * worst_shift(noise, part.shifts.outer) / noise.scale
 
 
 def _purely(certificate: Certificate, factor: Fraction) -> Certificate:

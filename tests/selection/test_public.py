@@ -16,14 +16,14 @@ from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.fit import Problem
-from leastnoise.selection.rivals import quick, slow
-from leastnoise.selection.search import (
+from leastnoise.selection.public import (
     calibrate,
     compare,
     compared,
     least_noise,
     privacy_profile,
 )
+from leastnoise.selection.rivals import quick, slow
 
 
 def test_ranks_by_the_loss_that_is_asked() -> None:

@@ -12,8 +12,8 @@ import pytest
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.release.mechanism import Mechanism
-from leastnoise.selection.search import calibrate
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.selection.public import calibrate
 
 
 def _mechanism(name: str = "l2", dimension: int = 7) -> Mechanism:

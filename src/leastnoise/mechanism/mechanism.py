@@ -19,13 +19,13 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
+from leastnoise.mechanism.accuracy import at_accuracy, half_widths
+from leastnoise.mechanism.grid import check_grid, default_grid
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.releases import Releases
-from leastnoise.release.accuracy import at_accuracy, half_widths
-from leastnoise.release.grid import check_grid, default_grid
-from leastnoise.release.rounding import add_noise
-from leastnoise.release.values import ScaledIntegers
 
 if TYPE_CHECKING:
     from leastnoise.accounting.composition import Composition
@@ -156,7 +156,7 @@ class Mechanism:
         0 < probability < 1, Refused unless that ε is from 1e-6 to 1,000.
 
         >>> from leastnoise.guarantees.sensitivity import L1
-        >>> from leastnoise.selection.search import calibrate
+        >>> from leastnoise.selection.public import calibrate
         >>> noise = calibrate("laplace", epsilon=1, sensitivity=L1(1)).at_accuracy(10)
         >>> round(float(noise.certificate.budget.epsilon), 5), noise.accuracy(0.95) <= 10
         (0.29957, array([ True]))
@@ -262,7 +262,7 @@ def compose(
     Raises InvalidArgument without a release, and unless counts are whole, 1 to 2^53.
 
     >>> from leastnoise.guarantees.sensitivity import L2
-    >>> from leastnoise.selection.search import calibrate
+    >>> from leastnoise.selection.public import calibrate
     >>> noise = calibrate("gaussian", epsilon="0.1", delta="1e-6", sensitivity=L2(1))
     >>> spent = compose([(noise, 100)]).epsilon(delta="1e-6")
     >>> round(spent.lower, 9) == round(spent.upper, 9), round(spent.upper, 6)

@@ -11,7 +11,7 @@ import leastnoise as ln
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import Integer
-from leastnoise.release.mechanism import Mechanism
+from leastnoise.mechanism.mechanism import Mechanism
 
 WEEKLY = ln.calibrate("laplace", epsilon="0.1", sensitivity=ln.L1(1))
 YEARLY = ln.calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=ln.L2(3), dimension=4)
@@ -20,7 +20,7 @@ MONTHLY = ln.calibrate("l2", epsilon="0.2", delta="1e-7", sensitivity=ln.L2(2), 
 
 def test_gaussians_get_the_scale_of_one_gaussian() -> None:
     # Σ k(Δ/σ)² is that of the one Gaussian that the budget allows
-    found = ln.calibrate_together([(YEARLY, 3), (YEARLY, 4)], epsilon=1, delta="1e-6")
+    found = ln.calibrate_jointly([(YEARLY, 3), (YEARLY, 4)], epsilon=1, delta="1e-6")
     assert found.factor == pytest.approx(math.sqrt(7), rel=1e-6)
     assert found.factor >= math.sqrt(7) * (1 - 1e-9)
 
@@ -28,7 +28,7 @@ def test_gaussians_get_the_scale_of_one_gaussian() -> None:
 @pytest.mark.slow
 def test_the_whole_meets_the_budget_and_half_a_per_cent_less_does_not() -> None:
     plan = [(WEEKLY, 20), (YEARLY, 2), (MONTHLY, 5)]
-    found = ln.calibrate_together(plan, epsilon=2, delta="1e-6")
+    found = ln.calibrate_jointly(plan, epsilon=2, delta="1e-6")
     assert found.certificate.rule == COMPOSED
     assert found.certificate.verify().upper <= 1e-6
     assert PlanCertificate.from_json(found.certificate.to_json()).verify().upper <= 1e-6
@@ -69,7 +69,7 @@ def _scaled(mechanism: Mechanism, factor: Fraction) -> Mechanism:
 )
 def test_noise_with_parameters_keeps_them(noise: str) -> None:
     shaped = ln.calibrate(noise, epsilon=1, delta="1e-6", sensitivity=ln.L2(2))
-    found = ln.calibrate_together([(WEEKLY, 10), (shaped, 3)], epsilon=2, delta="1e-5")
+    found = ln.calibrate_jointly([(WEEKLY, 10), (shaped, 3)], epsilon=2, delta="1e-5")
     assert 0.9999e-5 < found.certificate.verify().upper <= 1e-5
     law = found.mechanisms[1].noise
     assert float(law.scale / shaped.noise.scale) == pytest.approx(found.factor, rel=1e-12)
@@ -80,7 +80,7 @@ def test_noise_with_parameters_keeps_them(noise: str) -> None:
 
 
 def test_each_part_is_worth_less_than_the_whole() -> None:
-    found = ln.calibrate_together([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
+    found = ln.calibrate_jointly([(WEEKLY, 20), (MONTHLY, 5)], epsilon=1, delta="1e-6")
     alone = [one.certificate for one in found.mechanisms]
     assert all(0 < one.budget.epsilon < 1 and one.budget.delta == Fraction("1e-6") for one in alone)
     assert sum(one.budget.epsilon for one in alone) > 1  # which basic composition would charge
@@ -89,7 +89,7 @@ def test_each_part_is_worth_less_than_the_whole() -> None:
 def test_pure_budgets_are_shared_out_exactly() -> None:
     wide = ln.calibrate("laplace", epsilon="0.4", sensitivity=ln.L1(2))
     ball = ln.calibrate("l2", epsilon="0.3", sensitivity=ln.L2(1), dimension=3)
-    found = ln.calibrate_together([(wide, 1), (WEEKLY, 3), (ball, 2)], epsilon="0.5")
+    found = ln.calibrate_jointly([(wide, 1), (WEEKLY, 3), (ball, 2)], epsilon="0.5")
     assert found.certificate.rule == RULE
     assert sum(one.certificate.budget.epsilon for one in found.mechanisms) == Fraction("0.5")
     assert found.factor == pytest.approx(1.3 / 0.5, rel=1e-8)  # Σε of all draws over ε
@@ -106,15 +106,15 @@ def test_what_cannot_be_scaled_together_is_refused() -> None:
     ):
         shaped = ln.calibrate(noise, sensitivity=sensitivity, **one)
         with pytest.raises(NotApplicable, match=why):
-            ln.calibrate_together([(WEEKLY, 2), (shaped, 1)], **one)
+            ln.calibrate_jointly([(WEEKLY, 2), (shaped, 1)], **one)
     sampled = ln.calibrate("gaussian", sensitivity=ln.L2(1), sampling_rate="0.1", **one)
     with pytest.raises(NotApplicable, match="all of the data"):
-        ln.calibrate_together([(WEEKLY, 2), (sampled, 1)], **one)
+        ln.calibrate_jointly([(WEEKLY, 2), (sampled, 1)], **one)
     pure = ln.calibrate("staircase", epsilon=1, sensitivity=ln.L2(1))
     with pytest.raises(NotApplicable, match="budgets add up"):
-        ln.calibrate_together([(WEEKLY, 2), (pure, 1)], epsilon=1)
+        ln.calibrate_jointly([(WEEKLY, 2), (pure, 1)], epsilon=1)
     with pytest.raises(NotApplicable, match="delta=0 is impossible"):
-        ln.calibrate_together([(YEARLY, 1), (WEEKLY, 1)], epsilon=1)
+        ln.calibrate_jointly([(YEARLY, 1), (WEEKLY, 1)], epsilon=1)
     for counts in ([], [(WEEKLY, 0)], [(WEEKLY, True)]):
         with pytest.raises(InvalidArgument, match=r"at least one|compositions >= 1"):
-            ln.calibrate_together(counts, epsilon=1, delta="1e-5")
+            ln.calibrate_jointly(counts, epsilon=1, delta="1e-5")

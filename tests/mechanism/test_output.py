@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from leastnoise.errors import InvalidInput
-from leastnoise.release.output import write_file
+from leastnoise.mechanism.output import write_file
 
 
 def test_replaces_whole_files(tmp_path: Path) -> None:

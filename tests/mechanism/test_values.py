@@ -18,12 +18,12 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.guarantees.structured import Linf
+from leastnoise.mechanism.grid import check_grid, default_grid
+from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.mechanism.reading import as_exact
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.values import ScaledIntegers, fractions_of, nearest_whole
 from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.release.grid import check_grid, default_grid
-from leastnoise.release.mechanism import Mechanism
-from leastnoise.release.reading import as_exact
-from leastnoise.release.rounding import add_noise
-from leastnoise.release.values import ScaledIntegers, fractions_of, nearest_whole
 
 LAW = DiscreteStaircase(scale=1, cells=1, masses=(4, 2, 1))
 ALMOST_NONE = DiscreteStaircase(scale=1, cells=1, masses=(10**40, 1))  # other than 0: 2e-40

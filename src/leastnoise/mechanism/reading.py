@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.release.values import FILL, Plain, Rationals, ScaledIntegers, unknown_type
+from leastnoise.mechanism.values import FILL, Plain, Rationals, ScaledIntegers, unknown_type
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

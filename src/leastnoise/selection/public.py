@@ -14,16 +14,16 @@ from leastnoise.design.refine import Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact
-from leastnoise.guarantees.hidden import Hidden
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
+from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import Linf
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import family_named, registered
 from leastnoise.noise.releases import Releases
-from leastnoise.release.mechanism import Mechanism
 from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, Way, fitted
@@ -342,7 +342,7 @@ def privacy_profile(
     law = family.made_for(sensitivity, dimension=dimension, scale=scale, parameters=shape)
     count, rate = _count(compositions), sampling_rate_of(sampling_rate)
     check_sampling(family, sensitivity, None, rate)
-    part = Releases(noise=law, hidden=Hidden.of(sensitivity), count=count, rate=rate)
+    part = Releases(noise=law, shifts=ShiftBounds.of(sensitivity), count=count, rate=rate)
     listed = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
     budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in listed]
     return tuple(prove_composed((part,), budget.epsilon).interval for budget in budgets)

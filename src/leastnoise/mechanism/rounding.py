@@ -21,10 +21,9 @@ from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import decide
 from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.draw import sampler_of
-from leastnoise.release.grid import check_grid, exponent_of
-from leastnoise.release.reading import as_exact
-from leastnoise.release.values import (
+from leastnoise.mechanism.grid import check_grid, exponent_of
+from leastnoise.mechanism.reading import as_exact
+from leastnoise.mechanism.values import (
     LARGEST_STEPS,
     ExactValues,
     Split,
@@ -32,15 +31,16 @@ from leastnoise.release.values import (
     nearest_whole,
     splitter,
 )
-from leastnoise.release.whitening import whiten
+from leastnoise.mechanism.whitening import whiten
+from leastnoise.noise.draw import sampler_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.entropy.base import Block, Sampler
     from leastnoise.guarantees.geometry import Geometry
+    from leastnoise.mechanism.reading import Values
     from leastnoise.noise.base import Noise
-    from leastnoise.release.reading import Values
 
 LARGEST_RESULT = 1 << 62  # n + round(y) is cut off there, which leaves room in an int64
 _BLOCK = 1 << 14  # coordinates at a time: a block's dozen arrays stay in the second-level cache

@@ -16,19 +16,19 @@ from leastnoise.entropy.base import Block, Sampler
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, RandomnessError
 from leastnoise.guarantees.structured import Vertices
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import (
+    LARGEST_RESULT,
+    add_noise,
+    round_sums,
+)
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.release.grid import default_grid
-from leastnoise.release.rounding import (
-    LARGEST_RESULT,
-    add_noise,
-    round_sums,
-)
-from leastnoise.release.values import ScaledIntegers
-from leastnoise.selection.search import calibrate
+from leastnoise.selection.public import calibrate
 from tests.both_routes import Counting, OnlyBalls
 
 TWO = Fraction(2)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
-from leastnoise.release.sums import total_steps
-from leastnoise.release.values import Rationals, Shifted, all_steps, fractions_of, within
+from leastnoise.mechanism.sums import total_steps
+from leastnoise.mechanism.values import Rationals, Shifted, all_steps, fractions_of, within
 
 if TYPE_CHECKING:
-    from leastnoise.release.values import ExactValues, Plain
+    from leastnoise.mechanism.values import ExactValues, Plain
 
 
 def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from leastnoise.release.reading import as_exact
-from leastnoise.release.sums import total_steps
-from leastnoise.release.values import LARGEST_STEPS, ScaledIntegers
+from leastnoise.mechanism.reading import as_exact
+from leastnoise.mechanism.sums import total_steps
+from leastnoise.mechanism.values import LARGEST_STEPS, ScaledIntegers
 
 RNG = np.random.default_rng(5)  # makes values, no noise
 LARGE = RNG.normal(0, 1, 40_000)

@@ -10,11 +10,11 @@ import pytest
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.release.rounding import add_noise
-from leastnoise.release.values import ScaledIntegers
 
 TWO = Fraction(2)
 

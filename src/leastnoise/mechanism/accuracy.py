@@ -19,12 +19,12 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.design.find import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.bodies.profile.one_coordinate import first_of_blocks
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.quantiles import absolute_quantile, has_quantiles, variance_of
 from leastnoise.noise.registry import registered
 from leastnoise.numerics.roots import IncreasingRoot
-from leastnoise.release.grid import default_grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
