@@ -331,7 +331,7 @@ SUBJECTS: dict[str, Subject] = {
     "Family's flags": subject(
         partial(ln.Family, proof=len), law=("object", ln.noise.Gaussian),
         lengthy=("flag", False), quick=("flag", True), longest_is_worst=("flag", True),
-        enough_bits=("whole", 60), points_per_std=("float", 2.5),
+        enough_bits=("whole", 60), refinement=("float", 2.5),
     ),
     "register a family": subject(ln.register, family=("object", FAMILIES["gaussian"])),
     "calibrate": subject(

@@ -1,13 +1,18 @@
 """The family of docs/new-family.md is right: its proof, its scale and its sampler.
 
-It is registered in a process of its own, so that the other tests don't meet it.
+It is registered in a process of its own, so that the other tests don't meet it: by its own call, or
+as the entry point of an installed package.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.test_docs import ROOT, files_of
 
@@ -66,10 +71,66 @@ print("all is right")
 """
 
 
-def test_the_family_of_the_documentation_is_right(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
     for name, text in files_of(ROOT / "docs/new-family.md").items():
         (tmp_path / name).write_text(text)
-    (tmp_path / "checks.py").write_text(CHECKS)
+    return tmp_path
+
+
+def install(folder: Path, entry: str) -> None:
+    """What an installer leaves beside a package's files."""
+    about = folder / "secant-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: secant\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[leastnoise.families]\nsecant = {entry}\n")
+
+
+def leastnoise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "leastnoise", *arguments]
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+PROBLEM = ("--epsilon", "1", "--delta", "0", "--json")
+
+
+def test_the_command_line_knows_a_family_that_is_installed(folder: Path) -> None:
+    assert leastnoise(folder, "calibrate", "--noise", "secant", *PROBLEM).returncode == 2
+    install(folder, "secant:FAMILY")
+    done = leastnoise(
+        folder, "calibrate", "--noise", "secant", *PROBLEM, "--certificate", "one.json"
+    )
+    assert json.loads(done.stdout)["noise"]["name"] == "secant", done.stderr
+    assert leastnoise(folder, "verify", "one.json").returncode == 0
+    ranked = json.loads(leastnoise(folder, "compare", *PROBLEM).stdout)["candidates"]
+    assert [one["noise"]["name"] for one in ranked] == ["staircase", "laplace", "secant"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("nowhere:FAMILY", "nowhere:FAMILY can't be imported"),
+        ("secant:Secant", "family to be a Family"),
+        ("math:pi", "a Family"),
+    ],
+)
+def test_a_broken_entry_point_is_named(folder: Path, entry: str, why: str) -> None:
+    (folder / "secant.py").write_text(
+        (folder / "secant.py").read_text().replace("ln.register", "#")
+    )
+    install(folder, entry)
+    done = leastnoise(folder, "calibrate", "--noise", "secant", *PROBLEM)
+    assert done.returncode not in {0, 70}
+    assert not done.stdout
+    assert why in done.stderr
+
+
+def test_the_family_of_the_documentation_is_right(folder: Path) -> None:
+    (folder / "checks.py").write_text(CHECKS)
     command = [sys.executable, "checks.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.stdout == "all is right\n", done.stderr

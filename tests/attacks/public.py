@@ -68,7 +68,7 @@ RESULTS = (
     "Skipped",
     "VerifiedRelease",
 )
-INTERNAL = ("largest", "one_release_at")
+INTERNAL = ("admit", "check_statement", "largest", "one_release_at", "rule_for")
 
 
 def _is_left_out(value: Any) -> bool:

@@ -48,7 +48,7 @@ def test_many_releases_are_calibrated_to_the_private_side() -> None:
     assert found.certificate.delta.encloses(found.compose(40).delta(epsilon=1))
     assert found.compose(41).delta(epsilon=1).lower > 1e-5
     assert found.compose(40, sampling_rate="0.11").delta(epsilon=1).lower > 1e-5
-    assert found.delta(epsilon=1).upper < 1e-5 / 40
+    assert found.delta_per_release(epsilon=1).upper < 1e-5 / 40
     assert found.epsilon(delta="1e-5").upper < 0.2
 
 

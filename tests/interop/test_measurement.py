@@ -89,7 +89,7 @@ def test_at_another_epsilon() -> None:
         to_opendp(mechanism)
     epsilon, delta = to_opendp(mechanism, epsilon="0.4").map(1.5)
     assert epsilon >= Fraction("0.4")
-    assert delta == mechanism.delta(epsilon="0.4").upper < 1e-5
+    assert delta == mechanism.delta_per_release(epsilon="0.4").upper < 1e-5
 
 
 def test_zcdp_is_that_of_opendp_at_every_distance() -> None:

@@ -11,9 +11,13 @@ import pytest
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.selection.public import calibrate
+
+LOOSE = Budget(epsilon=1, delta="1e-5")
 
 
 def _mechanism(name: str = "l2", dimension: int = 7) -> Mechanism:
@@ -81,3 +85,25 @@ def test_a_wrong_shape_names_shapes_and_no_values() -> None:
     with pytest.raises(InvalidArgument, match="7") as caught:
         _mechanism().release([123456.789])
     assert "123456" not in str(caught.value)
+
+
+def test_of_all_releases_and_of_one_are_told_apart() -> None:
+    ten = calibrate("gaussian", epsilon="1", delta="1e-5", sensitivity=L2(1), compositions=10)
+    once = Mechanism(Certificate.prove(budget=LOOSE, noise=ten.noise, sensitivity=L2(1)))
+    assert ten.certificate.delta.encloses(ten.delta(epsilon=1))
+    assert ten.delta(epsilon=1) == ten.compose(10).delta(epsilon=1)
+    assert ten.delta_per_release(epsilon=1) == once.delta(epsilon=1)
+    assert once.delta(epsilon=1).upper < 1e-12 < ten.delta(epsilon=1).lower
+    assert ten.epsilon(delta="1e-5").upper == pytest.approx(1, abs=1e-9)
+    assert ten.epsilon_per_release(delta="1e-5") == once.epsilon(delta="1e-5")
+    assert ten.zcdp.value.upper == pytest.approx(10 * once.zcdp.value.upper, rel=1e-15)
+    assert ten.gdp.value.lower == pytest.approx(10**0.5 * once.gdp.value.lower, rel=1e-15)
+
+
+def test_the_standard_deviation_is_that_of_each_coordinate() -> None:
+    assert (
+        _mechanism("gaussian", 3).std.tolist() == [float(_mechanism("gaussian", 3).noise.scale)] * 3
+    )
+    counts = calibrate("k-norm", epsilon="1", sensitivity=CountingQueries(dimension=4))
+    assert counts.std.shape == (4,)
+    assert float((counts.std**2).sum()) == pytest.approx(counts.mse)

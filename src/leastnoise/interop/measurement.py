@@ -107,7 +107,8 @@ def _privacy(
 ) -> tuple[Any, _Map]:
     """Return the output measure and the privacy map."""
     if measure == "zcdp":
-        rho = Fraction(mechanism.zcdp.value.upper) / bound**2
+        of_all = Fraction(mechanism.zcdp.value.upper)
+        rho = of_all / (mechanism.certificate.compositions * bound**2)
         return opendp.zero_concentrated_divergence(), lambda d_in: float_at_least(
             rho * Fraction(d_in) ** 2
         )
@@ -133,4 +134,4 @@ def _budget(mechanism: Mechanism, epsilon: Exact | None) -> Budget:
     if epsilon is None:
         return mechanism.certificate.budget
     at = Budget(epsilon=epsilon, delta="0.5").epsilon
-    return Budget(epsilon=at, delta=Fraction(mechanism.delta(epsilon=at).upper))
+    return Budget(epsilon=at, delta=Fraction(mechanism.delta_per_release(epsilon=at).upper))

@@ -126,6 +126,11 @@ class Mechanism:
         return self.noise.variance * geometry.deviations**2
 
     @property
+    def std(self) -> NDArray[np.float64]:
+        """The standard deviation of each coordinate's error before rounding, shape (dimension,)."""
+        return np.sqrt(self.variances)
+
+    @property
     def covariance(self) -> NDArray[np.float64]:
         """The covariance of the errors before rounding, shape (dimension, dimension).
 
@@ -188,22 +193,40 @@ class Mechanism:
         return compose([(self, count)], sampling_rate=sampling_rate)
 
     def delta(self, *, epsilon: Exact) -> Interval:
-        """Return an interval that contains δ(epsilon) of one release: the smallest δ at that ε."""
+        """Return an interval that contains δ(epsilon), the smallest δ at that ε.
+
+        Of as many releases as the certificate is about: at its ε it is `certificate.delta`.
+        """
         budget = Budget(epsilon=epsilon, delta="0.5")
-        return prove_composed((self.certificate.one_release,), budget.epsilon).interval
+        return prove_composed((self.certificate.releases,), budget.epsilon).interval
+
+    def delta_per_release(self, *, epsilon: Exact) -> Interval:
+        """Return the same of one release."""
+        return self._once.delta(epsilon=epsilon)
 
     def epsilon(self, *, delta: Exact) -> Interval:
-        """Return an interval that contains ε(delta) of one release, the smallest ε at that δ.
+        """Return an interval that contains ε(delta), the smallest ε at that δ.
 
-        Raises NotApplicable where there is none (a Gaussian at delta=0).
+        Of as many releases as the certificate is about. Raises NotApplicable where there is none (a
+        Gaussian at delta=0).
         """
         from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
 
-        return Composition(parts=(self.certificate.one_release,)).epsilon(delta=delta)
+        return Composition(parts=(self.certificate.releases,)).epsilon(delta=delta)
+
+    def epsilon_per_release(self, *, delta: Exact) -> Interval:
+        """Return the same of one release."""
+        return self._once.epsilon(delta=delta)
+
+    @property
+    def _once(self) -> Composition:
+        from leastnoise.accounting.composition import Composition  # noqa: PLC0415 (see `compose`)
+
+        return Composition(parts=(self.certificate.one_release,))
 
     @property
     def gdp(self) -> Converted:
-        """μ of one release's Gaussian differential privacy: Δ/σ (Dong, Roth & Su 2022).
+        """μ of Gaussian differential privacy: √k·Δ/σ for k releases (Dong, Roth & Su 2022).
 
         Exact for Gaussian noise; an upper bound for gaussian-mixture, which is Gaussian noise and
         more that doesn't depend on the data. Raises NotApplicable for other noise and for samples.
@@ -214,7 +237,7 @@ class Mechanism:
 
     @property
     def zcdp(self) -> Converted:
-        """ρ of one release's zero-concentrated differential privacy: Δ²/2σ²; see `gdp`."""
+        """ρ of zero-concentrated differential privacy: k·Δ²/2σ² for k releases; see `gdp`."""
         low, high = self._gaussian_squares()
         with precision(_BITS):
             return self._converted(float_below(ball(low / 2)), float_above(ball(high / 2)))
@@ -230,11 +253,11 @@ class Mechanism:
 
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
         """Return μ², below and above what rounded roots in the sensitivity make it."""
-        one = self.certificate.one_release
-        if self.noise.smoothed_square is None or one.rate != 1:
+        part = self.certificate.releases
+        if self.noise.smoothed_square is None or part.rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"
             raise NotApplicable(family=self.noise.name, why=why)
-        return gaussian_square((one,), inner=True), gaussian_square((one,), inner=False)
+        return gaussian_square((part,), inner=True), gaussian_square((part,), inner=False)
 
     def release(self, values: Sequence[float] | NDArray[Any] | ScaledIntegers) -> Released:
         """Return `values` with fresh noise, on the grid. Every call spends the budget again.

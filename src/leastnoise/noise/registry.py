@@ -1,20 +1,24 @@
 """Every noise family: its law, and the functions that serve it.
 
 They are named like entry points, "module:name", and imported at first use: who asks for Gaussian
-noise never imports the proofs of staircases. `register` adds a family from outside
-(docs/new-family.md).
+noise never imports the proofs of staircases. A family from outside is added by `register`, or by an
+entry point of an installed package, group "leastnoise.families" (docs/new-family.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leastnoise import _validate
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.family import ANY_BITS, Family, check_law
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _families: dict[str, Family] = {
     "cactus": Family(
@@ -294,9 +298,17 @@ _families: dict[str, Family] = {
 FAMILIES: Mapping[str, Family] = MappingProxyType(_families)
 """By the names that the command line and certificates use."""
 
+GROUP = "leastnoise.families"
+"""Of entry points: a family's name, and where its `Family` is."""
+
 
 def family_named(name: str) -> type[Noise]:
-    """Return the family called `name`; raises InvalidArgument, naming the nearest one."""
+    """Return the family called `name`; raises InvalidArgument, naming the nearest one.
+
+    Raises NotRegistered for an entry point of that name at which there is no such family.
+    """
+    if isinstance(name, str) and name not in FAMILIES:
+        _register_installed(name=name)
     return _law(FAMILIES[_validate.one_of(name, tuple(FAMILIES), name="noise")])
 
 
@@ -310,7 +322,7 @@ def register(family: Family) -> None:
     _validate.instance(family, Family, name="family", like="a Family")
     law = family.part("law")
     check_law(law)
-    if issubclass(law, all_families()):
+    if issubclass(law, _laws()):
         why = "its law inherits from another family's, whose proofs would be taken for its own"
         raise NotRegistered(family=law.__name__, table=__name__, why=why)
     name = getattr(law, "name", None)
@@ -325,8 +337,40 @@ def register(family: Family) -> None:
 
 
 def all_families() -> tuple[type[Noise], ...]:
-    """Return the class of every family: ours by their names, then those that were registered."""
+    """Return the class of every family: ours by their names, then those from outside.
+
+    Raises NotRegistered for an entry point at which there is no family.
+    """
+    _register_installed()
+    return _laws()
+
+
+def _laws() -> tuple[type[Noise], ...]:
     return tuple(_law(family) for family in FAMILIES.values())
+
+
+def _register_installed(*, name: str | None = None) -> None:
+    """Register what installed packages offer as entry points, the one of that `name` or all."""
+    for entry in _installed():
+        if entry.name in FAMILIES or name not in {None, entry.name}:
+            continue
+        try:
+            family = entry.load()
+        except Exception as error:
+            why = f"the entry point {entry.value} can't be imported"
+            raise NotRegistered(family=entry.name, table=__name__, why=why) from error
+        if entry.name not in FAMILIES:  # unless that module registers it itself
+            register(family)
+        if entry.name not in FAMILIES:
+            why = f"the law at the entry point {entry.value} has another name"
+            raise NotRegistered(family=entry.name, table=__name__, why=why)
+
+
+@cache
+def _installed() -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 (30 ms, where it is needed)
+
+    return tuple(entry_points(group=GROUP))
 
 
 def registered(family: type[Noise]) -> Family:
