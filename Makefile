@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-slow test-attacks lint bench side-by-side experiments clean
+.PHONY: install demo test test-fast test-slow test-attacks lint bench side-by-side experiments clean
 
 install: .venv/.complete
 
@@ -27,6 +27,13 @@ lint: install
 
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
+# After a change in one room of noise: make test-fast ROOM=kernels. It takes half a minute; all rooms two.
+ROOM ?=
+test-fast: install
+	$(BIN)/ruff check . && $(BIN)/lint-imports
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal \
+	  tests/noise/$(ROOM) tests/noise/test_*.py src/leastnoise/noise/$(ROOM) tests/calibration/test_calibrate.py
 
 test-slow: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m slow

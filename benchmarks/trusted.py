@@ -3,8 +3,8 @@
     python -m benchmarks.trusted
 
 Lines are those of files, blanks, comments and docstrings included. Each certificate is verified in
-a process of its own. The proof is `noise`, `accounting` and `balls`; the statement `certificate` and
-`guarantees`, sensitivities and bodies; the rest checks arguments and words errors.
+a process of its own. The proof is `noise`, `accounting` and `balls`; the statement `certificate`
+and `guarantees`, sensitivities and bodies; the rest checks arguments and words errors.
 """
 
 from __future__ import annotations
