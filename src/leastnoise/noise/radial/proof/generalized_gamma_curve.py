@@ -18,8 +18,8 @@ from flint import acb, arb
 
 from leastnoise.balls.core import ball
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.proof.cosine_law import CosineLaw, Halves
 
-_NARROW = 40  # bits: balls as accurate as this are evaluated directly, others by their ends
 _WIDE = 2.0**-60  # of a box of places that is no mere rounding
 _LOG_LEAST, _LOG_MOST = -690.0, 690.0
 _I = acb(0, 1)
@@ -51,15 +51,6 @@ class Point:
     def b(self) -> acb:
         """r^p."""
         return self.v / self.growth
-
-
-@final
-@dataclass(frozen=True)
-class Halves:
-    """(1 − w)/2 and (1 + w)/2 of a cosine w that isn't clipped, each to its own accuracy."""
-
-    down: acb
-    up: acb
 
 
 @final
@@ -134,75 +125,6 @@ class Curve:
     def log_radius(self, log_b: acb) -> acb:
         """Ln of the density of ln r at r^p = b: k ln b − b + ln(p/Γ(k))."""
         return self.k * log_b - log_b.exp() + self._log_norm
-
-
-@final
-class CosineLaw:
-    """P(W > w) = I_(1−w)/2(a, a) of the cosine W between a fixed and a uniform direction, d > 1."""
-
-    def __init__(self, dimension: int) -> None:
-        self._d = dimension
-        self._a = arb(dimension - 1) / 2
-        ratio = ((self._a + arb(1) / 2).lgamma() - self._a.lgamma()).exp()
-        self._slope_at_half = 2 * ratio / arb.pi().sqrt()
-
-    def above(self, c: Halves, *, analytic: bool) -> acb:
-        """Enclose P(W > w), 0 for w >= 1 and 1 for w <= −1; for a box, of its continuation.
-
-        Boxes hold a stretch of the real line, and there w is the cosine: if that is beyond ±1 on
-        all of the box, the function is the constant.
-        """
-        down, up = c.down.real, c.up.real
-        if down <= 0:
-            return acb(0)
-        if up <= 0:
-            return acb(1)
-        inside = bool(down > 0 and up > 0)
-        if c.down.imag.is_zero():
-            if inside and min(down.rel_accuracy_bits(), up.rel_accuracy_bits()) >= _NARROW:
-                return acb(self._inside(c))
-            if not analytic:
-                return acb(self._clipped(down, up))
-        return self._continued(c) if inside else acb("nan")
-
-    def _continued(self, c: Halves) -> acb:
-        """P at a real point plus the way times the hull of its slope: the mean value theorem.
-
-        In the smaller half q, of which P or 1 − P is I_q(a, a), with slope ∝ (q(1−q))^(a−1).
-        """
-        falls = bool(c.down.real.mid() < c.up.real.mid())
-        q = c.down if falls else c.up
-        middle = arb(q.real.mid())
-        hull = acb(q.real, q.imag.union(arb(0)))
-        square = hull * (1 - hull)
-        if not square.real > 0:
-            return acb("nan")
-        slope = self._slope_at_half * ((self._a - 1) * (4 * square).log()).exp()
-        value = self._beta(middle) + (q - middle) * slope
-        return value if falls else 1 - value
-
-    def _clipped(self, down: arb, up: arb) -> arb:
-        """Enclose P for a wide real range: it rises in `down`."""
-        low, high = arb(0), arb(1)
-        if down > 0 and up < 1:
-            low = self._beta(arb(down.lower()))
-        if up > 0 and down < 1:
-            high = self._beta(arb(down.upper()))
-        return low.union(high)
-
-    def _inside(self, c: Halves) -> arb:
-        down, up = c.down.real, c.up.real
-        return self._beta(down) if down < up else 1 - self._beta(up)
-
-    def _beta(self, q: arb) -> arb:
-        """P(W > 1 − 2q) = I_q(a, a) for 0 < q < 1."""
-        if not (q > 0 and q < 1):
-            return arb(0).union(arb(1))
-        if self._d == 2:
-            return 2 * q.sqrt().asin() / arb.pi()
-        if self._d == 3:
-            return q
-        return q.beta_lower(self._a, self._a, 1)
 
 
 @final
