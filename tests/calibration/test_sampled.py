@@ -49,7 +49,7 @@ def test_many_releases_are_calibrated_to_the_private_side() -> None:
     assert found.compose(41).delta(epsilon=1).lower > 1e-5
     assert found.compose(40, sampling_rate="0.11").delta(epsilon=1).lower > 1e-5
     assert found.delta_per_release(epsilon=1).upper < 1e-5 / 40
-    assert found.epsilon(delta="1e-5").upper < 0.2
+    assert found.epsilon_per_release(delta="1e-5").upper < 0.2
 
 
 @pytest.mark.slow
