@@ -61,7 +61,7 @@ def ours(folder: Path) -> list[int]:
     (layout,) = of_block(spec, spec.query[0])
     assert layout.bits == BITS
     found = source.find(spec, folder)
-    with engine_duckdb.opened(found.path, columns=found.columns) as engine:
+    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
 
 

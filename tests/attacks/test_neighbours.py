@@ -218,8 +218,8 @@ class Exact:
 
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
-        path, columns = self.found.path, self.found.columns
-        with engine_duckdb.opened(path, columns=columns, threads=1) as engine:
+        rows_of, columns = self.found.rows, self.found.columns
+        with engine_duckdb.opened(rows_of, columns=columns, threads=1) as engine:
             return bounding.query_vector(engine, self.spec, layout).tolist()
 
     def _write(self, rows: list[dict[str, Any]]) -> None:

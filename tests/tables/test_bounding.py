@@ -124,7 +124,7 @@ def exact(
     spec = spec_file.parse(raw)
     layout = of_block(spec, spec.query[index])[way]
     found = source.find(spec, folder)
-    with engine_duckdb.opened(found.path, columns=found.columns, threads=threads) as engine:
+    with engine_duckdb.opened(found.rows, columns=found.columns, threads=threads) as engine:
         return layout, bounding.query_vector(engine, spec, layout)
 
 

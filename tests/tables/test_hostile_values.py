@@ -84,7 +84,7 @@ def answers(
             return answers(folder, name, declared, left, **more)
         return []
     vectors: list[list[int]] = []
-    with engine_duckdb.opened(found.path, columns=found.columns, threads=1) as engine:
+    with engine_duckdb.opened(found.rows, columns=found.columns, threads=1) as engine:
         for query in spec.query:
             layout = of_block(spec, query)[0]
             vector = bounding.query_vector(engine, spec, layout)

@@ -113,7 +113,7 @@ class Bounded:
 
     def _summed(self, layout: Layout) -> list[Fraction]:
         found = source.find(self.spec, self.folder)
-        with engine_duckdb.opened(found.path, columns=found.columns, threads=1) as engine:
+        with engine_duckdb.opened(found.rows, columns=found.columns, threads=1) as engine:
             moved = bounding.query_vector(engine, self.spec, layout)
         return [Fraction(int(value), 2**layout.bits) for value in moved]
 

@@ -14,6 +14,7 @@ import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables.inputs import CsvFile
 from leastnoise.tables.layout import of_block
 
 TYPES = {"who": "int", "plan": "text", "x": "float", "n": "int", "ok": "bool"}
@@ -41,7 +42,7 @@ def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     spec = spec_file.parse(raw or raw_spec())
     layout = of_block(spec, spec.query[0])[0]
     found = source.find(spec, folder)
-    with engine_duckdb.opened(found.path, columns=found.columns) as engine:
+    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
         return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()
 
 
@@ -286,7 +287,7 @@ def test_the_machine_and_no_constant_limits_the_memory(tmp_path: Path) -> None:
     query = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
     with duckdb.connect() as connection:
         expected = connection.sql(query).fetchall()[0][0]
-    with engine_duckdb.opened(tmp_path / "rows.csv", columns={}) as engine:
+    with engine_duckdb.opened(CsvFile(tmp_path / "rows.csv"), columns={}) as engine:
         limit, folder = engine._connection.sql(query).fetchall()[0]
         assert limit == expected
         assert Path(folder).stat().st_mode & 0o777 == 0o700

@@ -7,8 +7,8 @@ notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, final
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec import ColumnType
@@ -37,6 +37,8 @@ _WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap
 class Held:
     """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters.
 
+    `exactly` is the type with them, where two files could differ in them.
+
     Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
     below. Others can't be used: among them times and timestamps (whose reader raises past its
     microseconds), lists and structs (text within them may not be UTF-8), and JSON.
@@ -44,6 +46,7 @@ class Held:
 
     sql: str
     kind: str
+    exactly: str = ""
 
     def read_as(self) -> tuple[ColumnType, ...]:
         """Return the types that the column can be declared to have."""
@@ -60,10 +63,11 @@ class Held:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """The rows of a file: SQL to follow FROM, with $path for the path, and columns by name."""
+    """The rows of a file: SQL to follow FROM, its parameters, and columns by name."""
 
     sql: str
     columns: dict[str, Held]
+    bound: dict[str, Any] = field(default_factory=dict)
 
 
 def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fractions import Fraction
+from glob import has_magic
 from itertools import pairwise
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
@@ -13,6 +15,8 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables import accuracy, statistic
 from leastnoise.tables.columns import result_columns
+from leastnoise.tables.files import SUFFIXES
+from leastnoise.tables.files import is_csv as csv_name
 from leastnoise.tables.layout import LayoutError, of_block
 from leastnoise.tables.spec import LEAST, Bands
 
@@ -30,7 +34,6 @@ _KEY_TYPES: dict[str, type] = {"int": int, "text": str, "bool": bool}
 SMALLEST_SHARE = Fraction(1, 10**6)
 # What is scaled by less, to integers of 22 bits or from them, may pass the range of floats.
 SMALLEST_WIDTH = Fraction(1, 10**290)
-SUFFIXES = (".csv", ".parquet")
 MOST_CONDITIONS = 64
 MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
 
@@ -65,16 +68,24 @@ def _related(key: str, other: str) -> bool:
 
 
 def _source(spec: Spec) -> Iterator[Problem]:
-    source = spec.data.source
-    if source and not source.lower().endswith(SUFFIXES):
-        yield "data.source", f"Expected a file ending in .csv or .parquet, got {source!r}."
+    for index, name in enumerate(_sources(spec)):
+        known = name.lower().endswith(SUFFIXES) or not PurePath(name).suffix  # of a folder
+        if not known and not has_magic(name):
+            key = f"data.source[{index}]" if isinstance(spec.data.source, tuple) else "data.source"
+            yield key, f"Expected a file ending in {', '.join(SUFFIXES)}, got {name!r}."
     if is_csv(spec) and not spec.data.types:
         yield "data.types", "Missing: a CSV needs the type of each column that is used."
 
 
 def is_csv(spec: Spec) -> bool:
-    """Say whether the source is a CSV file."""
-    return (spec.data.source or "").lower().endswith(".csv")
+    """Say whether the source is CSV by its name."""
+    return any(map(csv_name, _sources(spec)))
+
+
+def _sources(spec: Spec) -> tuple[str, ...]:
+    """Return the texts of the source; () if it couldn't be read."""
+    source = spec.data.source or ()
+    return (source,) if isinstance(source, str) else source
 
 
 def _privacy(spec: Spec) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import pipe
+from leastnoise.tables import compression, pipe
 from leastnoise.tables.casts import MAX_TEXT, Held, Rows
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _unquoted(field: str) -> str:
 def header(path: Path) -> list[str]:
     """Return the fields of the first line; raises SourceError if there is none to be read."""
     try:
-        with path.open("rb") as file:
+        with compression.opened(path) as file:
             start = file.read(MAX_LINE + 1)
     except OSError:
         raise SourceError(f"The header of {path.name} can't be read.") from None
@@ -106,12 +106,13 @@ def readable(path: Path, folder: Path, used: Collection[str]) -> Iterator[Path]:
     Lines that are not UTF-8, or longer than MAX_LINE, are left out. Of a line longer than
     MAX_TEXT only the `used` columns are kept, and of those no field longer than MAX_TEXT.
     """
-    with path.open("rb") as file:
-        if all(map(_is_plain, _blocks(file))):
-            yield path
-            return
+    if not compression.is_compressed(path):
+        with path.open("rb") as file:
+            if all(map(_is_plain, _blocks(file))):
+                yield path
+                return
     places = frozenset(place for place, name in enumerate(header(path)) if name in used)
-    with path.open("rb") as file:
+    with compression.opened(path) as file:
         blocks = (block if _is_plain(block) else _mended(block, places) for block in _blocks(file))
         with pipe.piped(blocks, folder / "lines.csv") as piped:
             yield piped

@@ -1,38 +1,37 @@
-"""CSV and Parquet on embedded DuckDB, as typed lazy frames.
+"""Rows on embedded DuckDB, as typed lazy frames.
 
-A CSV is read as lines of text (`csv_lines`): no dialect and no type is sniffed, since what a
-sniffer decides depends on the rows. What can't be read counts as a missing value, or is dropped
-with its line; nothing raises.
+No dialect and no type is sniffed, since what a sniffer decides depends on the rows. What can't be
+read counts as a missing value, or is dropped with its line; nothing raises.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import csv_lines, parquet_rows, pipe, spill
-from leastnoise.tables.casts import Held, by_use
+from leastnoise.tables import spill
+from leastnoise.tables.casts import by_use
 from leastnoise.tables.engine import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.casts import Use
+    from leastnoise.tables.casts import Held, Rows, Use
+    from leastnoise.tables.inputs import Input
     from leastnoise.tables.spec import ColumnType, Key
 
 
 @contextmanager
 def opened(
-    path: Path, *, columns: Mapping[str, ColumnType], threads: int | None = None
+    source: Input, *, columns: Mapping[str, ColumnType], threads: int | None = None
 ) -> Iterator[DuckDB]:
-    """Yield an engine over the `columns` (name to type) of the file; it is closed on leaving.
+    """Yield an engine over the `columns` (name to type) of the rows; it is closed on leaving.
 
     It takes as much memory as DuckDB does by default, which is 80 % of the machine's or of the
     control group's, and then a private folder for temporary files. Raises SourceError, which never
@@ -40,17 +39,17 @@ def opened(
     """
     try:
         # The connection is closed first: nothing reads from the pipe or spills any more.
-        with (
-            spill.folder() as folder,
-            _readable(path, folder, columns) as readable,
-            _connected(folder, threads) as connection,
-        ):
-            yield DuckDB(connection, path, columns, readable=readable)
+        with spill.folder() as folder, ExitStack() as stack:
+            # What feeds a pipe ends after the connection, which reads from it.
+            late = stack.enter_context(ExitStack())
+            connection = stack.enter_context(_connected(folder, threads))
+            rows = late.enter_context(source.opened(connection, folder, list(columns)))
+            yield DuckDB(connection, rows, columns)
     except duckdb.OutOfMemoryException:
-        raise SourceError(f"{path.name} needs more memory or temporary disk space.") from None
+        raise SourceError(f"{source.name} needs more memory or temporary disk space.") from None
     except (duckdb.Error, OSError, UnicodeDecodeError):
         # DuckDB's messages quote the values that they complain about, UTF-8 or not.
-        raise SourceError(f"{path.name} can't be read: it may be damaged.") from None
+        raise SourceError(f"{source.name} can't be read: it may be damaged.") from None
 
 
 @contextmanager
@@ -66,51 +65,32 @@ def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyCon
         yield connection
 
 
-@contextmanager
-def _readable(path: Path, folder: Path, used: Collection[str]) -> Iterator[Path]:
-    if _is_csv(path):
-        with csv_lines.readable(path, folder, used) as readable:
-            yield readable
-    else:
-        yield path
+def source_columns(source: Input) -> dict[str, Held]:
+    """Return each column of the rows by name; reads the header or the metadata alone.
 
-
-def source_columns(path: Path) -> dict[str, Held]:
-    """Return each column of the file by name; reads the header or the metadata alone.
-
-    Raises SourceError if there is no readable file, or no room for temporary files.
+    Raises SourceError if there is nothing readable, or no room for temporary files.
     """
-    # os.path, because a Path raises for a NUL or a name that is too long.
-    if not os.path.isfile(path):
-        raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
-    _rehearse(path)
-    if _is_csv(path):
-        columns = [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(path)]
-    else:
-        columns = parquet_rows.columns(path)
+    _rehearse(source)
+    columns = source.columns()
     twice = sorted(
         name for name, times in Counter(name for name, _ in columns).items() if times > 1
     )
     if twice:
-        raise SourceError(f"The header of {path.name} names {twice[0]!r} more than once.")
+        raise SourceError(f"The header of {source.name} names {twice[0]!r} more than once.")
     return dict(columns)
 
 
-def _rehearse(path: Path) -> None:
+def _rehearse(source: Input) -> None:
     """Make what `opened` will need in the temporary folder, now that failing costs nothing."""
     try:
         with spill.folder() as folder:
-            if _is_csv(path):
-                pipe.make(folder / "rehearsal")
+            source.rehearse(folder)
     except OSError as error:
         raise SourceError(
-            f"{path.name} can't be read: a private folder for temporary files can't be made, or no "
-            f"named pipe in it ({error.strerror or error}). Let TMPDIR be a folder on a local disk."
+            f"{source.name} can't be read: a private folder for temporary files can't be made, or "
+            f"no named pipe in it ({error.strerror or error}). Let TMPDIR be a folder on a local "
+            "disk."
         ) from None
-
-
-def _is_csv(path: Path) -> bool:
-    return path.suffix.lower() == ".csv"
 
 
 @final
@@ -120,28 +100,20 @@ class DuckDB(Engine):
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
-        path: Path,
+        rows: Rows,
         columns: Mapping[str, ColumnType],
-        *,
-        readable: Path,
     ) -> None:
         self._connection = connection
         self._tables = 0
         self._places = {name: place for place, name in enumerate(columns)}
-        self._frame = nw.from_native(self._typed(path, columns, readable))
+        self._frame = nw.from_native(self._typed(rows, columns))
 
-    def _typed(
-        self, path: Path, columns: Mapping[str, ColumnType], readable: Path
-    ) -> duckdb.DuckDBPyRelation:
-        """Return the rows of `path`, each column cast for each use; what doesn't cast is NULL.
+    def _typed(self, rows: Rows, columns: Mapping[str, ColumnType]) -> duckdb.DuckDBPyRelation:
+        """Return the `rows`, each column cast for each use; what doesn't cast is NULL.
 
         DuckDB reads and casts only what the query will use. Columns are called by their positions,
         since to DuckDB names that differ in capitals are one.
         """
-        if _is_csv(path):
-            rows = csv_lines.rows(path, columns)
-        else:
-            rows = parquet_rows.rows(self._connection, path, columns)
         casts = [
             f"{sql} AS {use}{place}"
             for place, (name, kind) in enumerate(columns.items())
@@ -149,8 +121,8 @@ class DuckDB(Engine):
         ]
         # A block that only counts rows uses no column.
         listed = ", ".join(casts) or "0 AS nothing"
-        query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and the path is bound
-        return self._connection.sql(query, params={"path": parquet_rows.one_file(readable)})
+        query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound
+        return self._connection.sql(query, params=rows.bound)
 
     @property
     def frame(self) -> nw.LazyFrame[Any]:

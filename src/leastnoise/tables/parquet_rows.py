@@ -65,7 +65,7 @@ def columns(path: Path) -> list[tuple[str, Held]]:
             raise SourceError(f"{path.name} is not a readable Parquet file.") from None
     leaves = _top([_Element(*element) for element in tree])
     return [
-        (leaf.name, _held(f"c{place}", str(kind), leaf))
+        (leaf.name, replace(_held(f"c{place}", str(kind), leaf), exactly=str(kind)))
         for place, (leaf, kind) in enumerate(zip(leaves, found, strict=True))
     ]
 

@@ -58,7 +58,7 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
             if (empty := source.without_rows(found, Path(folder))) is None:
                 return
             for block in plan.blocks:
-                with engine_duckdb.opened(empty.path, columns=empty.columns) as engine:
+                with engine_duckdb.opened(empty.rows, columns=empty.columns) as engine:
                     bounding.query_vector(engine, spec, block.layout)
     except OSError as error:
         raise InvalidInput(

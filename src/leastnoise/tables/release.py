@@ -256,7 +256,7 @@ class Release:
         from leastnoise.tables import bounding, engine_duckdb
 
         tell(f"Reading and bounding for {block.name}")
-        with engine_duckdb.opened(found.path, columns=found.columns) as engine:
+        with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
             return bounding.query_vector(engine, self._spec, block.layout)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
 from leastnoise.errors import SpecError
-from leastnoise.tables import checks, engine_duckdb, parquet_rows, statistic
+from leastnoise.tables import checks, engine_duckdb, files, statistic
 from leastnoise.tables.casts import MAX_TEXT
 from leastnoise.tables.spec import Bands
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.tables.casts import Held
+    from leastnoise.tables.inputs import Input
     from leastnoise.tables.spec import ColumnType, Key, Query, Spec
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A file and the columns of it that a spec uses, each with its type."""
+    """Rows, and the columns of them that a spec uses, each with its type."""
 
-    path: Path
+    rows: Input
     columns: Mapping[str, ColumnType]
 
 
@@ -34,14 +35,14 @@ def find(spec: Spec, folder: Path) -> Source:
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
-    path = folder / spec.data.source
-    present = engine_duckdb.source_columns(path)
+    rows = files.found(spec.data.source, folder)
+    present = engine_duckdb.source_columns(rows)
     problems = list(_ambiguous(spec, present))
     columns: dict[str, ColumnType] = {}
     for column, key in _mentioned(spec):
         if column not in present:
             hint = _validate.nearest(column, tuple(present))
-            message = f"{path.name} has no column {column!r}.{' ' if hint else ''}{hint}"
+            message = f"{rows.name} has no column {column!r}.{' ' if hint else ''}{hint}"
             problems.append((key, message))
             continue
         held = present[column]
@@ -54,7 +55,7 @@ def find(spec: Spec, folder: Path) -> Source:
     if problems:
         raise SpecError(problems)
     used = {column for column, key in _mentioned(spec) if not key.startswith(("columns", "data"))}
-    return Source(path=path, columns={name: columns[name] for name in columns if name in used})
+    return Source(rows=rows, columns={name: columns[name] for name in columns if name in used})
 
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
@@ -77,14 +78,8 @@ def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[checks.Problem]
 
 def without_rows(found: Source, folder: Path) -> Source | None:
     """Return a source in `folder` with the same columns and no rows; None if it can't be made."""
-    if found.path.suffix.lower() == ".csv":
-        path = folder / "empty.csv"
-        names = (name.replace('"', '""') for name in found.columns or ("any",))
-        path.write_text(",".join(f'"{name}"' for name in names) + "\n", encoding="utf-8")
-        return Source(path=path, columns=found.columns)
-    path = folder / "empty.parquet"
-    made = parquet_rows.copy_without_rows(found.path, path, found.columns)
-    return Source(path=path, columns=found.columns) if made else None
+    rows = found.rows.without_rows(folder, found.columns)
+    return Source(rows=rows, columns=found.columns) if rows else None
 
 
 def _mentioned(spec: Spec) -> Iterator[tuple[str, str]]:

@@ -99,6 +99,7 @@ Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
 Edges = Annotated[tuple[Annotated[Edge, PlainValidator(_edge)], ...], BeforeValidator(_listed)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+Sources = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_listed)]
 PublicKey = Annotated[Key, PlainValidator(_key)]
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
 Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)]
@@ -110,9 +111,12 @@ class _Section(BaseModel):
 
 @final
 class Data(_Section):
-    """Where the rows are. `types` is required for CSV: types are declared, never sniffed."""
+    """Where the rows are: a file, a pattern or a folder of files, or a list of these.
 
-    source: Text
+    `types` is required for CSV: types are declared, never sniffed.
+    """
+
+    source: Text | Sources
     types: dict[str, ColumnType] = Field(default_factory=dict)
 
 

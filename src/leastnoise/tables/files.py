@@ -1,0 +1,121 @@
+"""Which files a source means: one file, a list, a pattern, or a folder, partitioned or not.
+
+Names are expanded here and never by DuckDB, whose patterns match hidden files, what a job is still
+writing (`_temporary/`), and links. A file that stands twice would count its rows twice.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from leastnoise.errors import SourceError
+from leastnoise.tables.inputs import CsvFile, Input, ParquetFile, Part, Several
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CSV = (".csv", ".csv.gz", ".csv.zst")
+SUFFIXES = (*CSV, ".parquet")
+MOST_FILES = 10_000
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark call a folder of NULL
+
+
+def found(source: str | Sequence[str], folder: Path) -> Input:
+    """Return the files that `source` names, relative to `folder`; reads names alone.
+
+    Raises SourceError if there are none, if one is meant twice, or if some are CSV and some are
+    not.
+    """
+    texts = (source,) if isinstance(source, str) else tuple(source)
+    parts = [part for text in texts for part in _parts(text, folder)]
+    if len(parts) > MOST_FILES:
+        raise SourceError(
+            f"The source has {len(parts):,} files, and at most {MOST_FILES:,} are read."
+        )
+    _check_doubles([path for path, _ in parts])
+    inputs = [Part(file=_file(path), keys=keys) for path, keys in parts]
+    if len({type(part.file) for part in inputs}) > 1:
+        raise SourceError("The source has CSV and Parquet files. Give those of one kind.")
+    if len(inputs) == 1 and not inputs[0].keys:
+        return inputs[0].file
+    return Several(texts[0] if len(texts) == 1 else f"the {len(texts)} sources", tuple(inputs))
+
+
+def is_csv(name: str) -> bool:
+    """Say whether a file of that name is read as CSV."""
+    return name.lower().endswith(CSV)
+
+
+def _file(path: Path) -> Input:
+    return CsvFile(path) if is_csv(path.name) else ParquetFile(path)
+
+
+def _parts(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
+    """Return the files that one text means, in the order of their names, with their partitions."""
+    path = folder / text
+    # os.path, because a Path raises for a NUL or a name that is too long.
+    if os.path.isfile(path):
+        return [(path, {})]
+    if os.path.isdir(path):
+        listed = [(one, _keys(one.parent.relative_to(path))) for one in sorted(_within(path))]
+        if not listed:
+            raise SourceError(f"The folder {path} has no {', '.join(SUFFIXES)} file in it.")
+        return listed
+    if glob.has_magic(text):
+        root = _root(path)
+        matched = map(Path, glob.glob(str(path), recursive=True))
+        kept = sorted(one for one in matched if _is_meant(one, root))
+        if kept:
+            return [(one, _keys(one.parent.relative_to(root))) for one in kept]
+        raise SourceError(f"No {', '.join(SUFFIXES)} file matches {path}.")
+    raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
+
+
+def _within(root: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(root, followlinks=False):
+        folders[:] = [name for name in folders if _is_shown(name)]
+        yield from (
+            Path(parent) / name
+            for name in names
+            if _is_shown(name) and name.lower().endswith(SUFFIXES)
+        )
+
+
+def _root(path: Path) -> Path:
+    """Return the folder that a pattern starts from."""
+    root = Path(path.anchor)
+    for part in path.parts[1 if path.anchor else 0 :]:
+        if glob.has_magic(part):
+            break
+        root /= part
+    return root
+
+
+def _is_meant(path: Path, root: Path) -> bool:
+    inner = path.relative_to(root)
+    linked = any((root / parent).is_symlink() for parent in inner.parents)
+    shown = all(map(_is_shown, inner.parts))
+    return shown and not linked and path.is_file() and path.name.lower().endswith(SUFFIXES)
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith((".", "_"))
+
+
+def _keys(inner: Path) -> dict[str, str | None]:
+    """Return what folders such as `year=2026` say."""
+    pairs = (part.partition("=") for part in inner.parts if "=" in part)
+    return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, _, value in pairs}
+
+
+def _check_doubles(paths: Sequence[Path]) -> None:
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        about = os.stat(path)
+        if (about.st_dev, about.st_ino) in seen:
+            raise SourceError(f"{path.name} is in the source twice: its rows would count twice.")
+        seen.add((about.st_dev, about.st_ino))

@@ -1,0 +1,238 @@
+"""What rows come from: a file, several files, a table of a database, a frame in memory.
+
+Whatever it is, it says its columns from its schema alone, and gives SQL for the rows that DuckDB
+reads. What can't be read is a missing value; a source that is damaged is an error that quotes
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.errors import SourceError
+from leastnoise.tables import csv_lines, parquet_rows, pipe
+from leastnoise.tables.casts import Held, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    import duckdb
+
+_PARAMETER = re.compile(r"\$(\w+)")
+
+
+class Input(ABC):
+    """The rows of one release; `name` is what messages call them."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What messages call it."""
+
+    @abstractmethod
+    def columns(self) -> list[tuple[str, Held]]:
+        """Return names and columns, from the schema alone; names may stand twice.
+
+        Raises SourceError if there is nothing that can be read.
+        """
+
+    @abstractmethod
+    def opened(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+    ) -> AbstractContextManager[Rows]:
+        """Yield the rows and the `used` columns, which may be read once; `folder` is private."""
+
+    @abstractmethod
+    def without_rows(self, folder: Path, used: Collection[str]) -> Input | None:
+        """Return one in `folder` with the same `used` columns and no rows; None if it can't be."""
+
+    def rehearse(self, folder: Path) -> None:
+        """Make what `opened` will need in a folder for temporary files; raises OSError."""
+        del folder  # most need nothing
+
+
+@final
+@dataclass(frozen=True)
+class CsvFile(Input):
+    """A CSV file, as it is or compressed: see `csv_lines`. All columns are text."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """See `Input.name`."""
+        return self.path.name
+
+    def columns(self) -> list[tuple[str, Held]]:
+        """See `Input.columns`: the header."""
+        return [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(self.path)]
+
+    @contextmanager
+    def opened(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+    ) -> Iterator[Rows]:
+        """See `Input.opened`: the file, or a pipe of its lines."""
+        del connection
+        with csv_lines.readable(self.path, folder, used) as readable:
+            rows = csv_lines.rows(self.path, used)
+            yield replace(rows, bound={"path": parquet_rows.one_file(readable)})
+
+    def without_rows(self, folder: Path, used: Collection[str]) -> CsvFile:
+        """See `Input.without_rows`."""
+        path = folder / "empty.csv"
+        names = (name.replace('"', '""') for name in used or ("any",))
+        path.write_text(",".join(f'"{name}"' for name in names) + "\n", encoding="utf-8")
+        return CsvFile(path)
+
+    def rehearse(self, folder: Path) -> None:
+        """See `Input.rehearse`."""
+        pipe.make(folder / "rehearsal")
+
+
+@final
+@dataclass(frozen=True)
+class ParquetFile(Input):
+    """A Parquet file: see `parquet_rows`."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """See `Input.name`."""
+        return self.path.name
+
+    def columns(self) -> list[tuple[str, Held]]:
+        """See `Input.columns`: the metadata."""
+        return parquet_rows.columns(self.path)
+
+    @contextmanager
+    def opened(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+    ) -> Iterator[Rows]:
+        """See `Input.opened`."""
+        del folder
+        rows = parquet_rows.rows(connection, self.path, used)
+        yield replace(rows, bound={"path": parquet_rows.one_file(self.path)})
+
+    def without_rows(self, folder: Path, used: Collection[str]) -> ParquetFile | None:
+        """See `Input.without_rows`."""
+        path = folder / "empty.parquet"
+        return ParquetFile(path) if parquet_rows.copy_without_rows(self.path, path, used) else None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A file of several, and what the names of its folders say: a text by column, or None."""
+
+    file: Input
+    keys: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class Several(Input):
+    """The rows of several files together, which have all the same columns of the same types.
+
+    A column of a partitioned folder is text, as the names of folders spell it: the spec says what
+    else it is. Nothing is taken from the first file that isn't in all of them.
+    """
+
+    label: str
+    parts: Sequence[Part]
+
+    @property
+    def name(self) -> str:
+        """See `Input.name`."""
+        return self.label
+
+    def columns(self) -> list[tuple[str, Held]]:
+        """See `Input.columns`; raises SourceError where two files differ."""
+        first = self.parts[0]
+        found = first.file.columns()
+        names = [name for name, _ in found]
+        for key in first.keys:
+            if key in names:
+                why = f"both in {first.file.name} and in the names of its folders"
+                raise SourceError(f"The column {key!r} is {why}. Rename one of them.")
+        for part in self.parts[1:]:
+            self._check(part, found)
+        columns = [(name, replace(held, sql="")) for name, held in found]
+        return [*columns, *((key, Held(sql="", kind="VARCHAR")) for key in first.keys)]
+
+    def _check(self, part: Part, wanted: Sequence[tuple[str, Held]]) -> None:
+        first = self.parts[0]
+        found, expected = dict(part.file.columns()), dict(wanted)
+        if set(part.keys) != set(first.keys):
+            raise SourceError(
+                f"{part.file.name} isn't in folders of the same columns as {first.file.name}: "
+                f"{_listed(part.keys)} and {_listed(first.keys)}."
+            )
+        for name in {**expected, **found}:
+            if name not in found or name not in expected:
+                without, having = (part, first) if name not in found else (first, part)
+                raise SourceError(
+                    f"{without.file.name} has no column {name!r}, and {having.file.name} has one. "
+                    "All files of one source need the same columns."
+                )
+        for name, held in expected.items():
+            if (found[name].kind, found[name].exactly) != (held.kind, held.exactly):
+                raise SourceError(
+                    f"The column {name!r} holds {found[name].exactly or found[name].kind} in "
+                    f"{part.file.name} and {held.exactly or held.kind} in {first.file.name}. "
+                    "All files of one source need the same types."
+                )
+
+    @contextmanager
+    def opened(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+    ) -> Iterator[Rows]:
+        """See `Input.opened`: one after the other."""
+        kinds = dict(self.columns())
+        places = {name: f"s{place}" for place, name in enumerate(used)}
+        selects: list[str] = []
+        bound: dict[str, Any] = {}
+        with ExitStack() as stack:
+            for index, part in enumerate(self.parts):
+                inner = folder / str(index)
+                inner.mkdir()
+                within = [name for name in used if name not in part.keys]
+                rows = stack.enter_context(part.file.opened(connection, inner, within))
+                bound |= {f"{name}_{index}": value for name, value in rows.bound.items()}
+                columns = [
+                    f"{_renamed(rows.columns[name].sql, index)} AS {places[name]}"
+                    for name in within
+                ]
+                for name in used:
+                    if name in part.keys:
+                        bound[f"{places[name]}_{index}"] = part.keys[name]
+                        columns.append(f"${places[name]}_{index}::VARCHAR AS {places[name]}")
+                listed = ", ".join(columns) or "0 AS nothing"
+                selects.append(f"SELECT {listed} FROM {_renamed(rows.sql, index)}")  # noqa: S608
+            held = {name: replace(kinds[name], sql=places[name]) for name in used}
+            yield Rows(sql=f"({' UNION ALL '.join(selects)})", columns=held, bound=bound)
+
+    def without_rows(self, folder: Path, used: Collection[str]) -> Several | None:
+        """See `Input.without_rows`: of the first one."""
+        first = self.parts[0]
+        empty = first.file.without_rows(folder, [name for name in used if name not in first.keys])
+        return None if empty is None else Several(self.label, (Part(file=empty, keys=first.keys),))
+
+    def rehearse(self, folder: Path) -> None:
+        """See `Input.rehearse`."""
+        self.parts[0].file.rehearse(folder)
+
+
+def _renamed(sql: str, index: int) -> str:
+    """Return SQL whose parameters are told apart from those of other files."""
+    return _PARAMETER.sub(rf"$\1_{index}", sql)
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(map(repr, names)) or "none"

@@ -1,0 +1,231 @@
+"""Sources of several files: all of them once, none that isn't meant, and alike in every column."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import zstandard
+
+import leastnoise as ln
+from leastnoise.errors import SourceError, SpecError
+from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables.layout import of_block
+
+ROWS = pd.DataFrame(
+    {
+        "who": [1, 1, 2, 3, 3, 4, 5, 6],
+        "year": [2024, 2025, 2024, 2025, 2025, 2026, 2026, 2024],
+        "x": [0.5, 2.0, 3.5, 8.0, 1.0, 2.5, 3.5, 7.0],
+    }
+)
+YEARS = [2024, 2025, 2026]
+TYPES = {"who": "int", "year": "int", "x": "float"}
+
+
+def raw_spec(where: object, types: dict[str, str] | None = None) -> dict[str, Any]:
+    query = {
+        "name": "q",
+        "statistics": ["count", "sum(x)"],
+        "group_by": {"year": [2024, 2025, 2026]},
+    }
+    return {
+        "version": 1,
+        "data": {"source": where, **({"types": types} if types else {})},
+        "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
+        "contribution": {"max_rows": 2},
+        "columns": {"x": {"bounds": [0, 8]}},
+        "query": [query],
+    }
+
+
+def answers(folder: Path, where: object, types: dict[str, str] | None = None) -> list[int]:
+    """The exact integers of the block, before noise."""
+    spec = spec_file.parse(raw_spec(where, types))
+    layout = of_block(spec, spec.query[0])[0]
+    found = source.find(spec, folder)
+    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
+        return bounding.query_vector(engine, spec, layout).tolist()
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> list[int]:
+    """The answers of one file with all rows."""
+    ROWS.to_parquet(tmp_path / "all.parquet")
+    return answers(tmp_path, "all.parquet")
+
+
+def written(folder: Path, kind: str) -> None:
+    """The same rows in three files of a folder, and what nobody means beside them."""
+    for place, part in enumerate((ROWS[:3], ROWS[3:4], ROWS[4:])):
+        write(part, folder / f"part{place}.{kind}")
+    for hidden in (".part.", "_temporary/part9.", "_part."):
+        path = folder / f"{hidden}{kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(ROWS, path)
+    (folder / "README").write_text("rows")
+
+
+def write(rows: pd.DataFrame, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        rows.to_parquet(path, index=False)
+        return
+    text = rows.to_csv(index=False).encode()
+    packed = {".csv": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
+    path.write_bytes(packed[path.suffix](text))
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "csv.zst", "parquet"])
+def test_a_list_a_pattern_and_a_folder_are_all_rows_once(
+    tmp_path: Path, whole: list[int], kind: str
+) -> None:
+    written(tmp_path / "parts", kind)
+    types = None if kind == "parquet" else TYPES
+    names = [f"parts/part{place}.{kind}" for place in range(3)]
+    patterns = [f"parts/*.{kind}", f"**/part?.{kind}", ["parts/part0.*", *names[1:]]]
+    for where in (names, "parts", "parts/", *patterns):
+        assert answers(tmp_path, where, types) == whole, where
+
+
+def test_columns_in_another_order_are_the_same_columns(tmp_path: Path, whole: list[int]) -> None:
+    write(ROWS[:3], tmp_path / "a.csv")
+    write(ROWS[3:][["x", "who", "year"]], tmp_path / "b.csv")
+    assert answers(tmp_path, ["a.csv", "b.csv"], TYPES) == whole
+    write(ROWS[:3], tmp_path / "a.parquet")
+    write(ROWS[3:][["year", "x", "who"]], tmp_path / "b.parquet")
+    assert answers(tmp_path, "?.parquet") == whole
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_partitioned_folder_has_a_column_by_the_names_of_its_folders(
+    tmp_path: Path, whole: list[int], kind: str
+) -> None:
+    for year, rows in ROWS.groupby("year"):
+        write(rows.drop(columns="year"), tmp_path / f"parts/year={year}/rows.{kind}")
+    types = TYPES if kind == "csv" else {"year": "int"}
+    assert answers(tmp_path, "parts", types) == whole
+    assert answers(tmp_path, f"parts/*/*.{kind}", types) == whole
+    write(ROWS.drop(columns="year"), tmp_path / f"parts/year=__HIVE_DEFAULT_PARTITION__/r.{kind}")
+    assert answers(tmp_path, "parts", types)[0] == whole[0]  # of no year
+    write(ROWS.drop(columns="year"), tmp_path / f"parts/month=1/rows.{kind}")
+    with pytest.raises(SourceError, match="folders of the same columns"):
+        answers(tmp_path, "parts", types)
+
+
+def test_a_key_that_is_a_column_too_is_refused(tmp_path: Path) -> None:
+    write(ROWS, tmp_path / "parts/year=2024/rows.parquet")
+    with pytest.raises(SourceError, match=r"'year' is both in rows\.parquet and"):
+        answers(tmp_path, "parts")
+
+
+WHOLE = ROWS.assign(x=ROWS.x.round().astype(int))
+DIFFERENT = {
+    "a type, which would be that of the first file": (WHOLE, "holds"),
+    "a column less": (ROWS.drop(columns="x"), "has no column 'x'"),
+    "a column more": (ROWS.assign(secret=1), "has no column 'secret'"),
+    "another case": (ROWS.rename(columns={"x": "X"}), "has no column"),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_files_that_differ_are_refused_by_their_metadata(tmp_path: Path, what: str) -> None:
+    rows, why = DIFFERENT[what]
+    for first, second in ((ROWS, rows), (rows, ROWS)):
+        write(first, tmp_path / "parts/a.parquet")
+        write(second, tmp_path / "parts/b.parquet")
+        with pytest.raises(SourceError) as caught:
+            answers(tmp_path, "parts")
+        assert "All files of one source need" in str(caught.value)
+        assert why in str(caught.value)
+
+
+def test_decimals_of_other_digits_are_other_types(tmp_path: Path) -> None:
+    for name, digits in (("a", "DECIMAL(10, 2)"), ("b", "DECIMAL(38, 10)")):
+        with engine_duckdb.duckdb.connect() as connection:
+            sql = f"SELECT 1 AS who, 2024 AS year, 2.5::{digits} AS x"
+            connection.sql(sql).write_parquet(str(tmp_path / f"{name}.parquet"))
+    with pytest.raises(SourceError, match=r"DECIMAL\(38,10\) in b\.parquet"):
+        answers(tmp_path, ["a.parquet", "b.parquet"])
+
+
+def test_no_file_counts_twice(tmp_path: Path) -> None:
+    write(ROWS, tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").hardlink_to(tmp_path / "a.parquet")
+    for where in (["a.parquet", "a.parquet"], ["a.parquet", "*.parquet"], "*.parquet"):
+        with pytest.raises(SourceError, match=r"twice"):
+            answers(tmp_path, where)
+
+
+def test_links_to_folders_are_not_followed(tmp_path: Path, whole: list[int]) -> None:
+    written(tmp_path / "parts", "parquet")
+    write(ROWS, tmp_path / "elsewhere/more.parquet")
+    (tmp_path / "parts/link").symlink_to(tmp_path / "elsewhere")
+    for where in ("parts", "parts/**/*.parquet"):
+        assert answers(tmp_path, where) == whole
+
+
+@pytest.mark.parametrize("where", ["none", "none*.csv", "none.csv", ["none.parquet"], "empty"])
+def test_a_source_without_files_is_named(tmp_path: Path, where: object) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match=r"none|empty"):
+        answers(tmp_path, where, TYPES)
+
+
+def test_kinds_are_not_mixed(tmp_path: Path) -> None:
+    write(ROWS, tmp_path / "parts/a.parquet")
+    write(ROWS, tmp_path / "parts/b.csv")
+    with pytest.raises(SourceError, match="CSV and Parquet"):
+        answers(tmp_path, "parts", TYPES)
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        ("rows.xlsx", "data.source: Expected a file ending in .csv, .csv.gz, .csv.zst, .parquet"),
+        (["a.csv", "b.json"], r"data.source\[1\]: Expected a file"),
+        ([], "data.source"),
+        (7, "data.source"),
+    ],
+)
+def test_what_can_not_be_a_source_is_refused_with_its_key(where: object, why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        spec_file.parse(raw_spec(where, TYPES))
+
+
+@pytest.mark.parametrize("damage", ["checksum", "cut short", "no gzip"])
+def test_a_damaged_gzip_file_is_an_error_and_not_its_rows(tmp_path: Path, damage: str) -> None:
+    packed = bytearray(gzip.compress(ROWS.to_csv(index=False).encode() * 1))
+    if damage == "checksum":
+        packed[-6] ^= 0xFF
+    elif damage == "cut short":
+        del packed[-12:]
+    else:
+        packed[:2] = b"xx"
+    (tmp_path / "rows.csv.gz").write_bytes(packed)
+    with pytest.raises(SourceError, match=r"damaged|can't be read") as caught:
+        answers(tmp_path, "rows.csv.gz", TYPES)
+    assert "2024" not in str(caught.value)
+
+
+def test_a_release_of_a_folder_is_charged_written_and_verified(tmp_path: Path) -> None:
+    written(tmp_path / "parts", "csv.gz")
+    ledger = ln.Ledger(tmp_path / "visits.ledger")
+    ledger.open_account(
+        "visits", unit="who", neighbours="add-remove", budget=ln.Budget(epsilon=2, delta="1e-5")
+    )
+    raw = raw_spec("parts", TYPES)
+    raw["privacy"]["ledger"] = {"path": "visits.ledger"}
+    raw["output"] = {"path": "out", "format": "csv"}
+    del raw["version"]
+    release = ln.Release(**raw, folder=tmp_path)
+    release.run()
+    assert ledger.accounts()["visits"].charges == 1
+    assert ln.verify_directory(tmp_path / "out")
+    listed = ["parts/part0.csv.gz", "parts/part1.csv.gz"]
+    spec = spec_file.parse(raw_spec(listed, TYPES))
+    assert spec_file.loads(spec_file.dumps(spec)) == spec
+    assert spec.data.source == tuple(listed)
