@@ -42,6 +42,17 @@ class CosineLaw:
         ratio = ((self._a + arb(1) / 2).lgamma() - self._a.lgamma()).exp()
         self._slope_at_half = 2 * ratio / arb.pi().sqrt()
 
+    def above_at(self, down: arb, up: arb) -> arb:
+        """Enclose P(W > w) for a real w from (1 − w)/2, (1 + w)/2; 0 for w >= 1, 1 for <= −1."""
+        if down <= 0:
+            return arb(0)
+        if up <= 0:
+            return arb(1)
+        inside = bool(down > 0 and up > 0)
+        if inside and min(down.rel_accuracy_bits(), up.rel_accuracy_bits()) >= _NARROW:
+            return self._inside(down, up)
+        return self._clipped(down, up)
+
     def above(self, c: Halves, *, analytic: bool) -> acb:
         """Enclose P(W > w), 0 for w >= 1 and 1 for w <= −1; for a box, of its continuation.
 
@@ -55,10 +66,9 @@ class CosineLaw:
             return acb(1)
         inside = bool(down > 0 and up > 0)
         if c.down.imag.is_zero():
-            if inside and min(down.rel_accuracy_bits(), up.rel_accuracy_bits()) >= _NARROW:
-                return acb(self._inside(c))
-            if not analytic:
-                return acb(self._clipped(down, up))
+            narrow = min(down.rel_accuracy_bits(), up.rel_accuracy_bits()) >= _NARROW
+            if not analytic or (inside and narrow):
+                return acb(self.above_at(down, up))
         return self._continued(c) if inside else acb("nan")
 
     def _continued(self, c: Halves) -> acb:
@@ -86,8 +96,7 @@ class CosineLaw:
             high = self._beta(arb(down.upper()))
         return low.union(high)
 
-    def _inside(self, c: Halves) -> arb:
-        down, up = c.down.real, c.up.real
+    def _inside(self, down: arb, up: arb) -> arb:
         return self._beta(down) if down < up else 1 - self._beta(up)
 
     def _beta(self, q: arb) -> arb:

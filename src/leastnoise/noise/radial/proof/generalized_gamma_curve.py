@@ -66,8 +66,8 @@ class Curve:
         self._log_norm = self.p.log() - self.k.lgamma()
         self.cosine = CosineLaw(self.d)
 
-    def at(self, y: acb, *, far: bool) -> Point | None:
-        """Enclose all at a box of y; None if it isn't certain that x > 0, v > 0 and r^p > 0."""
+    def _radius(self, y: acb, *, far: bool) -> tuple[acb, acb, acb, acb] | None:
+        """Enclose x, v, e^(px) − 1 and r at a box of y; None as `at` says."""
         if far:
             x = y.exp()
             v = self.epsilon - self.kappa * x
@@ -79,18 +79,26 @@ class Curve:
         growth = (self.p * x).expm1()
         if not (growth.real > 0 and (v / growth).real > 0):
             return None
-        r = ((v.log() - growth.log()) / self.p).exp()
+        return x, v, growth, ((v.log() - growth.log()) / self.p).exp()
+
+    def at(self, y: acb, *, far: bool) -> Point | None:
+        """Enclose all at a box of y; None if it isn't certain that x > 0, v > 0 and r^p > 0."""
+        found = self._radius(y, far=far)
+        if found is None:
+            return None
+        x, v, growth, r = found
         speed = x if far else v / self.kappa
         way = r * x.expm1()
         if y.real.rad() > _WIDE or y.imag.rad() > _WIDE:
             # Near the l2 mechanism r₂ − r is nearly s all along, so that 1 − w hangs on its last
             # digits: the mean value theorem, since r and x move against each other.
             middle = acb(y.real.mid(), y.imag.mid())
-            at_middle = self.at(middle, far=far)
-            if at_middle is None:
+            there = self._radius(middle, far=far)
+            if there is None:
                 return None
             bend = x.exp() - x.expm1() * (self.kappa / (self.p * v) + 1 + 1 / growth)
-            way = at_middle.way + (y - middle) * (r * bend * (speed if far else -speed))
+            at_middle = there[3] * there[0].expm1()
+            way = at_middle + (y - middle) * (r * bend * (speed if far else -speed))
         r2 = way + r
         ahead, behind = self.s - way, r + r2 - self.s  # >= 0 in a triangle of sides r, r₂, s
         unit = 4 * r * self.s
@@ -112,6 +120,8 @@ class Curve:
         is, so that the integral over a stretch has theirs as its real and its imaginary part. NaN
         where `analytic` is asked for and not certain.
         """
+        if not analytic and y.imag.is_zero() and y.real.rad() <= _WIDE:
+            return self._integrand_at(y.real, far=far)
         point = self.at(y, far=far)
         if point is None:
             return acb("nan")
@@ -121,6 +131,32 @@ class Curve:
         return self.log_radius(point.v.log() - point.growth.log()).exp() * (
             first + _I * (self.d * point.x).exp() * second
         )
+
+    def _integrand_at(self, y: arb, *, far: bool) -> acb:
+        """Enclose the same at one real place, in half the time: the formulas of `at`, in arb."""
+        if far:
+            x = y.exp()
+            v = self.epsilon - self.kappa * x
+            speed = x
+        else:
+            v = y.exp()
+            x = (self.epsilon - v) / self.kappa
+            speed = v / self.kappa
+        growth = (self.p * x).expm1()
+        if not (x > 0 and v > 0 and growth > 0):
+            return acb("nan")
+        log_b = v.log() - growth.log()
+        r = (log_b / self.p).exp()
+        s, way = self.s, r * x.expm1()
+        r2 = way + r
+        ahead, behind, along, around = s - way, r + r2 - s, way + s, r + r2 + s
+        unit, unit2 = 4 * r * s, 4 * r2 * s
+        slower = (self.kappa / (self.p * v) + 1 / growth) * speed
+        cosine = self.cosine.above_at
+        first = (slower + speed) * cosine(ahead * around / unit, behind * along / unit)
+        second = slower * cosine(ahead * behind / unit2, along * around / unit2)
+        density = (self.k * log_b - log_b.exp() + self._log_norm).exp()
+        return acb(density * first, density * (self.d * x).exp() * second)
 
     def log_radius(self, log_b: acb) -> acb:
         """Ln of the density of ln r at r^p = b: k ln b − b + ln(p/Γ(k))."""
