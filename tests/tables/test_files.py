@@ -69,7 +69,7 @@ def written(folder: Path, kind: str) -> None:
     (folder / "README").write_text("rows")
 
 
-def write(rows: pd.DataFrame, path: Path) -> None:
+def write(rows: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
         rows.to_parquet(path, index=False)

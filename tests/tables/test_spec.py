@@ -263,7 +263,7 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ),
         ("weight = 2", "weight = 1e-7", "query[0].weight", "millionth"),
         ("weight = 2", "weight = 0", "query[0].weight", "> 0"),
-        ("visits.csv", "visits.xlsx", "data.source", ".csv or .parquet"),
+        ("visits.csv", "visits.xlsx", "data.source", "ending in .csv, .csv.gz"),
         ('"float", note', '"flaot", note', "data.types.mdvis", "Did you mean float?"),
         ("version = 1", "version = 2", "version", "1"),
         ('format = "csv"', 'format = "xls"', "output.format", "parquet"),

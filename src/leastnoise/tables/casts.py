@@ -70,6 +70,36 @@ class Rows:
     bound: dict[str, Any] = field(default_factory=dict)
 
 
+def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
+    """Return a column of a table or a frame, its values bounded where others would be trouble.
+
+    `from_elsewhere` if they weren't made by DuckDB: a text may not be UTF-8 then, and a decimal be
+    past its precision.
+    """
+    plain = kind.partition("(")[0] if not kind.endswith("]") else kind
+    if plain == "ENUM":  # its values are rows' values: no message may have them
+        sql, plain, kind = f"{sql}::VARCHAR", "VARCHAR", "VARCHAR"
+    if plain == "VARCHAR":
+        text = f"TRY(decode(encode({sql})))" if from_elsewhere else sql
+        sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {text} END"
+    elif plain == "BLOB":
+        sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
+    elif plain == "DECIMAL" and from_elsewhere:
+        precision, scale = map(int, kind[len("DECIMAL(") : -1].split(","))
+        sql = within_precision(sql, precision, scale)
+    return Held(sql=sql, kind=plain, exactly=kind)
+
+
+def within_precision(sql: str, precision: int, scale: int) -> str:
+    """Return SQL of a decimal that is NULL where it has more digits than its type."""
+    digits = "9" * precision
+    most = f"'{digits[: precision - scale]}.{digits[:scale]}'::DECIMAL({precision}, {scale})"
+    # The clamp is what a cast is safe with: DuckDB may cast a value that the CASE leaves out, as
+    # it takes a CASE in a filter apart.
+    clamped = f"least(greatest({sql}, -{most}), {most})"
+    return f"CASE WHEN {clamped} = {sql} THEN {clamped} END"
+
+
 def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
     """Return SQL for each use that a column of the type `wanted` can have."""
     found: dict[Use, str] = {}

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fractions import Fraction
-from glob import has_magic
 from itertools import pairwise
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
-from leastnoise.tables import accuracy, statistic
+from leastnoise.tables import accuracy, source_names, statistic
 from leastnoise.tables.columns import result_columns
-from leastnoise.tables.files import SUFFIXES
-from leastnoise.tables.files import is_csv as csv_name
 from leastnoise.tables.layout import LayoutError, of_block
+from leastnoise.tables.source_names import needs_types, why_no_source, why_no_table
 from leastnoise.tables.spec import LEAST, Bands
 
 if TYPE_CHECKING:
@@ -68,18 +65,21 @@ def _related(key: str, other: str) -> bool:
 
 
 def _source(spec: Spec) -> Iterator[Problem]:
-    for index, name in enumerate(_sources(spec)):
-        known = name.lower().endswith(SUFFIXES) or not PurePath(name).suffix  # of a folder
-        if not known and not has_magic(name):
-            key = f"data.source[{index}]" if isinstance(spec.data.source, tuple) else "data.source"
-            yield key, f"Expected a file ending in {', '.join(SUFFIXES)}, got {name!r}."
-    if is_csv(spec) and not spec.data.types:
-        yield "data.types", "Missing: a CSV needs the type of each column that is used."
+    names = _sources(spec)
+    for index, name in enumerate(names):
+        if why := why_no_source(name):
+            several = isinstance(spec.data.source, tuple)
+            yield f"data.source[{index}]" if several else "data.source", why
+    if why := why_no_table(names, spec.data.table):
+        yield "data.table", why
+    if any(map(needs_types, names)) and not spec.data.types:
+        what = "a CSV" if is_csv(spec) else "SQLite"
+        yield "data.types", f"Missing: {what} needs the type of each column that is used."
 
 
 def is_csv(spec: Spec) -> bool:
     """Say whether the source is CSV by its name."""
-    return any(map(csv_name, _sources(spec)))
+    return any(map(source_names.is_csv, _sources(spec)))
 
 
 def _sources(spec: Spec) -> tuple[str, ...]:

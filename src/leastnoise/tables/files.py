@@ -14,12 +14,11 @@ from urllib.parse import unquote
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.inputs import CsvFile, Input, ParquetFile, Part, Several
+from leastnoise.tables.source_names import FILES, is_csv
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-CSV = (".csv", ".csv.gz", ".csv.zst")
-SUFFIXES = (*CSV, ".parquet")
 MOST_FILES = 10_000
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark call a folder of NULL
 
@@ -45,11 +44,6 @@ def found(source: str | Sequence[str], folder: Path) -> Input:
     return Several(texts[0] if len(texts) == 1 else f"the {len(texts)} sources", tuple(inputs))
 
 
-def is_csv(name: str) -> bool:
-    """Say whether a file of that name is read as CSV."""
-    return name.lower().endswith(CSV)
-
-
 def _file(path: Path) -> Input:
     return CsvFile(path) if is_csv(path.name) else ParquetFile(path)
 
@@ -63,7 +57,7 @@ def _parts(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
     if os.path.isdir(path):
         listed = [(one, _keys(one.parent.relative_to(path))) for one in sorted(_within(path))]
         if not listed:
-            raise SourceError(f"The folder {path} has no {', '.join(SUFFIXES)} file in it.")
+            raise SourceError(f"The folder {path} has no {', '.join(FILES)} file in it.")
         return listed
     if glob.has_magic(text):
         root = _root(path)
@@ -71,7 +65,7 @@ def _parts(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
         kept = sorted(one for one in matched if _is_meant(one, root))
         if kept:
             return [(one, _keys(one.parent.relative_to(root))) for one in kept]
-        raise SourceError(f"No {', '.join(SUFFIXES)} file matches {path}.")
+        raise SourceError(f"No {', '.join(FILES)} file matches {path}.")
     raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
 
 
@@ -81,7 +75,7 @@ def _within(root: Path) -> Iterator[Path]:
         yield from (
             Path(parent) / name
             for name in names
-            if _is_shown(name) and name.lower().endswith(SUFFIXES)
+            if _is_shown(name) and name.lower().endswith(FILES)
         )
 
 
@@ -99,7 +93,7 @@ def _is_meant(path: Path, root: Path) -> bool:
     inner = path.relative_to(root)
     linked = any((root / parent).is_symlink() for parent in inner.parents)
     shown = all(map(_is_shown, inner.parts))
-    return shown and not linked and path.is_file() and path.name.lower().endswith(SUFFIXES)
+    return shown and not linked and path.is_file() and path.name.lower().endswith(FILES)
 
 
 def _is_shown(name: str) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.casts import MAX_TEXT, Held, Rows
+from leastnoise.tables.casts import MAX_TEXT, Held, Rows, within_precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -116,12 +116,7 @@ def _decimal(sql: str, element: _Element) -> Held:
     if not fixed or not 0 <= scale <= precision <= _MAX_PRECISION:
         # Read as float64, where two persons may become one, or with an error for a long value.
         return Held(sql=sql, kind="a decimal of more than 38 digits or 16 bytes")
-    digits = "9" * precision
-    most = f"'{digits[: precision - scale]}.{digits[:scale]}'::DECIMAL({precision}, {scale})"
-    # The clamp is what a cast is safe with: DuckDB may cast a value that the CASE leaves out, as
-    # it takes a CASE in a filter apart.
-    clamped = f"least(greatest({sql}, -{most}), {most})"
-    return Held(sql=f"CASE WHEN {clamped} = {sql} THEN {clamped} END", kind="DECIMAL")
+    return Held(sql=within_precision(sql, precision, scale), kind="DECIMAL")
 
 
 def rows(connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str]) -> Rows:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 from leastnoise import _validate
 from leastnoise.tables import output, source, spec_file
 from leastnoise.tables.layout import MAX_ROWS
+from leastnoise.tables.source_names import IN_MEMORY
 from leastnoise.tables.spec import LEAST
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
+    from leastnoise.tables.frames import Frame
     from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.results import Table
     from leastnoise.tables.spec import LedgerAccount, Spec
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415
 
 Progress = Callable[[str], object]
+_NAMES = (str, list, tuple, dict, int, float)  # a source that is no frame; the spec says if wrong
 
 
 @final
@@ -57,7 +60,8 @@ class Release:
 
     The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
     start at `folder`: the current directory, or with `from_toml` the folder of the spec file. Files
-    of keys are read here, once.
+    of keys are read here, once. The `source` may be a frame: of pandas, Polars or PyArrow, a DuckDB
+    relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
     Raises SpecError listing every problem at once.
     """
 
@@ -82,6 +86,7 @@ class Release:
             "query": query,
             "output": output,
         }
+        raw["data"], self._frame = _apart(data)
         self._folder = _validate.path(folder, name="folder")
         self._spec = spec_file.parse(raw, folder=self._folder)
         self._planned: tuple[Spec, Plan] | None = None
@@ -114,7 +119,7 @@ class Release:
         SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
         """
         listener = _validate.listener(progress)
-        source.find(self._spec, self._folder)
+        source.find(self._spec, self._folder, self._frame)
         return self._settled(listener)[1]
 
     def needed_epsilon(self) -> Fraction | None:
@@ -173,7 +178,7 @@ class Release:
 
     def _release(self, tell: Progress, *, path: Path | None, folder: Path | None) -> ReleasedTables:
         tell("Checking the source")
-        found = source.find(self._spec, self._folder)
+        found = source.find(self._spec, self._folder, self._frame)
         self._check_account()
         spec, plan = self._settled(tell)
         certificate = plan.certificate
@@ -258,6 +263,17 @@ class Release:
         tell(f"Reading and bounding for {block.name}")
         with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
             return bounding.query_vector(engine, self._spec, block.layout)
+
+
+def _apart(data: object) -> tuple[object, Frame | None]:
+    """Return the section for the spec, and the frame if the source is one."""
+    if not isinstance(data, Mapping):
+        return data, None
+    if data.get("source") is None or isinstance(data["source"], _NAMES):
+        return data, None
+    from leastnoise.tables.frames import frame_of
+
+    return {**data, "source": IN_MEMORY}, frame_of(data["source"])
 
 
 def _silent(stage: str) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
-from leastnoise.errors import SpecError
-from leastnoise.tables import checks, engine_duckdb, files, statistic
+from leastnoise.errors import SourceError, SpecError
+from leastnoise.tables import checks, databases, engine_duckdb, files, statistic
 from leastnoise.tables.casts import MAX_TEXT
+from leastnoise.tables.source_names import IN_MEMORY
 from leastnoise.tables.spec import Bands
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.tables.casts import Held
+    from leastnoise.tables.frames import Frame
     from leastnoise.tables.inputs import Input
     from leastnoise.tables.spec import ColumnType, Key, Query, Spec
 
@@ -29,13 +31,13 @@ class Source:
     columns: Mapping[str, ColumnType]
 
 
-def find(spec: Spec, folder: Path) -> Source:
-    """Return the source of `spec`, relative to `folder`; reads no row.
+def find(spec: Spec, folder: Path, frame: Frame | None = None) -> Source:
+    """Return the source of `spec`, relative to `folder`, or the `frame`; reads no row.
 
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
-    rows = files.found(spec.data.source, folder)
+    rows = _rows(spec, folder, frame)
     present = engine_duckdb.source_columns(rows)
     problems = list(_ambiguous(spec, present))
     columns: dict[str, ColumnType] = {}
@@ -56,6 +58,18 @@ def find(spec: Spec, folder: Path) -> Source:
         raise SpecError(problems)
     used = {column for column, key in _mentioned(spec) if not key.startswith(("columns", "data"))}
     return Source(rows=rows, columns={name: columns[name] for name in columns if name in used})
+
+
+def _rows(spec: Spec, folder: Path, frame: Frame | None) -> Input:
+    named, table = spec.data.source, spec.data.table
+    if named == IN_MEMORY:
+        if frame is None:
+            why = "was a frame in memory, which no file has"
+            raise SourceError(f"The source of this spec {why}. Give the frame in Python.")
+        return frame
+    if table is not None and isinstance(named, str):
+        return databases.found(folder / named, table)
+    return files.found(named, folder)
 
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:

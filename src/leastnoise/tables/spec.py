@@ -113,10 +113,13 @@ class _Section(BaseModel):
 class Data(_Section):
     """Where the rows are: a file, a pattern or a folder of files, or a list of these.
 
+    Or a database, whose `table` they are.
+
     `types` is required for CSV: types are declared, never sniffed.
     """
 
     source: Text | Sources
+    table: Text | None = None
     types: dict[str, ColumnType] = Field(default_factory=dict)
 
 

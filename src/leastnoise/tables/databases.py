@@ -1,0 +1,184 @@
+"""A table or view in a DuckDB or SQLite file, which is opened to be read alone.
+
+DuckDB's own types are the types. SQLite has types by value and not by column: whatever is stored is
+read as text, as from a CSV, and the spec declares what it means; a blob is a missing value.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import duckdb
+
+from leastnoise.errors import SourceError
+from leastnoise.tables.casts import MAX_TEXT, Held, Rows, held
+from leastnoise.tables.inputs import Input
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+_MAGIC = b"SQLite format 3\0"
+_CHUNK = 50_000  # rows that are in Python at a time
+
+
+def found(path: Path, table: str) -> Input:
+    """Return the table of the file; raises SourceError if that is no database."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_MAGIC))
+    except OSError:
+        raise SourceError(f"Expected a DuckDB or SQLite file, found none at {path}.") from None
+    return SqliteTable(path, table) if start == _MAGIC else DuckDBTable(path, table)
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@final
+@dataclass(frozen=True)
+class DuckDBTable(Input):
+    """A table or view of a DuckDB file; a schema may stand before its name, as in main.visits."""
+
+    path: Path
+    table: str
+
+    @property
+    def name(self) -> str:
+        """See `Input.name`."""
+        return f"{self.table} in {self.path.name}"
+
+    @property
+    def _sql(self) -> str:
+        return ".".join(["the_file", *map(quoted, self.table.split(".", maxsplit=1))])
+
+    def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
+        path = str(self.path).replace("'", "''")
+        connection.execute(f"ATTACH '{path}' AS the_file (TYPE duckdb, READ_ONLY)")
+
+    def columns(self) -> list[tuple[str, Held]]:
+        """See `Input.columns`."""
+        with duckdb.connect() as connection:
+            try:
+                self._attach(connection)
+                found = connection.sql(f"FROM {self._sql}")
+            except duckdb.CatalogException:
+                raise SourceError(f"{self.path.name} has no table {self.table!r}.") from None
+            except duckdb.Error:
+                why = "isn't a readable DuckDB file, or another process writes to it"
+                raise SourceError(f"{self.path.name} {why}.") from None
+            pairs = zip(found.columns, found.types, strict=True)
+            return [(name, held(f"c{at}", str(kind))) for at, (name, kind) in enumerate(pairs)]
+
+    @contextmanager
+    def opened(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+    ) -> Iterator[Rows]:
+        """See `Input.opened`."""
+        del folder
+        columns = self.columns()
+        self._attach(connection)
+        listed = ", ".join(f"c{place}" for place in range(len(columns)))
+        kept = {name: column for name, column in columns if name in used}
+        yield Rows(sql=f"{self._sql} AS t({listed})", columns=kept)
+
+    def without_rows(self, folder: Path, used: Collection[str]) -> DuckDBTable | None:
+        """See `Input.without_rows`."""
+        with duckdb.connect() as connection:
+            self._attach(connection)
+            found = connection.sql(f"FROM {self._sql}")
+            types = dict(zip(found.columns, map(str, found.types), strict=True))
+        return empty(folder, {name: kind for name, kind in types.items() if name in used})
+
+
+def empty(folder: Path, types: dict[str, str]) -> DuckDBTable | None:
+    """Return a table without rows in a new file of `folder`; None for types it can't have."""
+    path = folder / "empty.duckdb"
+    listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
+    with duckdb.connect(str(path)) as connection:
+        try:
+            connection.execute(f"CREATE TABLE the_rows ({listed or 'nothing INTEGER'})")
+        except duckdb.Error:
+            return None
+    return DuckDBTable(path, "the_rows")
+
+
+@final
+@dataclass(frozen=True)
+class SqliteTable(Input):
+    """A table or view of a SQLite file. All columns are text, to be declared."""
+
+    path: Path
+    table: str
+
+    @property
+    def name(self) -> str:
+        """See `Input.name`."""
+        return f"{self.table} in {self.path.name}"
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
+        connection.text_factory = bytes
+        return connection
+
+    def columns(self) -> list[tuple[str, Held]]:
+        """See `Input.columns`: what the schema names."""
+        try:
+            with closing(self._connected()) as connection:
+                sql = f"PRAGMA table_xinfo({quoted(self.table)})"
+                names = [row[1].decode("utf-8") for row in connection.execute(sql)]
+        except (sqlite3.Error, UnicodeDecodeError):
+            raise SourceError(f"{self.path.name} isn't a readable SQLite file.") from None
+        if not names:
+            raise SourceError(f"{self.path.name} has no table {self.table!r}.")
+        return [(name, Held(sql=f"c{at}", kind="VARCHAR")) for at, name in enumerate(names)]
+
+    @contextmanager
+    def opened(
+        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+    ) -> Iterator[Rows]:
+        """See `Input.opened`: a copy of the used columns, which DuckDB may spill."""
+        del folder
+        places = {name: f"c{at}" for at, name in enumerate(used)}
+        listed = ", ".join(f"{place} VARCHAR" for place in places.values()) or "nothing VARCHAR"
+        connection.execute(f"CREATE TEMP TABLE the_rows ({listed})")
+        try:
+            with closing(self._connected()) as rows, connection.appender("the_rows") as appender:
+                wanted = ", ".join(map(_no_blob, used)) or "NULL"
+                cursor = rows.execute(f"SELECT {wanted} FROM {quoted(self.table)}")  # noqa: S608
+                while chunk := cursor.fetchmany(_CHUNK):
+                    appender.append_rows([tuple(map(_text, row)) for row in chunk])
+        except sqlite3.Error:
+            raise OSError("The SQLite file is damaged.") from None
+        kept = {name: Held(sql=place, kind="VARCHAR") for name, place in places.items()}
+        yield Rows(sql="the_rows", columns=kept)
+
+    def without_rows(self, folder: Path, used: Collection[str]) -> DuckDBTable | None:
+        """See `Input.without_rows`."""
+        return empty(folder, dict.fromkeys(used, "VARCHAR"))
+
+
+def _no_blob(name: str) -> str:
+    """Return SQL for a column: a blob comes as bytes, like a text, and is none."""
+    return f"CASE WHEN typeof({quoted(name)}) <> 'blob' THEN {quoted(name)} END"
+
+
+def _text(value: object) -> str | None:
+    """Return what is stored as text; None for what is too long or not UTF-8."""
+    if isinstance(value, int | float):
+        return repr(value)
+    return None if value is None else _decoded(value)
+
+
+def _decoded(value: object) -> str | None:
+    if not isinstance(value, bytes) or len(value) > MAX_TEXT:
+        return None
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None

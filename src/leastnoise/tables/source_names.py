@@ -1,0 +1,55 @@
+"""What a source may be called: known from the spec alone, before any file is looked at."""
+
+from __future__ import annotations
+
+from glob import has_magic
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CSV = (".csv", ".csv.gz", ".csv.zst")
+FILES = (*CSV, ".parquet")
+SQLITE = (".sqlite", ".sqlite3")
+DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
+IN_MEMORY = "<frame>"
+"""What a spec has for its source where the rows are a frame."""
+
+
+def is_csv(name: str) -> bool:
+    """Say whether a file of that name is read as CSV."""
+    return name.lower().endswith(CSV)
+
+
+def is_database(name: str) -> bool:
+    """Say whether a file of that name holds tables."""
+    return name.lower().endswith(DATABASES)
+
+
+def needs_types(name: str) -> bool:
+    """Say whether what has that name says nothing of types, so that a spec has to."""
+    return is_csv(name) or name.lower().endswith(SQLITE)
+
+
+def why_no_source(name: str) -> str | None:
+    """Return why nothing that is read can have this name; None if something can.
+
+    A name without a suffix may be a folder's.
+    """
+    known = name.lower().endswith((*FILES, *DATABASES)) or not PurePath(name).suffix
+    if known or has_magic(name) or name == IN_MEMORY:
+        return None
+    return f"Expected a file ending in {', '.join((*FILES, *DATABASES))}, got {name!r}."
+
+
+def why_no_table(names: Sequence[str], table: str | None) -> str | None:
+    """Return what is wrong with a `table` beside such a source; None if nothing is."""
+    database = any(map(is_database, names))
+    if database and len(names) > 1:
+        return "Expected one database alone, or files of rows."
+    if database and table is None:
+        return 'Missing: a database needs the name of a table, such as table = "visits".'
+    if table is not None and not database:
+        return f"Used with a database alone, a file ending in {', '.join(DATABASES)}."
+    return None
