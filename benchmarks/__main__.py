@@ -12,6 +12,7 @@ from benchmarks import (
     bench_geometry,
     bench_ledger,
     bench_plans,
+    bench_sources,
     bench_sampling,
     bench_search,
     bench_startup,
@@ -33,6 +34,7 @@ def main() -> None:
         bench_composition,
         bench_ledger,
         bench_plans,
+        bench_sources,
         bench_tables,
     ):
         bench.main()

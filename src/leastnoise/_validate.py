@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 from leastnoise.errors import InvalidArgument
 
-MAX_DIMENSION = 10**8
+MAX_DIMENSION = 10**9
 MAX_COUNT = 2**53
 """The most releases that are accounted for together: floats tell all whole numbers apart to here,
 and proofs raise to this power."""

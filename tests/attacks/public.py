@@ -194,6 +194,7 @@ _BY_TYPE: dict[str, Any] = {
 _GOOD: dict[str, Any] = {
     "epsilon": "1",
     "delta": "1e-5",
+    "chunks": lambda: [[1.0]],
     "epsilons": lambda: ["1"],
     "alphas": lambda: ["0.5"],
     "sensitivity": lambda: ln.L1(1),

@@ -122,13 +122,17 @@ def test_decimals_past_their_digits_are_missing_and_categories_are_texts() -> No
     [
         (pd.DataFrame({"who": [1, "two"], "x": 1.0, "year": 1}), "'who' is of Python objects"),
         (pa.table({"who": [1], "h": pa.array([1.0], pa.float16())}), "schema can't be read"),
-        (object(), "Expected data.source to be a file"),
-        (b"rows.csv", "Expected data.source to be a file"),
     ],
 )
 def test_what_says_no_types_is_refused(frame: Any, why: str) -> None:
     with pytest.raises(SourceError, match=why):
         release(frame).plan()
+
+
+@pytest.mark.parametrize("source", [object(), b"rows.csv", 7, 1.5, {}, len])
+def test_what_is_no_frame_is_the_specs_to_refuse(source: Any) -> None:
+    with pytest.raises(SpecError, match=r"data\.source"):
+        release(source)
 
 
 def test_columns_are_checked_by_the_schema() -> None:

@@ -71,7 +71,9 @@ def half_widths(certificate: Certificate, probability: float) -> NDArray[np.floa
     if certificate.geometry is not None:
         deviations = certificate.geometry.deviations
         return half_width(certificate, probability) * (deviations / deviations[0])
-    firsts = first_of_blocks(noise.body) if isinstance(noise, BodyNoise) else [0]
+    if not isinstance(noise, BodyNoise):  # one number, seen as often as there are coordinates
+        return np.broadcast_to(np.float64(half_width(certificate, probability)), dimension)
+    firsts = first_of_blocks(noise.body)
     found = [half_width(certificate, probability, first) for first in firsts]
     return np.repeat(found, np.diff([*firsts, dimension]))
 

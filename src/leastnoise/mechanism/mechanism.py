@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
@@ -21,7 +21,7 @@ from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.mechanism.accuracy import at_accuracy, half_widths
 from leastnoise.mechanism.grid import check_grid, default_grid
-from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.rounding import Draw, add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
@@ -30,6 +30,7 @@ from leastnoise.noise.releases import Releases
 if TYPE_CHECKING:
     from leastnoise.accounting.composition import Composition
     from leastnoise.accounting.conversions import Converted
+    from leastnoise.mechanism.reading import Values
 
 _BITS = 128
 
@@ -117,17 +118,22 @@ class Mechanism:
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        """The variance of each coordinate's error before rounding, shape (dimension,)."""
+        """The variance of each coordinate's error before rounding, shape (dimension,).
+
+        Where all are alike it is a view of one number, not to be written to: it takes no memory.
+        """
         geometry = self.certificate.geometry
         if isinstance(self.noise, VectorNoise):
             return self.noise.variances
         if geometry is None:
-            return np.full(self.noise.dimension, self.noise.variance)
+            return np.broadcast_to(np.float64(self.noise.variance), self.noise.dimension)
         return self.noise.variance * geometry.deviations**2
 
     @property
     def std(self) -> NDArray[np.float64]:
-        """The standard deviation of each coordinate's error before rounding, shape (dimension,)."""
+        """The standard deviation of each coordinate's error before rounding, like `variances`."""
+        if self.certificate.geometry is None and not isinstance(self.noise, VectorNoise):
+            return np.broadcast_to(np.sqrt(self.noise.variance), self.noise.dimension)
         return np.sqrt(self.variances)
 
     @property
@@ -273,6 +279,50 @@ class Mechanism:
         """
         noisy = add_noise(self.noise, self.grid, values, geometry=self.certificate.geometry)
         return Released(values=noisy, certificate=self.certificate)
+
+    def release_chunks(self, chunks: Iterable[Values]) -> Iterator[NDArray[np.float64]]:
+        """Return an iterator over one release of a vector that comes in `chunks`, in order.
+
+        For vectors that no memory holds: all chunks share one draw of noise, and no more than one
+        of each is held at a time (but for generalized-gamma and noise in the shape of a body, which
+        keep numbers for every coordinate). It spends the budget once, as `release` does, and what
+        it yields is to be kept: asking again is another release. Chunks are as `release` takes
+        values; nothing is promised of how long each takes. Raises NotApplicable for a geometry,
+        InvalidArgument for what can't be iterated, and while it is iterated for chunks of wrong
+        types, for more coordinates than the dimension, and at the end for fewer.
+
+        >>> import numpy as np
+        >>> from leastnoise.guarantees.sensitivity import L2
+        >>> from leastnoise.selection.public import calibrate
+        >>> noise = calibrate("l2", epsilon=1, sensitivity=L2(1), dimension=10**5)
+        >>> parts = noise.release_chunks(np.zeros(25_000) for _ in range(4))
+        >>> sum(part.size for part in parts)
+        100000
+        """
+        if self.certificate.geometry is not None:
+            why = "a geometry takes the whole vector at once; release it as one"
+            raise NotApplicable(family=self.noise.name, why=why)
+        if isinstance(chunks, str | bytes | dict) or not isinstance(chunks, Iterable):
+            raise InvalidArgument(
+                name="chunks",
+                value=_validate.shown(chunks),
+                expected="an iterable of vectors, such as a generator of arrays",
+            )
+        return _in_chunks(self.noise, self.grid, iter(chunks))
+
+
+def _in_chunks(
+    noise: Noise, grid: Fraction, chunks: Iterator[Values]
+) -> Iterator[NDArray[np.float64]]:
+    draw = Draw(noise, grid)
+    for values in chunks:
+        yield draw.chunk(values)
+    if draw.left:
+        raise InvalidArgument(
+            name="chunks",
+            value=f"{noise.dimension - draw.left:,} coordinates",
+            expected=f"{noise.dimension:,} in all, one for each coordinate of the noise",
+        )
 
 
 def compose(

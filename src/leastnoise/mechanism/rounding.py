@@ -13,7 +13,7 @@ and then fresh ones, until one whole number is left. Ties have probability 0.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.entropy.base import Block, Sampler
     from leastnoise.guarantees.geometry import Geometry
     from leastnoise.mechanism.reading import Values
+    from leastnoise.mechanism.values import Plain
     from leastnoise.noise.base import Noise
 
 LARGEST_RESULT = 1 << 62  # n + round(y) is cut off there, which leaves room in an int64
@@ -72,17 +73,51 @@ def add_noise(
     is not promised: equal time for all draws (theory/release.md §1).
     """
     check_grid(grid, noise)
+    exact_values = _read(noise, values)
+    shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
+    draw = Draw(noise, grid, entropy=entropy)
+    with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
+        if geometry is None:
+            return draw.added(exact_values).reshape(shape)
+        noisy = draw.added(whiten(geometry, exact_values, exponent_of(grid)))
+        return geometry.restore(noisy).reshape(shape)
+
+
+@final
+class Draw:
+    """One draw of noise in the making: its coordinates are added to a vector's in order."""
+
+    def __init__(self, noise: Noise, grid: Fraction, *, entropy: Entropy | None = None) -> None:
+        check_grid(grid, noise)
+        self._noise, self._exponent = noise, exponent_of(grid)
+        self._sampler = sampler_of(noise, grid=grid, entropy=entropy or SystemEntropy())
+        self.left = noise.dimension
+
+    def chunk(self, values: Values) -> NDArray[np.float64]:
+        """Return the next coordinates of the vector with noise; raises like `add_noise`."""
+        exact_values = _read(self._noise, values)
+        shape = flat(exact_values).shape
+        if len(shape) != 1 or shape[0] > self.left:
+            raise InvalidArgument(
+                name="chunks",
+                value=f"an array of shape {shape}",
+                expected=f"vectors, of {self.left:,} coordinates that are left at most",
+            )
+        with np.errstate(all="ignore"):
+            return self.added(exact_values)
+
+    def added(self, values: ExactValues) -> NDArray[np.float64]:
+        """Return g·round((values + X)/g), flat, X the next coordinates."""
+        steps = round_sums(self._sampler, self._exponent, values)
+        self.left -= steps.size
+        return np.ldexp(steps.astype(np.float64), self._exponent)
+
+
+def _read(noise: Noise, values: Values) -> Plain:
     exact_values = as_exact(values)
     if noise.for_whole_numbers:  # a fraction would stay visible in the sum
-        exact_values = nearest_whole(exact_values)
-    shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
-    sampler = sampler_of(noise, grid=grid, entropy=entropy or SystemEntropy())
-    exponent = exponent_of(grid)
-    with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
-        whitened = whiten(geometry, exact_values, exponent) if geometry else exact_values
-        steps = round_sums(sampler, exponent, whitened)
-        noisy = np.ldexp(steps.astype(np.float64), exponent)
-        return (geometry.restore(noisy) if geometry else noisy).reshape(shape)
+        return nearest_whole(exact_values)
+    return exact_values
 
 
 def round_sums(sampler: Sampler, exponent: int, values: ExactValues) -> NDArray[np.int64]:

@@ -59,21 +59,20 @@ class DuckDBTable(Input):
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
         path = str(self.path).replace("'", "''")
-        connection.execute(f"ATTACH '{path}' AS the_file (TYPE duckdb, READ_ONLY)")
+        connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS the_file (TYPE duckdb, READ_ONLY)")
 
-    def columns(self) -> list[tuple[str, Held]]:
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`."""
-        with duckdb.connect() as connection:
-            try:
-                self._attach(connection)
-                found = connection.sql(f"FROM {self._sql}")
-            except duckdb.CatalogException:
-                raise SourceError(f"{self.path.name} has no table {self.table!r}.") from None
-            except duckdb.Error:
-                why = "isn't a readable DuckDB file, or another process writes to it"
-                raise SourceError(f"{self.path.name} {why}.") from None
-            pairs = zip(found.columns, found.types, strict=True)
-            return [(name, held(f"c{at}", str(kind))) for at, (name, kind) in enumerate(pairs)]
+        try:
+            self._attach(connection)
+            found = connection.sql(f"FROM {self._sql}")
+        except duckdb.CatalogException:
+            raise SourceError(f"{self.path.name} has no table {self.table!r}.") from None
+        except duckdb.Error:
+            why = "isn't a readable DuckDB file, or another process writes to it"
+            raise SourceError(f"{self.path.name} {why}.") from None
+        pairs = zip(found.columns, found.types, strict=True)
+        return [(name, held(f"c{at}", str(kind))) for at, (name, kind) in enumerate(pairs)]
 
     @contextmanager
     def opened(
@@ -81,8 +80,7 @@ class DuckDBTable(Input):
     ) -> Iterator[Rows]:
         """See `Input.opened`."""
         del folder
-        columns = self.columns()
-        self._attach(connection)
+        columns = self.columns(connection)
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
         yield Rows(sql=f"{self._sql} AS t({listed})", columns=kept)
@@ -126,12 +124,13 @@ class SqliteTable(Input):
         connection.text_factory = bytes
         return connection
 
-    def columns(self) -> list[tuple[str, Held]]:
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: what the schema names."""
+        del connection
         try:
-            with closing(self._connected()) as connection:
+            with closing(self._connected()) as file:
                 sql = f"PRAGMA table_xinfo({quoted(self.table)})"
-                names = [row[1].decode("utf-8") for row in connection.execute(sql)]
+                names = [row[1].decode("utf-8") for row in file.execute(sql)]
         except (sqlite3.Error, UnicodeDecodeError):
             raise SourceError(f"{self.path.name} isn't a readable SQLite file.") from None
         if not names:

@@ -71,7 +71,8 @@ def source_columns(source: Input) -> dict[str, Held]:
     Raises SourceError if there is nothing readable, or no room for temporary files.
     """
     _rehearse(source)
-    columns = source.columns()
+    with duckdb.connect() as connection:
+        columns = source.columns(connection)
     twice = sorted(
         name for name, times in Counter(name for name, _ in columns).items() if times > 1
     )

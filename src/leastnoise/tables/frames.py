@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.casts import Held
 
-_LIKE = "a file, a pandas, Polars or PyArrow table, a DuckDB relation, or an Arrow stream"
 
+def frame_of(source: object) -> Frame | None:
+    """Return the rows of a frame, which may be narwhals'; None for what is none.
 
-def frame_of(source: object) -> Frame:
-    """Return the rows of a frame, which may be narwhals'; raises SourceError for what is none."""
+    Raises SourceError for a frame whose schema doesn't say its types.
+    """
     native = nw.to_native(source, pass_through=True)
     known = nw.from_native(native, pass_through=True)
     if isinstance(known, nw.DataFrame):
@@ -44,7 +45,7 @@ def frame_of(source: object) -> Frame:
         return Frame(_Collected(known), again=False)
     if hasattr(native, "__arrow_c_stream__"):
         return Frame(_Streamed(native), again=False)
-    raise SourceError(f"Expected data.source to be {_LIKE}; got {type(source).__name__}.")
+    return None
 
 
 def _refuse_objects(frame: nw.DataFrame[Any]) -> None:
@@ -98,21 +99,20 @@ class Frame(Input):
         """See `Input.name`."""
         return "the frame"
 
-    def columns(self) -> list[tuple[str, Held]]:
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: the schema."""
-        kinds = self._types().items()
+        kinds = self._types(connection).items()
         return [
             (name, held(f"c{place}", kind, from_elsewhere=True))
             for place, (name, kind) in enumerate(kinds)
         ]
 
-    def _types(self) -> dict[str, str]:
+    def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         try:
-            with duckdb.connect() as connection:
-                frame = getattr(self.native, "schema_alone", self.native)
-                connection.register("the_frame", frame)
-                found = connection.table("the_frame")
-                return dict(zip(found.columns, map(str, found.types), strict=True))
+            frame = getattr(self.native, "schema_alone", self.native)
+            connection.register("the_frame", frame)
+            found = connection.table("the_frame")
+            return dict(zip(found.columns, map(str, found.types), strict=True))
         except Exception:  # noqa: BLE001  # whatever a frame's own library raises may quote what it holds
             raise SourceError(
                 "The frame's schema can't be read. Leave out columns that are not numbers, texts, "
@@ -128,7 +128,7 @@ class Frame(Input):
             with self._copy().opened(connection, folder, used) as rows:
                 yield rows
             return
-        columns = self.columns()
+        columns = self.columns(connection)
         connection.register("the_frame", self.native)
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
@@ -140,9 +140,10 @@ class Frame(Input):
             held_open = ExitStack()
             path = held_open.enter_context(spill.folder()) / "rows.duckdb"
             weakref.finalize(self, held_open.close)
-            listed = ", ".join(f"{column.sql} AS {quoted(name)}" for name, column in self.columns())
-            names = ", ".join(f"c{place}" for place in range(len(self.columns())))
             with duckdb.connect(str(path)) as connection:
+                columns = self.columns(connection)
+                listed = ", ".join(f"{column.sql} AS {quoted(name)}" for name, column in columns)
+                names = ", ".join(f"c{place}" for place in range(len(columns)))
                 connection.register("the_frame", self.native)
                 sql = f"CREATE TABLE the_rows AS SELECT {listed} FROM the_frame AS t({names})"  # noqa: S608
                 connection.execute(sql)
@@ -151,5 +152,6 @@ class Frame(Input):
 
     def without_rows(self, folder: Path, used: Collection[str]) -> Input | None:
         """See `Input.without_rows`."""
-        types = {name: kind for name, kind in self._types().items() if name in used}
+        with duckdb.connect() as connection:
+            types = {name: kind for name, kind in self._types(connection).items() if name in used}
         return databases.empty(folder, types)

@@ -36,10 +36,10 @@ class Input(ABC):
         """What messages call it."""
 
     @abstractmethod
-    def columns(self) -> list[tuple[str, Held]]:
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """Return names and columns, from the schema alone; names may stand twice.
 
-        Raises SourceError if there is nothing that can be read.
+        The `connection` is one to look with. Raises SourceError if there is nothing readable.
         """
 
     @abstractmethod
@@ -69,8 +69,9 @@ class CsvFile(Input):
         """See `Input.name`."""
         return self.path.name
 
-    def columns(self) -> list[tuple[str, Held]]:
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: the header."""
+        del connection
         return [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(self.path)]
 
     @contextmanager
@@ -107,9 +108,9 @@ class ParquetFile(Input):
         """See `Input.name`."""
         return self.path.name
 
-    def columns(self) -> list[tuple[str, Held]]:
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: the metadata."""
-        return parquet_rows.columns(self.path)
+        return parquet_rows.columns(connection, self.path)
 
     @contextmanager
     def opened(
@@ -152,23 +153,22 @@ class Several(Input):
         """See `Input.name`."""
         return self.label
 
-    def columns(self) -> list[tuple[str, Held]]:
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`; raises SourceError where two files differ."""
         first = self.parts[0]
-        found = first.file.columns()
+        found = first.file.columns(connection)
         names = [name for name, _ in found]
         for key in first.keys:
             if key in names:
                 why = f"both in {first.file.name} and in the names of its folders"
                 raise SourceError(f"The column {key!r} is {why}. Rename one of them.")
         for part in self.parts[1:]:
-            self._check(part, found)
+            self._check(part, dict(part.file.columns(connection)), dict(found))
         columns = [(name, replace(held, sql="")) for name, held in found]
         return [*columns, *((key, Held(sql="", kind="VARCHAR")) for key in first.keys)]
 
-    def _check(self, part: Part, wanted: Sequence[tuple[str, Held]]) -> None:
+    def _check(self, part: Part, found: Mapping[str, Held], expected: Mapping[str, Held]) -> None:
         first = self.parts[0]
-        found, expected = dict(part.file.columns()), dict(wanted)
         if set(part.keys) != set(first.keys):
             raise SourceError(
                 f"{part.file.name} isn't in folders of the same columns as {first.file.name}: "
@@ -194,7 +194,7 @@ class Several(Input):
         self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
     ) -> Iterator[Rows]:
         """See `Input.opened`: one after the other."""
-        kinds = dict(self.columns())
+        kinds = dict(self.parts[0].file.columns(connection))
         places = {name: f"s{place}" for place, name in enumerate(used)}
         selects: list[str] = []
         bound: dict[str, Any] = {}
@@ -215,7 +215,8 @@ class Several(Input):
                         columns.append(f"${places[name]}_{index}::VARCHAR AS {places[name]}")
                 listed = ", ".join(columns) or "0 AS nothing"
                 selects.append(f"SELECT {listed} FROM {_renamed(rows.sql, index)}")  # noqa: S608
-            held = {name: replace(kinds[name], sql=places[name]) for name in used}
+            text = Held(sql="", kind="VARCHAR")  # what the names of folders say
+            held = {name: replace(kinds.get(name, text), sql=places[name]) for name in used}
             yield Rows(sql=f"({' UNION ALL '.join(selects)})", columns=held, bound=bound)
 
     def without_rows(self, folder: Path, used: Collection[str]) -> Several | None:

@@ -51,18 +51,17 @@ def opened(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
         yield connection.read_parquet(one_file(copy))
 
 
-def columns(path: Path) -> list[tuple[str, Held]]:
+def columns(connection: duckdb.DuckDBPyConnection, path: Path) -> list[tuple[str, Held]]:
     """Return the names and the columns, from the metadata alone; names may stand twice.
 
     Raises SourceError if `path` isn't a readable Parquet file.
     """
     bound = {"path": one_file(path)}
-    with duckdb.connect() as connection:
-        try:
-            found = connection.sql(f"FROM {_reader()}", params=bound).types
-            tree = connection.sql(_TREE_SQL, params=bound).fetchall()
-        except duckdb.Error:
-            raise SourceError(f"{path.name} is not a readable Parquet file.") from None
+    try:
+        found = connection.sql(f"FROM {_reader()}", params=bound).types
+        tree = connection.sql(_TREE_SQL, params=bound).fetchall()
+    except duckdb.Error:
+        raise SourceError(f"{path.name} is not a readable Parquet file.") from None
     leaves = _top([_Element(*element) for element in tree])
     return [
         (leaf.name, replace(_held(f"c{place}", str(kind), leaf), exactly=str(kind)))
@@ -121,7 +120,7 @@ def _decimal(sql: str, element: _Element) -> Held:
 
 def rows(connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str]) -> Rows:
     """Return the rows of the file and the `used` columns of it."""
-    found = columns(path)
+    found = columns(connection, path)
     listed = ", ".join(f"c{place}" for place in range(len(found)))
     held = {name: column for name, column in found if name in used}
     texts = {
@@ -167,7 +166,8 @@ def copy_without_rows(path: Path, copy: Path, used: Collection[str]) -> bool:
 
     It doesn't for a type that DuckDB reads but can't write.
     """
-    found = columns(path)
+    with duckdb.connect() as connection:
+        found = columns(connection, path)
     listed = ", ".join(f"c{place}" for place in range(len(found)))
     kept = [
         f"c{place} AS " + '"' + name.replace('"', '""') + '"'

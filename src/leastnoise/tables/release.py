@@ -273,7 +273,8 @@ def _apart(data: object) -> tuple[object, Frame | None]:
         return data, None
     from leastnoise.tables.frames import frame_of
 
-    return {**data, "source": IN_MEMORY}, frame_of(data["source"])
+    frame = frame_of(data["source"])
+    return ({**data, "source": IN_MEMORY}, frame) if frame else (data, None)
 
 
 def _silent(stage: str) -> None:
