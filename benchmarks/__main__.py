@@ -12,9 +12,9 @@ from benchmarks import (
     bench_geometry,
     bench_ledger,
     bench_plans,
-    bench_sources,
     bench_sampling,
     bench_search,
+    bench_sources,
     bench_startup,
     bench_tables,
 )
