@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +231,68 @@ def test_a_release_of_a_folder_is_charged_written_and_verified(tmp_path: Path) -
     spec = spec_file.parse(raw_spec(listed, TYPES))
     assert spec_file.loads(spec_file.dumps(spec)) == spec
     assert spec.data.source == tuple(listed)
+
+
+def test_a_zstandard_file_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
+    rows = pd.concat([ROWS] * 20_000)
+    packed = zstandard.ZstdCompressor().compress(rows.to_csv(index=False).encode())
+    for cut in (len(packed) // 2, len(packed) - 1, 5):
+        (tmp_path / "rows.csv.zst").write_bytes(packed[:cut])
+        with pytest.raises(SourceError, match=r"damaged|can't be read"):
+            answers(tmp_path, "rows.csv.zst", TYPES)
+    (tmp_path / "rows.csv.zst").write_bytes(packed[:100] + b"\0" * 50 + packed[150:])
+    with pytest.raises(SourceError, match=r"damaged|can't be read"):
+        answers(tmp_path, "rows.csv.zst", TYPES)
+
+
+def test_frames_of_zstandard_one_after_the_other_are_one_file(
+    tmp_path: Path, whole: list[int]
+) -> None:
+    text = ROWS.to_csv(index=False).encode()
+    pack = zstandard.ZstdCompressor().compress
+    (tmp_path / "rows.csv.zst").write_bytes(pack(text[:70]) + pack(text[70:]))
+    assert answers(tmp_path, "rows.csv.zst", TYPES) == whole
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_more_files_than_may_be_open_are_read_some_at_a_time(tmp_path: Path, kind: str) -> None:
+    many = [ROWS.assign(who=ROWS.who + 10 * place) for place in range(120)]
+    for place, rows in enumerate(many):
+        write(rows, tmp_path / f"parts/half={place % 2}/{place}.{kind}")
+    pd.concat(many).to_parquet(tmp_path / "all.parquet")
+    types = {**TYPES, "half": "int"} if kind == "csv" else {"half": "int"}
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    try:
+        found = answers(tmp_path, "parts", types)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found == answers(tmp_path, "all.parquet")
+
+
+def test_letters_of_patterns_in_a_folders_name_are_letters(
+    tmp_path: Path, whole: list[int]
+) -> None:
+    write(ROWS, tmp_path / "data[1]/a.parquet")
+    write(ROWS.assign(who=1), tmp_path / "data1/a.parquet")
+    assert answers(tmp_path / "data[1]", "*.parquet") == whole
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path, whole: list[int]) -> None:
+    written(tmp_path / "parts", "parquet")
+    (tmp_path / "parts/gone.parquet").symlink_to(tmp_path / "nowhere.parquet")
+    os.mkfifo(tmp_path / "parts/pipe.parquet")
+    for where in ("parts", "parts/*"):
+        assert answers(tmp_path, where) == whole
+
+
+def test_a_folder_that_says_a_key_twice_is_refused(tmp_path: Path) -> None:
+    write(ROWS.drop(columns="year"), tmp_path / "parts/year=2024/year=2025/a.parquet")
+    with pytest.raises(SourceError, match="say twice what 'year' is"):
+        answers(tmp_path, "parts", {"year": "int"})
+
+
+def test_a_folder_of_csvs_needs_types(tmp_path: Path) -> None:
+    written(tmp_path / "parts", "csv")
+    with pytest.raises(SpecError, match=r"data.types: Missing: parts needs"):
+        answers(tmp_path, "parts")

@@ -1,4 +1,4 @@
-"""Files that are compressed, as bytes: what is damaged is an OSError, a checksum that is wrong too.
+"""Files that are compressed, as bytes: what is damaged or cut short is an OSError.
 
 DuckDB reads such files by itself, and ignores the checksum of a .gz.
 """
@@ -6,10 +6,9 @@ DuckDB reads such files by itself, and ignores the checksum of a .gz.
 from __future__ import annotations
 
 import gzip
-import io
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, cast, final
+from typing import TYPE_CHECKING, Any, BinaryIO, cast, final
 
 from leastnoise.errors import SourceError
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SUFFIXES = (".gz", ".zst")
+_DAMAGED = "The compressed file is damaged."
+_BLOCK = 2**17
 
 
 def is_compressed(path: Path) -> bool:
@@ -27,7 +28,7 @@ def is_compressed(path: Path) -> bool:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Yield the file's bytes as they were before compression.
+    """Yield the file's bytes as they were before compression, by `read(size)` alone.
 
     Raises OSError for what can't be read, SourceError where a module for .zst is missing.
     """
@@ -37,33 +38,58 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             yield file
     elif kind == ".gz":
         with gzip.open(path) as packed:
-            yield cast("BinaryIO", _Checked(cast("BinaryIO", packed), (EOFError, zlib.error)))
+            yield cast("BinaryIO", _Gzip(cast("BinaryIO", packed)))
     else:
         with path.open("rb") as file:
-            yield cast("BinaryIO", _unpacked(file, path))
+            yield cast("BinaryIO", _Zstandard(file, _zstandard(path)))
 
 
-def _unpacked(file: BinaryIO, path: Path) -> _Checked:
+def _zstandard(path: Path) -> Any:
     try:
         import zstandard  # noqa: PLC0415  (an extra)
     except ModuleNotFoundError:
         raise SourceError(
             f"{path.name} needs the module zstandard. Install leastnoise[zstd], or unpack it."
         ) from None
-    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-    return _Checked(cast("BinaryIO", io.BufferedReader(reader)), (EOFError, zstandard.ZstdError))
+    return zstandard
 
 
 @final
-class _Checked:
-    """Reads; whatever a decoder raises becomes an OSError."""
-
-    def __init__(self, file: BinaryIO, wrong: tuple[type[Exception], ...]) -> None:
+class _Gzip:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._wrong = wrong
 
     def read(self, size: int) -> bytes:
         try:
             return self._file.read(size)
-        except self._wrong:
-            raise OSError("The compressed file is damaged.") from None
+        except (EOFError, zlib.error):
+            raise OSError(_DAMAGED) from None
+
+
+@final
+class _Zstandard:
+    """Frame after frame, each to its end: the module's own reader takes a cut one for whole."""
+
+    def __init__(self, file: BinaryIO, module: Any) -> None:
+        self._file, self._module = file, module
+        self._frame: Any = None  # the one that has begun, and not ended
+        self._ready = bytearray()
+
+    def read(self, size: int) -> bytes:
+        while len(self._ready) < size and (packed := self._file.read(_BLOCK)):
+            self._unpack(packed)
+        if len(self._ready) < size and self._frame is not None:
+            raise OSError(_DAMAGED)
+        found = bytes(self._ready[:size])
+        del self._ready[:size]
+        return found
+
+    def _unpack(self, packed: bytes) -> None:
+        while packed:
+            frame = self._frame or self._module.ZstdDecompressor().decompressobj()
+            try:
+                self._ready += frame.decompress(packed)
+            except self._module.ZstdError:
+                raise OSError(_DAMAGED) from None
+            self._frame = None if frame.eof else frame
+            packed = frame.unused_data if frame.eof else b""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
+from leastnoise.tables import duck
 from leastnoise.tables.casts import MAX_TEXT, Held, Rows, held
 from leastnoise.tables.inputs import Input
 
@@ -43,7 +44,10 @@ def quoted(name: str) -> str:
 @final
 @dataclass(frozen=True)
 class DuckDBTable(Input):
-    """A table or view of a DuckDB file; a schema may stand before its name, as in main.visits."""
+    """A table or view of a DuckDB file; a schema may stand before its name, as in main.visits.
+
+    A view is a query of the user's: if it fails on a row, the release fails after its charge.
+    """
 
     path: Path
     table: str
@@ -87,7 +91,7 @@ class DuckDBTable(Input):
 
     def without_rows(self, folder: Path, used: Collection[str]) -> DuckDBTable | None:
         """See `Input.without_rows`."""
-        with duckdb.connect() as connection:
+        with duck.connected() as connection:
             self._attach(connection)
             found = connection.sql(f"FROM {self._sql}")
             types = dict(zip(found.columns, map(str, found.types), strict=True))
@@ -98,7 +102,7 @@ def empty(folder: Path, types: dict[str, str]) -> DuckDBTable | None:
     """Return a table without rows in a new file of `folder`; None for types it can't have."""
     path = folder / "empty.duckdb"
     listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
-    with duckdb.connect(str(path)) as connection:
+    with duck.connected(str(path)) as connection:
         try:
             connection.execute(f"CREATE TABLE the_rows ({listed or 'nothing INTEGER'})")
         except duckdb.Error:
@@ -109,7 +113,9 @@ def empty(folder: Path, types: dict[str, str]) -> DuckDBTable | None:
 @final
 @dataclass(frozen=True)
 class SqliteTable(Input):
-    """A table or view of a SQLite file. All columns are text, to be declared."""
+    """A table or view of a SQLite file. All columns are text, to be declared; of views as above."""
+
+    typed = False
 
     path: Path
     table: str
@@ -131,7 +137,7 @@ class SqliteTable(Input):
             with closing(self._connected()) as file:
                 sql = f"PRAGMA table_xinfo({quoted(self.table)})"
                 names = [row[1].decode("utf-8") for row in file.execute(sql)]
-        except (sqlite3.Error, UnicodeDecodeError):
+        except (sqlite3.Error, UnicodeError):
             raise SourceError(f"{self.path.name} isn't a readable SQLite file.") from None
         if not names:
             raise SourceError(f"{self.path.name} has no table {self.table!r}.")
@@ -163,19 +169,24 @@ class SqliteTable(Input):
 
 
 def _no_blob(name: str) -> str:
-    """Return SQL for a column: a blob comes as bytes, like a text, and is none."""
-    return f"CASE WHEN typeof({quoted(name)}) <> 'blob' THEN {quoted(name)} END"
+    """Return SQL for a column: a blob comes as bytes, like a text, and is none; nor is a long one.
+
+    So no more is in memory than there is room for.
+    """
+    column = quoted(name)
+    short = f"length(CAST({column} AS BLOB)) <= {MAX_TEXT}"
+    return f"CASE WHEN typeof({column}) <> 'blob' AND {short} THEN {column} END"
 
 
 def _text(value: object) -> str | None:
-    """Return what is stored as text; None for what is too long or not UTF-8."""
+    """Return what is stored as text; None for what is not UTF-8."""
     if isinstance(value, int | float):
         return repr(value)
     return None if value is None else _decoded(value)
 
 
 def _decoded(value: object) -> str | None:
-    if not isinstance(value, bytes) or len(value) > MAX_TEXT:
+    if not isinstance(value, bytes):
         return None
     try:
         return value.decode("utf-8")

@@ -14,7 +14,7 @@ import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import spill
+from leastnoise.tables import duck, spill
 from leastnoise.tables.casts import by_use
 from leastnoise.tables.engine import Engine
 
@@ -57,11 +57,10 @@ def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyCon
     config: dict[str, Any] = {
         "temp_directory": str(folder),
         "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,  # nothing is ever fetched
     }
     if threads is not None:
         config["threads"] = threads
-    with duckdb.connect(config=config) as connection:
+    with duck.connected(**config) as connection:
         yield connection
 
 
@@ -71,7 +70,7 @@ def source_columns(source: Input) -> dict[str, Held]:
     Raises SourceError if there is nothing readable, or no room for temporary files.
     """
     _rehearse(source)
-    with duckdb.connect() as connection:
+    with duck.connected() as connection:
         columns = source.columns(connection)
     twice = sorted(
         name for name, times in Counter(name for name, _ in columns).items() if times > 1

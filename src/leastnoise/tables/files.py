@@ -60,8 +60,8 @@ def _parts(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
             raise SourceError(f"The folder {path} has no {', '.join(FILES)} file in it.")
         return listed
     if glob.has_magic(text):
-        root = _root(path)
-        matched = map(Path, glob.glob(str(path), recursive=True))
+        root = folder / _root(text)
+        matched = (folder / name for name in glob.glob(text, root_dir=folder, recursive=True))
         kept = sorted(one for one in matched if _is_meant(one, root))
         if kept:
             return [(one, _keys(one.parent.relative_to(root))) for one in kept]
@@ -72,15 +72,13 @@ def _parts(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
 def _within(root: Path) -> Iterator[Path]:
     for parent, folders, names in os.walk(root, followlinks=False):
         folders[:] = [name for name in folders if _is_shown(name)]
-        yield from (
-            Path(parent) / name
-            for name in names
-            if _is_shown(name) and name.lower().endswith(FILES)
-        )
+        paths = (Path(parent, name) for name in names if _is_shown(name))
+        yield from (path for path in paths if path.name.lower().endswith(FILES) and path.is_file())
 
 
-def _root(path: Path) -> Path:
+def _root(pattern: str) -> Path:
     """Return the folder that a pattern starts from."""
+    path = Path(pattern)
     root = Path(path.anchor)
     for part in path.parts[1 if path.anchor else 0 :]:
         if glob.has_magic(part):
@@ -91,7 +89,8 @@ def _root(path: Path) -> Path:
 
 def _is_meant(path: Path, root: Path) -> bool:
     inner = path.relative_to(root)
-    linked = any((root / parent).is_symlink() for parent in inner.parents)
+    within = [root / parent for parent in inner.parents if parent.name]
+    linked = any(parent.is_symlink() for parent in within)
     shown = all(map(_is_shown, inner.parts))
     return shown and not linked and path.is_file() and path.name.lower().endswith(FILES)
 
@@ -102,8 +101,15 @@ def _is_shown(name: str) -> bool:
 
 def _keys(inner: Path) -> dict[str, str | None]:
     """Return what folders such as `year=2026` say."""
-    pairs = (part.partition("=") for part in inner.parts if "=" in part)
-    return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, _, value in pairs}
+    found: dict[str, str | None] = {}
+    for part in inner.parts:
+        key, equals, value = part.partition("=")
+        if not equals:
+            continue
+        if unquote(key) in found:
+            raise SourceError(f"The folders {inner} say twice what {unquote(key)!r} is.")
+        found[unquote(key)] = None if value == _NO_VALUE else unquote(value)
+    return found
 
 
 def _check_doubles(paths: Sequence[Path]) -> None:

@@ -1,24 +1,25 @@
 """Rows in memory, or a query for them: pandas, and all that speaks the Arrow C stream.
 
-Nothing is copied through text. A frame that can be read again is read where it is. What can be
-read only once (a record batch reader: the second time it has no rows, and says nothing), or is a
-query that would be run again each time, is written to a private file first, when a release reads
-its rows.
+A frame that can be read again is read where it is, without a copy through text. What can be read
+only once (a record batch reader: the second time it has no rows, and says nothing), or is a query
+that would be run again each time, is written to a private file first, when a release reads it.
+
+Types are those of the schema, and never told from rows: pandas' columns of Python objects have
+none, nor have its categories, whose type is that of the values that are there.
 """
 
 from __future__ import annotations
 
 import weakref
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import databases, spill
-from leastnoise.tables.casts import Rows, held
+from leastnoise.tables import databases, duck, spill
+from leastnoise.tables.casts import Held, Rows, held
 from leastnoise.tables.databases import DuckDBTable, quoted
 from leastnoise.tables.inputs import Input
 
@@ -26,36 +27,51 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from leastnoise.tables.casts import Held
+_OBJECTS = "Python objects (astype gives them a type)"
+_CATEGORIES = "categories (astype gives them a type)"
 
 
 def frame_of(source: object) -> Frame | None:
     """Return the rows of a frame, which may be narwhals'; None for what is none.
 
-    Raises SourceError for a frame whose schema doesn't say its types.
+    Raises SourceError for a frame whose columns can't be told apart.
     """
     native = nw.to_native(source, pass_through=True)
-    known = nw.from_native(native, pass_through=True)
+    try:
+        known = nw.from_native(native, pass_through=True)
+    except nw.exceptions.NarwhalsError:
+        raise SourceError("The frame's columns can't be told apart. Rename them.") from None
     if isinstance(known, nw.DataFrame):
-        if known.implementation.is_pandas():
-            _refuse_objects(known)
-            return Frame(native, again=True)
-        return Frame(_Streamed(native), again=True)
+        _check_names(known.columns)
+        pandas = known.implementation.is_pandas()
+        return Pandas(native) if pandas else Frame(native)
     if isinstance(known, nw.LazyFrame) and known.implementation.is_polars():
-        return Frame(_Collected(known), again=False)
+        _check_names(_resolved(known))
+        return Frame(_Polars(known), again=False, schema=_Polars(known.head(0)))
     if hasattr(native, "__arrow_c_stream__"):
-        return Frame(_Streamed(native), again=False)
+        names = getattr(native, "columns", getattr(getattr(native, "schema", None), "names", []))
+        _check_names([str(name) for name in names])
+        # of a query, what has no rows has the same types
+        empty = native.limit(0) if callable(getattr(native, "limit", None)) else native
+        return Frame(native, again=False, schema=empty)
     return None
 
 
-def _refuse_objects(frame: nw.DataFrame[Any]) -> None:
-    """Refuse columns of Python objects: their type would be told from the rows."""
-    for name, kind in frame.schema.items():
-        if kind == nw.Object:
-            raise SourceError(
-                f"The column {name!r} is of Python objects, whose type no schema says. Give it "
-                f'one, such as frame.astype({{{name!r}: "string"}}), or leave it out.'
-            )
+def _resolved(frame: nw.LazyFrame[Any]) -> list[str]:
+    try:
+        return frame.collect_schema().names()
+    except Exception:  # noqa: BLE001  # a query's error quotes its constants
+        raise SourceError("The frame's query has no schema: it can't be resolved.") from None
+
+
+def _check_names(names: Collection[str]) -> None:
+    """Refuse names that differ in capitals alone: DuckDB would give one of them another."""
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            why = f"has another column called like {name!r}, but for capitals"
+            raise SourceError(f"The frame {why}. Rename one of them.")
+        seen.add(name.casefold())
 
 
 @final
@@ -70,29 +86,34 @@ class _Streamed:
 
 
 @final
-class _Collected:
-    """A lazy frame, which is run when its stream is asked for; of its schema when that is."""
+class _Polars:
+    """A lazy frame, which is run when its stream is first asked for, and then kept."""
 
     def __init__(self, frame: nw.LazyFrame[Any]) -> None:
         self._frame = frame
-
-    @property
-    def schema_alone(self) -> _Streamed:
-        """Return a frame without rows."""
-        return _Streamed(self._frame.head(0).collect().to_native())
+        self._collected: Any = None
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._frame.collect().to_native().__arrow_c_stream__(requested_schema)
+        if self._collected is None:
+            self._collected = self._frame.collect().to_native()
+        return self._collected.__arrow_c_stream__(requested_schema)
 
 
-@final
-@dataclass(frozen=True)
 class Frame(Input):
-    """Rows that a Python object holds; `again` if it can be read as often as one likes."""
+    """Rows that an object gives as an Arrow stream; `again` if it does as often as one likes."""
 
-    native: Any
-    again: bool
-    _copies: list[DuckDBTable] = field(default_factory=list, compare=False, repr=False)
+    def __init__(
+        self,
+        native: Any,
+        *,
+        again: bool = True,
+        schema: Any = None,
+    ) -> None:
+        self._rows = _Streamed(native)
+        self._schema = _Streamed(native if schema is None else schema)
+        self._again = again
+        self._copy: DuckDBTable | None = None
+        self._begun = False
 
     @property
     def name(self) -> str:
@@ -109,11 +130,10 @@ class Frame(Input):
 
     def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         try:
-            frame = getattr(self.native, "schema_alone", self.native)
-            connection.register("the_frame", frame)
+            connection.register("the_frame", self._schema)
             found = connection.table("the_frame")
             return dict(zip(found.columns, map(str, found.types), strict=True))
-        except Exception:  # noqa: BLE001  # whatever a frame's own library raises may quote what it holds
+        except Exception:  # noqa: BLE001  # what a frame's own library raises may quote what it holds
             raise SourceError(
                 "The frame's schema can't be read. Leave out columns that are not numbers, texts, "
                 "bools or dates, such as half floats."
@@ -124,34 +144,98 @@ class Frame(Input):
         self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
     ) -> Iterator[Rows]:
         """See `Input.opened`."""
-        if not self.again:
-            with self._copy().opened(connection, folder, used) as rows:
+        if not self._again:
+            with self._copied(used).opened(connection, folder, used) as rows:
                 yield rows
             return
         columns = self.columns(connection)
-        connection.register("the_frame", self.native)
+        connection.register("the_frame", self._readable(used))
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
         yield Rows(sql=f"the_frame AS t({listed})", columns=kept)
 
-    def _copy(self) -> DuckDBTable:
-        """Return a private copy of all rows, made once; it goes with this object."""
-        if not self._copies:
+    def _readable(self, used: Collection[str]) -> object:
+        """Return what DuckDB reads, in which the `used` columns fail on no row."""
+        del used
+        return self._rows
+
+    def _copied(self, used: Collection[str]) -> DuckDBTable:
+        """Return a private copy of the `used` columns, made once; it goes with this object.
+
+        Raises SourceError where that failed before: what is left of a stream would be too few rows.
+        """
+        if self._copy is None:
+            if self._begun:
+                raise SourceError("The frame was read already, in part. Make it anew.")
+            self._begun = True
             held_open = ExitStack()
             path = held_open.enter_context(spill.folder()) / "rows.duckdb"
             weakref.finalize(self, held_open.close)
-            with duckdb.connect(str(path)) as connection:
+            with duck.connected(str(path)) as connection:
                 columns = self.columns(connection)
-                listed = ", ".join(f"{column.sql} AS {quoted(name)}" for name, column in columns)
                 names = ", ".join(f"c{place}" for place in range(len(columns)))
-                connection.register("the_frame", self.native)
-                sql = f"CREATE TABLE the_rows AS SELECT {listed} FROM the_frame AS t({names})"  # noqa: S608
-                connection.execute(sql)
-            self._copies.append(DuckDBTable(path, "the_rows"))
-        return self._copies[0]
+                kept = [
+                    f"{column.sql} AS {quoted(name)}" for name, column in columns if name in used
+                ]
+                listed = ", ".join(kept) or "0 AS nothing"
+                connection.register("the_frame", self._rows)
+                sql = f"SELECT {listed} FROM the_frame AS t({names})"  # noqa: S608  # names, quoted
+                connection.execute(f"CREATE TABLE the_rows AS {sql}")
+            self._copy = DuckDBTable(path, "the_rows")
+            self._rows = self._schema  # what was collected isn't needed any more
+        return self._copy
 
     def without_rows(self, folder: Path, used: Collection[str]) -> Input | None:
         """See `Input.without_rows`."""
-        with duckdb.connect() as connection:
+        with duck.connected() as connection:
             types = {name: kind for name, kind in self._types(connection).items() if name in used}
         return databases.empty(folder, types)
+
+
+@final
+class Pandas(Frame):
+    """A pandas frame, which DuckDB reads in place and pandas' own library isn't asked for."""
+
+    def __init__(self, native: Any) -> None:
+        super().__init__(native)
+        self._frame = native
+        self._typeless = {
+            str(name): _CATEGORIES if str(kind) == "category" else _OBJECTS
+            for name, kind in native.dtypes.items()
+            if str(kind) in {"category", "object"}
+        }
+
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
+        """See `Input.columns`; those without a type can't be read as any."""
+        return [
+            (name, Held(sql="NULL", kind=self._typeless[name]) if name in self._typeless else held)
+            for name, held in super().columns(connection)
+        ]
+
+    def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+        """Return the types of the frame's columns, which are looked at without a row."""
+        try:
+            connection.register("the_frame", self._frame.iloc[:0])
+            kinds = map(str, connection.table("the_frame").types)
+            return dict(zip(map(str, self._frame.columns), kinds, strict=True))
+        except Exception:  # noqa: BLE001  # as above
+            raise SourceError("The frame's schema can't be read.") from None
+
+    def _readable(self, used: Collection[str]) -> object:
+        """See `Frame._readable`: texts that are Python's may hold halves of letters."""
+        frame = self._frame
+        mended: dict[str, Any] = {}
+        for name, kind in frame.dtypes.items():
+            if str(name) in self._typeless:
+                mended[name] = None  # else its type would be looked for in its rows
+            elif str(name) in used and getattr(kind, "storage", "") == "python":
+                mended[name] = frame[name].map(_without_halves, na_action="ignore")
+        return frame.assign(**mended) if mended else frame
+
+
+def _without_halves(text: str) -> str | None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return None
+    return text

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from leastnoise.errors import SourceError
 from leastnoise.tables import csv_lines, parquet_rows, pipe
@@ -25,10 +25,16 @@ if TYPE_CHECKING:
     import duckdb
 
 _PARAMETER = re.compile(r"\$(\w+)")
+_TOGETHER = 50  # files that are open at once: two or three descriptors each
 
 
 class Input(ABC):
-    """The rows of one release; `name` is what messages call them."""
+    """The rows of one release; `name` is what messages call them.
+
+    Where it isn't `typed`, nothing but the spec says what its texts mean.
+    """
+
+    typed: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -61,6 +67,8 @@ class Input(ABC):
 @dataclass(frozen=True)
 class CsvFile(Input):
     """A CSV file, as it is or compressed: see `csv_lines`. All columns are text."""
+
+    typed = False
 
     path: Path
 
@@ -193,31 +201,57 @@ class Several(Input):
     def opened(
         self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
     ) -> Iterator[Rows]:
-        """See `Input.opened`: one after the other."""
+        """See `Input.opened`: one after the other.
+
+        DuckDB opens every file of a query at once. Of more than there may be open, the used columns
+        are copied into a table first, some files at a time; it may spill.
+        """
         kinds = dict(self.parts[0].file.columns(connection))
+        text = Held(sql="", kind="VARCHAR")  # what the names of folders say
         places = {name: f"s{place}" for place, name in enumerate(used)}
+        held = {name: replace(kinds.get(name, text), sql=places[name]) for name in used}
+        if len(self.parts) <= _TOGETHER:
+            with self._joined(self.parts, places, connection, folder) as (sql, bound):
+                yield Rows(sql=f"({sql})", columns=held, bound=bound)
+            return
+        for start in range(0, len(self.parts), _TOGETHER):
+            some = self.parts[start : start + _TOGETHER]
+            inner = folder / str(start)
+            inner.mkdir()
+            with self._joined(some, places, connection, inner) as (sql, bound):
+                into = "INSERT INTO the_files" if start else "CREATE TEMP TABLE the_files AS"
+                connection.execute(f"{into} {sql}", bound)
+        yield Rows(sql="the_files", columns=held)
+
+    @contextmanager
+    def _joined(
+        self,
+        parts: Sequence[Part],
+        places: Mapping[str, str],
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield SQL for the rows of `parts`, columns called by their `places`, and parameters."""
         selects: list[str] = []
         bound: dict[str, Any] = {}
         with ExitStack() as stack:
-            for index, part in enumerate(self.parts):
-                inner = folder / str(index)
+            for index, part in enumerate(parts):
+                inner = folder / f"part{index}"
                 inner.mkdir()
-                within = [name for name in used if name not in part.keys]
+                within = [name for name in places if name not in part.keys]
                 rows = stack.enter_context(part.file.opened(connection, inner, within))
                 bound |= {f"{name}_{index}": value for name, value in rows.bound.items()}
                 columns = [
                     f"{_renamed(rows.columns[name].sql, index)} AS {places[name]}"
                     for name in within
                 ]
-                for name in used:
+                for name in places:
                     if name in part.keys:
                         bound[f"{places[name]}_{index}"] = part.keys[name]
                         columns.append(f"${places[name]}_{index}::VARCHAR AS {places[name]}")
                 listed = ", ".join(columns) or "0 AS nothing"
                 selects.append(f"SELECT {listed} FROM {_renamed(rows.sql, index)}")  # noqa: S608
-            text = Held(sql="", kind="VARCHAR")  # what the names of folders say
-            held = {name: replace(kinds.get(name, text), sql=places[name]) for name in used}
-            yield Rows(sql=f"({' UNION ALL '.join(selects)})", columns=held, bound=bound)
+            yield " UNION ALL ".join(selects), bound
 
     def without_rows(self, folder: Path, used: Collection[str]) -> Several | None:
         """See `Input.without_rows`: of the first one."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
+from leastnoise.tables import duck
 from leastnoise.tables.casts import MAX_TEXT, Held, Rows, within_precision
 
 if TYPE_CHECKING:
@@ -41,10 +42,9 @@ def opened(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
 
     DuckDB opens a name, which could be another file by now than the one that was checked.
     """
-    config = {"memory_limit": _MEMORY, "autoinstall_known_extensions": False}
     with (
         tempfile.TemporaryDirectory(prefix="leastnoise-") as folder,
-        duckdb.connect(config=config) as connection,
+        duck.connected(memory_limit=_MEMORY) as connection,
     ):
         copy = Path(folder) / "table.parquet"
         copy.write_bytes(content)
@@ -166,7 +166,7 @@ def copy_without_rows(path: Path, copy: Path, used: Collection[str]) -> bool:
 
     It doesn't for a type that DuckDB reads but can't write.
     """
-    with duckdb.connect() as connection:
+    with duck.connected() as connection:
         found = columns(connection, path)
     listed = ", ".join(f"c{place}" for place in range(len(found)))
     kept = [
@@ -175,7 +175,7 @@ def copy_without_rows(path: Path, copy: Path, used: Collection[str]) -> bool:
         if name in used
     ]
     query = f"SELECT {', '.join(kept) or 'c0'} FROM {_reader()} AS t({listed}) LIMIT 0"  # noqa: S608  # names, quoted
-    with duckdb.connect() as connection:
+    with duck.connected() as connection:
         try:
             rows = connection.sql(query, params={"path": one_file(path)})
             rows.write_parquet(str(copy))
