@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _OBJECTS = "Python objects (astype gives them a type)"
+_BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Streams that were read, by this release or another, if only in part."""
 _CATEGORIES = "categories (astype gives them a type)"
 
 
@@ -51,9 +53,12 @@ def frame_of(source: object) -> Frame | None:
     if hasattr(native, "__arrow_c_stream__"):
         names = getattr(native, "columns", getattr(getattr(native, "schema", None), "names", []))
         _check_names([str(name) for name in names])
+        if hasattr(native, "__arrow_c_array__"):  # a record batch: it is in memory
+            return Frame(native)
         # of a query, what has no rows has the same types
-        empty = native.limit(0) if callable(getattr(native, "limit", None)) else native
-        return Frame(native, again=False, schema=empty)
+        if callable(getattr(native, "limit", None)):
+            return Frame(native, again=False, schema=native.limit(0))
+        return Frame(native, again=False, stream=native)
     return None
 
 
@@ -108,12 +113,13 @@ class Frame(Input):
         *,
         again: bool = True,
         schema: Any = None,
+        stream: Any = None,
     ) -> None:
         self._rows = _Streamed(native)
         self._schema = _Streamed(native if schema is None else schema)
         self._again = again
+        self._stream, self._begun = stream, False
         self._copy: DuckDBTable | None = None
-        self._begun = False
 
     @property
     def name(self) -> str:
@@ -162,12 +168,10 @@ class Frame(Input):
     def _copied(self, used: Collection[str]) -> DuckDBTable:
         """Return a private copy of the `used` columns, made once; it goes with this object.
 
-        Raises SourceError where that failed before: what is left of a stream would be too few rows.
+        Raises SourceError where a stream was read before: what is left of it is too few rows.
         """
         if self._copy is None:
-            if self._begun:
-                raise SourceError("The frame was read already, in part. Make it anew.")
-            self._begun = True
+            self._begin()
             held_open = ExitStack()
             path = held_open.enter_context(spill.folder()) / "rows.duckdb"
             weakref.finalize(self, held_open.close)
@@ -184,6 +188,17 @@ class Frame(Input):
             self._copy = DuckDBTable(path, "the_rows")
             self._rows = self._schema  # what was collected isn't needed any more
         return self._copy
+
+    def _begin(self) -> None:
+        if self._stream is None:
+            return
+        try:
+            again = self._stream in _BEGUN
+            _BEGUN.add(self._stream)
+        except TypeError:  # one that can't be remembered but by this release
+            again, self._begun = self._begun, True
+        if again:
+            raise SourceError("The frame is a stream that was read already. Make it anew.")
 
     def without_rows(self, folder: Path, used: Collection[str]) -> Input | None:
         """See `Input.without_rows`."""
