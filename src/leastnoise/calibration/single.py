@@ -1,7 +1,7 @@
 """The law of a family that hides a shift of length 1 with the least loss.
 
 The searches work in floats and end on the private side as far as floats can tell; whether a law
-really is private is for `certify` to say.
+really is private is for its proof to say.
 """
 
 from __future__ import annotations

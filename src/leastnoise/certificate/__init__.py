@@ -1,11 +1,11 @@
-"""Proofs in ball arithmetic, and the certificates that carry them.
+"""Certificates: what is claimed of which noise, exactly, and how to prove it again.
 
-Imports neither the float path (`numerics`, `analysis`) nor scipy nor randomness: what is proved
-rests on the noise's parameters alone.
+No float search, scipy or randomness is imported: what is proved rests on the record alone. What a
+sceptic reads is counted in docs/guarantees.md.
 
 | API | symbol | meaning |
 |---|---|---|
-| `worst_shift` | Δ | longest shift, in the norm of the noise |
-| `enclose_delta` | δ(ε) | smallest δ of the law at ε, as an interval |
-| `Certificate.delta` | δ(ε) | the same, on the record |
+| `Certificate.delta` | δ(ε) | smallest δ of all releases at the budget's ε, as an interval |
+| `Certificate.prove`, `verify` | – | state it; prove it again from the record's fields |
+| `PlanCertificate` | – | several blocks under one budget, and the rule by which they meet it |
 """

@@ -12,6 +12,6 @@
 | `Design` | | a law on the lattice, and the bound that says how good it is |
 
 What is proved: every `LowerBound` (`verify` recomputes it, in whole numbers or in balls), and, by
-`certify`, the guarantee of every law. What is not: that a solver's law is the best; the gap to the
-bound says how far from it a law can be.
+the proofs of its room, the guarantee of every law. What is not: that a solver's law is the best;
+the gap to the bound says how far from it a law can be.
 """

@@ -1,8 +1,8 @@
 """The best spherical step density for a budget: edges, a linear program, exact numbers, a scale.
 
 The program's law is rounded to whole numbers, then lengthened by the little that it takes to meet
-the budget again; δ falls as it is lengthened (theory/noise.md §1). Whether it meets it is proved by
-`certify`.
+the budget again; δ falls as it is lengthened (theory/noise.md §1). Whether it meets it is proved
+later.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def _scaled(value: float) -> int:
 def whole_masses(solved: Solution, *, spare: int = 0) -> tuple[int, ...]:
     """Return the solver's law as whole numbers, the least of them with `spare` bits to divide.
 
-    Whether it is private is for `certify` to say, from these very numbers.
+    Whether it is private is for its proof to say, from these very numbers.
     """
     bits = 100 + math.ceil(-math.log2(solved.program.delta)) + spare
     masses = [max(0, int(math.ldexp(mass, 80)) << (bits - 80)) for mass in solved.masses.tolist()]

@@ -1,1 +1,1 @@
-"""Float numerics: quadrature and root search. Nothing here proves anything; `certify` does."""
+"""Float numerics: quadrature and root search. Nothing here proves anything."""

@@ -1,7 +1,7 @@
 """Composed generalized gamma noise: against quadrature in two dimensions, and its classic members.
 
 The quadrature is numpy's alone: Z₁ on a grid of radii and cosines, δ₂(ε) = E δ₁(ε − Z₁), with δ₁
-from `analysis`, and δ(−ε) = 1 − e^(−ε) + e^(−ε)δ(ε).
+from the float profile, and δ(−ε) = 1 − e^(−ε) + e^(−ε)δ(ε).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def grid(law: GeneralizedGamma, *, radii: int, cosines: int) -> tuple[Floats, Fl
 
 
 def delta_of_two(law: GeneralizedGamma, epsilon: float) -> float:
-    """E δ₁(ε − Z₁), δ₁ by a spline between values from `analysis`."""
+    """E δ₁(ε − Z₁), δ₁ by a spline between values from the float profile."""
     losses, masses = grid(law, radii=4000 if law.dimension == 1 else 400, cosines=240)
     at = epsilon - losses
     knots = np.concatenate([[0.0], np.linspace(1e-6, 1.02 * np.abs(at[masses > 1e-25]).max(), 400)])

@@ -1,7 +1,7 @@
 """Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
 
 Each function returns the scale that hides a shift of length 1, at or above the exact minimum to the
-accuracy of the float δ(ε) (about 1e-13 relative); whether it is private is for `certify` to say.
+accuracy of the float δ(ε) (about 1e-13 relative); whether it is private is for a proof to say.
 """
 
 from __future__ import annotations

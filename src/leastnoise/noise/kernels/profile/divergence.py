@@ -72,7 +72,7 @@ def peaks(law: Kernels, *, shift: float, epsilon: float) -> Peaks:
 
     The zeros of H′ are isolated between nodes, which get closer until H and H′ are what Hermite's
     cubic foretells, and closed in on by Newton's method. Nothing is proved: a maximum that rises
-    and falls between two nodes is for `certify`.
+    and falls between two nodes is for the proof.
     """
     end = log_divergence(law, shift=shift, epsilon=epsilon)
     nodes, known, matters = _resolved(
