@@ -137,7 +137,7 @@ def test_what_is_not_proved_is_not_held() -> None:
         lambda: Cells(bodies=[ONE], copies=[0]),
         lambda: Cells(bodies=[ONE], copies=[1.0]),  # pyright: ignore[reportArgumentType]
         lambda: Cells(bodies=[ONE], copies=[True]),
-        lambda: Cells(bodies=[ONE, ONE], copies=[10**8, 1]),
+        lambda: Cells(bodies=[ONE, ONE], copies=[10**9, 1]),
         lambda: Cells(bodies=[Counts(queries=1)], copies=[1]),  # pyright: ignore[reportArgumentType]
         lambda: Cells(bodies=ONE, copies=[1]),  # pyright: ignore[reportArgumentType]
         lambda: Cells(bodies=[ONE], copies=1),  # pyright: ignore[reportArgumentType]
