@@ -166,6 +166,25 @@ def test_halves_of_letters_in_pandas_are_missing() -> None:
     assert second == 0
 
 
+def test_columns_of_pandas_may_have_numbers_for_names() -> None:
+    texts = pd.array(["a", "\ud800", None, "a"], dtype=pd.StringDtype("python"))
+    frame = pd.DataFrame({0: [1, 2, 3, 4], 1: texts, 2: [object() for _ in range(4)]})
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"1": ["a", "b"]}}]
+    privacy = {"unit": "0", "epsilon": 1, "delta": "1e-6"}
+    (counted,) = answers(release(frame, privacy=privacy, query=query, columns={}))
+    assert counted[0] > 0
+    assert list(frame.columns) == [0, 1, 2]
+    assert frame[2].notna().all()  # what the release leaves out of its own copy
+
+
+@pytest.mark.parametrize("kind", ["ENUM('Ada', 'Bob')[]", "DECIMAL(10,2)[]", "INTEGER[3]"])
+def test_a_nested_type_is_named_without_what_rows_hold(kind: str) -> None:
+    relation = duckdb.sql(f"SELECT 1 AS who, NULL::{kind} AS x")
+    with pytest.raises(SpecError, match=r"holds (VARCHAR|DECIMAL|INTEGER)\[\] in") as refused:
+        release(relation).plan()
+    assert "Ada" not in str(refused.value)
+
+
 def test_a_reader_that_failed_is_not_taken_for_its_rest() -> None:
     def batches() -> Any:
         yield from pa.Table.from_pandas(ROWS).to_batches(3)

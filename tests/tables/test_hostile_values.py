@@ -135,7 +135,12 @@ def test_a_frame_is_read_as_a_file_is(folder: Path, name: str, declared: str | N
         if name in UNREADABLE:
             with pytest.raises(SourceError, match="schema can't be read"):
                 answers(folder, name, declared, uses(name, declared), frame=frame)
-        elif found := answers(folder, name, declared, uses(name, declared), frame=frame):
+            continue
+        found = answers(folder, name, declared, uses(name, declared), frame=frame)
+        if name.startswith("duration"):  # whole numbers in a file, and an interval in a frame
+            assert found == []
+        else:
+            assert len(found) == len(expected)
             assert found == expected or name in DIFFERENT
 
 

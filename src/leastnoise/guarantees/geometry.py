@@ -75,6 +75,11 @@ class Geometry(ABC):
         coordinate of X times its row's length.
         """
 
+    @property
+    def counted_deviations(self) -> list[tuple[float, int]]:
+        """The `deviations`, each with how many coordinates have it, in no order."""
+        return [(float(deviation), 1) for deviation in self.deviations]
+
     @abstractmethod
     def covariance(self) -> NDArray[np.float64]:
         """Return A·Aᵀ, the covariance in units of X's variance, shape (dimension, dimension)."""
@@ -187,11 +192,15 @@ class CountEllipse(Geometry):
     @property
     def deviations(self) -> NDArray[np.float64]:
         """See `Geometry.deviations`."""
+        values, counts = zip(*self.counted_deviations, strict=True)
+        return np.repeat(values, counts)
+
+    @property
+    def counted_deviations(self) -> list[tuple[float, int]]:
+        """See `Geometry.counted_deviations`: of the queries, and of the total after them."""
         variance, _, _, counted = self._entries
-        found = np.full(self.dimension, math.sqrt(variance))
-        if self.with_total:
-            found[-1] = math.sqrt(counted)
-        return found
+        queries = (math.sqrt(variance), self.dimension - self.with_total)
+        return [queries, (math.sqrt(counted), 1)] if self.with_total else [queries]
 
     def covariance(self) -> NDArray[np.float64]:
         """See `Geometry.covariance`."""
@@ -267,6 +276,11 @@ class Blocks(Geometry):
     def deviations(self) -> NDArray[np.float64]:
         """See `Geometry.deviations`."""
         return np.tile(self.block.deviations, self.groups)
+
+    @property
+    def counted_deviations(self) -> list[tuple[float, int]]:
+        """See `Geometry.counted_deviations`."""
+        return [(value, count * self.groups) for value, count in self.block.counted_deviations]
 
     def covariance(self) -> NDArray[np.float64]:
         """See `Geometry.covariance`."""
@@ -381,6 +395,11 @@ class Cells(Geometry):
     def deviations(self) -> NDArray[np.float64]:
         """See `Geometry.deviations`."""
         return np.ones(self.count)
+
+    @property
+    def counted_deviations(self) -> list[tuple[float, int]]:
+        """See `Geometry.counted_deviations`."""
+        return [(1.0, self.count)]
 
     def covariance(self) -> NDArray[np.float64]:
         """See `Geometry.covariance`."""

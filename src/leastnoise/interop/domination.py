@@ -14,7 +14,7 @@ law bounds every shift at once, alone and composed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
@@ -133,7 +133,8 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
     """Return losses of wide stretches of outputs, beyond which δ is far smaller."""
-    loss, count = frequent_loss(parts[0]), min(parts[0].count, _MOST_FREQUENT)
+    whole = replace(parts[0], rate=Fraction(1))  # a sample's losses jump where those of all do
+    loss, count = frequent_loss(whole), min(parts[0].count, _MOST_FREQUENT)
     return [loss * i for i in range(count + 1)] if loss else []
 
 

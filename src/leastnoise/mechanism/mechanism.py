@@ -106,7 +106,9 @@ class Mechanism:
         geometry = self.certificate.geometry
         if geometry is None:
             return self.noise.mse
-        return self.noise.variance * math.fsum(geometry.deviations**2)
+        return self.noise.variance * math.fsum(
+            count * deviation**2 for deviation, count in geometry.counted_deviations
+        )
 
     @property
     def mae(self) -> float:
@@ -114,7 +116,9 @@ class Mechanism:
         geometry = self.certificate.geometry
         if geometry is None:
             return self.noise.mae
-        return self.noise.mean_abs * math.fsum(geometry.deviations)
+        return self.noise.mean_abs * math.fsum(
+            count * deviation for deviation, count in geometry.counted_deviations
+        )
 
     @property
     def variances(self) -> NDArray[np.float64]:

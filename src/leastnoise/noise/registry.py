@@ -356,7 +356,7 @@ def _register_installed(*, name: str | None = None) -> None:
             continue
         try:
             family = entry.load()
-        except Exception as error:
+        except Exception as error:  # whatever a package that we don't know raises on import
             why = f"the entry point {entry.value} can't be imported"
             raise NotRegistered(family=entry.name, table=__name__, why=why) from error
         if entry.name not in FAMILIES:  # unless that module registers it itself

@@ -7,6 +7,7 @@ notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, final
 
@@ -76,7 +77,9 @@ def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
     `from_elsewhere` if they weren't made by DuckDB: a text may not be UTF-8 then, and a decimal be
     past its precision.
     """
-    plain = kind.partition("(")[0] if not kind.endswith("]") else kind
+    plain = re.split(r"[(\[]", kind, maxsplit=1)[0]
+    if kind.endswith("]"):  # lists can't be read, and what they hold may have values in its name
+        return Held(sql=sql, kind=f"{plain}[]")
     if plain == "ENUM":  # its values are rows' values: no message may have them
         sql, plain, kind = f"{sql}::VARCHAR", "VARCHAR", "VARCHAR"
     if plain == "VARCHAR":

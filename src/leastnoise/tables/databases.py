@@ -115,10 +115,13 @@ def empty(folder: Path, types: dict[str, str]) -> DuckDBTable | None:
 class SqliteTable(Input):
     """A table or view of a SQLite file. All columns are text, to be declared; of views as above."""
 
-    typed = False
-
     path: Path
     table: str
+
+    @property
+    def typed(self) -> bool:
+        """See `Input.typed`: any row may hold anything."""
+        return False
 
     @property
     def name(self) -> str:

@@ -38,12 +38,13 @@ def opened(
     quotes data, if DuckDB can't read the file.
     """
     try:
-        # The connection is closed first: nothing reads from the pipe or spills any more.
-        with spill.folder() as folder, ExitStack() as stack:
-            # What feeds a pipe ends after the connection, which reads from it.
-            late = stack.enter_context(ExitStack())
-            connection = stack.enter_context(_connected(folder, threads))
-            rows = late.enter_context(source.opened(connection, folder, list(columns)))
+        # The connection is closed first, and then what feeds a pipe that it reads from.
+        with (
+            spill.folder() as folder,
+            ExitStack() as feeders,
+            _connected(folder, threads) as connection,
+        ):
+            rows = feeders.enter_context(source.opened(connection, folder, list(columns)))
             yield DuckDB(connection, rows, columns)
     except duckdb.OutOfMemoryException:
         raise SourceError(f"{source.name} needs more memory or temporary disk space.") from None

@@ -44,7 +44,7 @@ def frame_of(source: object) -> Frame | None:
     except nw.exceptions.NarwhalsError:
         raise SourceError("The frame's columns can't be told apart. Rename them.") from None
     if isinstance(known, nw.DataFrame):
-        _check_names(known.columns)
+        _check_names([str(name) for name in known.columns])  # pandas has numbers, too
         pandas = known.implementation.is_pandas()
         return Pandas(native) if pandas else Frame(native)
     if isinstance(known, nw.LazyFrame) and known.implementation.is_polars():
@@ -233,19 +233,23 @@ class Pandas(Frame):
             connection.register("the_frame", self._frame.iloc[:0])
             kinds = map(str, connection.table("the_frame").types)
             return dict(zip(map(str, self._frame.columns), kinds, strict=True))
-        except Exception:  # noqa: BLE001  # as above
+        except Exception:  # noqa: BLE001  # pandas' extension types raise what they like
             raise SourceError("The frame's schema can't be read.") from None
 
     def _readable(self, used: Collection[str]) -> object:
         """See `Frame._readable`: texts that are Python's may hold halves of letters."""
         frame = self._frame
-        mended: dict[str, Any] = {}
+        mended: dict[Any, Any] = {}
         for name, kind in frame.dtypes.items():
             if str(name) in self._typeless:
                 mended[name] = None  # else its type would be looked for in its rows
             elif str(name) in used and getattr(kind, "storage", "") == "python":
                 mended[name] = frame[name].map(_without_halves, na_action="ignore")
-        return frame.assign(**mended) if mended else frame
+        if mended:
+            frame = frame.copy(deep=False)
+            for name, column in mended.items():
+                frame[name] = column
+        return frame
 
 
 def _without_halves(text: str) -> str | None:

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
 from leastnoise.tables import csv_lines, parquet_rows, pipe
@@ -29,12 +29,12 @@ _TOGETHER = 50  # files that are open at once: two or three descriptors each
 
 
 class Input(ABC):
-    """The rows of one release; `name` is what messages call them.
+    """The rows of one release."""
 
-    Where it isn't `typed`, nothing but the spec says what its texts mean.
-    """
-
-    typed: ClassVar[bool] = True
+    @property
+    def typed(self) -> bool:
+        """Whether it says what its columns are; of texts alone only the spec can say it."""
+        return True
 
     @property
     @abstractmethod
@@ -68,9 +68,12 @@ class Input(ABC):
 class CsvFile(Input):
     """A CSV file, as it is or compressed: see `csv_lines`. All columns are text."""
 
-    typed = False
-
     path: Path
+
+    @property
+    def typed(self) -> bool:
+        """See `Input.typed`: all is text."""
+        return False
 
     @property
     def name(self) -> str:
@@ -160,6 +163,11 @@ class Several(Input):
     def name(self) -> str:
         """See `Input.name`."""
         return self.label
+
+    @property
+    def typed(self) -> bool:
+        """See `Input.typed`."""
+        return all(part.file.typed for part in self.parts)
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`; raises SourceError where two files differ."""

@@ -9,7 +9,6 @@ from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables import checks, databases, engine_duckdb, files, statistic
 from leastnoise.tables.casts import MAX_TEXT
-from leastnoise.tables.inputs import Several
 from leastnoise.tables.source_names import IN_MEMORY
 from leastnoise.tables.spec import Bands
 
@@ -41,8 +40,7 @@ def find(spec: Spec, folder: Path, frame: Frame | None = None) -> Source:
     rows = _rows(spec, folder, frame)
     present = engine_duckdb.source_columns(rows)
     problems = list(_ambiguous(spec, present))
-    parts = rows.parts if isinstance(rows, Several) else ()
-    if not spec.data.types and not all(one.typed for one in (rows, *(part.file for part in parts))):
+    if not spec.data.types and not rows.typed:
         why = f"Missing: {rows.name} needs the type of each column that is used."
         raise SpecError([("data.types", why)])
     columns: dict[str, ColumnType] = {}
