@@ -252,6 +252,14 @@ def test_generalized_gamma_noise_that_is_the_l2_mechanism_is_served() -> None:
     assert not any(serves((Releases(noise=n, shifts=ONE, count=2),)) for n in (one_number, near))
 
 
+def test_generalized_gamma_noise_that_is_gaussian_composes_with_others_as_that() -> None:
+    renamed = GeneralizedGamma(scale=3, alpha=9, p=2, dimension=10)  # of variance 9/2
+    beside = l2(10, "3", 5)
+    mixed = found((Releases(noise=renamed, shifts=ONE, count=20), beside), 2)
+    assert mixed == found((normal("3", 40), beside), 2)
+    assert mixed != found((normal("3", 20), beside), 2)
+
+
 def test_what_is_not_served() -> None:
     assert serves((l2(3, "1", 2), normal("1", 1)))
     assert not serves((normal("1", 2),))

@@ -197,6 +197,8 @@ def test_covariance_and_deviations_are_those_of_the_inverse(geometry: Geometry) 
     inverse = np.linalg.inv(matrix_of(geometry))
     np.testing.assert_allclose(geometry.covariance(), inverse @ inverse.T, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(geometry.deviations**2, np.diag(geometry.covariance()), rtol=1e-12)
+    counted = [value for value, count in geometry.counted_deviations for _ in range(count)]
+    assert sorted(counted) == sorted(geometry.deviations)
 
 
 def test_w_is_what_its_offsets_say() -> None:

@@ -99,6 +99,10 @@ def test_zcdp_is_that_of_opendp_at_every_distance() -> None:
     for d_in in (0.0, 0.5, 1.5, 40.0):
         exact = Fraction(d_in) ** 2 / (2 * mechanism.noise.scale**2)
         assert exact <= Fraction(wrapped.map(d_in)) <= exact * (1 + Fraction(1, 10**14))
+    ten = calibrated("gaussian", dimension=3, compositions=10)  # one call is one of the ten
+    assert to_opendp(ten, measure="zcdp").map(1.0) == pytest.approx(
+        float(1 / (2 * ten.noise.scale**2)), rel=1e-13
+    )
     theirs = dp.m.make_gaussian(
         dp.vector_domain(dp.atom_domain(T=float, nan=False), size=3),
         dp.l2_distance(T=float),

@@ -31,6 +31,7 @@ from leastnoise.ledger.filters import (
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.releases import Releases
 from tests.ledger.releases import certificate, sampled
 
@@ -81,6 +82,12 @@ def test_costs_are_those_of_the_noise() -> None:
         compositions=100,
     )
     assert Cost.of(shared).rho == Fraction(100, 2 * 40**2)
+    by_another_name = Certificate.prove(
+        budget=Budget(epsilon=1, delta="1e-5"),
+        noise=GeneralizedGamma(scale=40, alpha=2, p=2, dimension=3),  # of variance 40²/2
+        sensitivity=L2(1),
+    )
+    assert Cost.of(by_another_name).rho == Fraction(1, 40**2)
     # a bounded loss: pure, a little beyond its stated ε
     l2 = Cost.of(certificate("l2", "0.5", "1e-7", 2))
     assert l2.leak == 0

@@ -34,7 +34,8 @@ def test_the_expansions_hold_the_function_to_nearly_all_bits(dimension: int, bit
             with precision(bits + 400):
                 truth = q.beta_lower(a, a, 1)
                 assert found.contains(arb(truth.mid())), q
-            assert found.rel_accuracy_bits() >= bits - 24, q  # of a tail of 1e-1774 too
+            lost = 24 if dimension == 1000 else 12  # of a tail of 1e-1774
+            assert found.rel_accuracy_bits() >= bits - lost, q
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 7, 10])
@@ -49,10 +50,19 @@ def test_the_law_is_that_of_a_uniform_direction(dimension: int) -> None:
                 assert found.overlaps(down.beta_lower(arb(a), arb(a), 1))
 
 
-def test_what_is_left_of_an_expansion_is_counted() -> None:
-    with precision(64):
-        cell = cosine_law._cell(10, 3, 64)
-        short = type(cell.polynomial)(cell.polynomial.coeffs()[:-12])
-        x = arb(cosine_law._half_width(10))
-        gap = abs(cell.polynomial(x) - short(x))
-        assert gap > abs(cell.error)  # with so many terms fewer it would not hold
+@pytest.mark.parametrize(("dimension", "bits"), [(4, 12), (4, 24), (10, 16), (50, 12)])
+def test_what_is_left_of_an_expansion_is_counted(dimension: int, bits: int) -> None:
+    """With so few bits the terms that are left out are more than what rounding makes room for."""
+    a, half = arb(dimension - 1) / 2, cosine_law._half_width(dimension)
+    missed = 0
+    for index in range(6):
+        with precision(bits):
+            cell = cosine_law._cell(dimension, index, bits)
+            for part in (-1.0, -0.5, 0.25, 1.0):
+                x = arb(part * half)
+                with precision(bits + 300):
+                    truth = (1 / (1 + (2 * (cell.center + x)).exp())).beta_lower(a, a, 1)
+                    truth = arb(truth.mid())
+                    assert (cell.polynomial(x) + cell.error).contains(truth)
+                    missed += not cell.polynomial(x).contains(truth)
+    assert missed > 3
