@@ -81,8 +81,9 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     for index, component in enumerate(layout.components):
         if component.kind == "value":
             columns[f"x{index}"] = _fixed_point(engine, spec, component, bits=layout.bits)
-    # narwhals needs a column, and a block may need none but the rows themselves
-    frame = frame.select(**columns, all=nw.lit(0))
+    # A block may need no column but the rows themselves. First with_columns: a select of constants
+    # alone has one row on some engines.
+    frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
     cell = nw.lit(0, nw.Int64)
     for index, axis in enumerate(layout.axes):
         by, at = f"by{index}", f"at{index}"
@@ -250,7 +251,7 @@ def _each_at_most(
     by_cell = isinstance(way, InCells) and not way.apart
     if len(names) == 1 and (by_cell or layout.dimension == 1):
         return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
-    largest = nw.max_horizontal(*(nw.col(name).abs() for name in names))
+    largest = _largest([nw.col(name).abs() for name in names])
     factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
     if by_cell:
         marked = entries.with_columns(largest.alias(_LARGEST))
@@ -271,7 +272,11 @@ def _size(way: InBall | InCells, names: list[str]) -> nw.Expr:
     if isinstance(way, InBall):
         return nw.sum_horizontal(*(value * value for value in values))
     sizes = [value.abs() for value in values]
-    return nw.sum_horizontal(*sizes) if way.apart else nw.max_horizontal(*sizes)
+    return nw.sum_horizontal(*sizes) if way.apart else _largest(sizes)
+
+
+def _largest(values: list[nw.Expr]) -> nw.Expr:
+    return values[0] if len(values) == 1 else nw.max_horizontal(*values)  # Spark takes two or more
 
 
 def _shrunk(name: str) -> nw.Expr:

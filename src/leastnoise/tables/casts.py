@@ -30,7 +30,19 @@ TYPES: dict[str, ColumnType] = {
 _TEXT_ALONE = ("UUID", "DATE", "BLOB")
 _NOTHING = '"NULL"'  # a column that can hold no value, as pandas writes one without any
 _KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
-_WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap as 1.0
+
+# What a text may be to be read as a number or a bool, on every engine; all else is missing.
+# DuckDB alone would take 1_000 and +-1, and other engines 1d, other alphabets' digits, or " true".
+_BLANK = r"[ \t\n\x0b\f\r]*"
+WHOLE = rf"{_BLANK}[+-]?[0-9]+(\.0*)?{_BLANK}"  # pandas writes whole numbers beside a gap as 1.0
+NUMBER = rf"{_BLANK}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANK}"
+TRUE = "[tT]([rR][uU][eE])?|[yY]([eE][sS])?|1"
+FALSE = "[fF]([aA][lL][sS][eE])?|[nN][oO]?|0"
+MOST_DIGITS = 38  # of a whole number that tells persons apart
+FIRST_DATE, LAST_DATE = (
+    "0001-01-01",
+    "9999-12-31",
+)  # others have different texts
 
 
 @final
@@ -38,7 +50,8 @@ _WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"  # pandas writes whole numbers beside a gap
 class Held:
     """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters.
 
-    `exactly` is the type with them, where two files could differ in them.
+    `exactly` is the type with them, where two files could differ in them. `only` says as what the
+    engine can read it, where that isn't as all.
 
     Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
     below. Others can't be used: among them times and timestamps (whose reader raises past its
@@ -48,12 +61,13 @@ class Held:
     sql: str
     kind: str
     exactly: str = ""
+    only: tuple[ColumnType, ...] = ("int", "float", "text", "bool")
 
     def read_as(self) -> tuple[ColumnType, ...]:
         """Return the types that the column can be declared to have."""
         if self.kind == _NOTHING or (self.type is not None and self.kind not in _TEXT_ALONE):
-            return ("int", "float", "text", "bool")
-        return ("text",) if self.kind in _TEXT_ALONE else ()
+            return self.only
+        return ("text",) if self.kind in _TEXT_ALONE and "text" in self.only else ()
 
     @property
     def type(self) -> ColumnType | None:
@@ -109,20 +123,37 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
     if wanted in {"int", "text"}:
         found["u"] = _unit(held, wanted)
     if wanted in _KEYS:
-        found["k"] = _whole(held, wanted, f"TRY_CAST({held.sql} AS {_KEYS[wanted]})")
+        cast = f"TRY_CAST({held.sql} AS {_KEYS[wanted]})"
+        found["k"] = _text(held) if wanted == "text" else _whole(held, wanted, cast)
     if wanted != "text":
         # Straight to float64, so that a number past 64 bits is clamped and not missing.
         inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else held.sql
-        found["v"] = _whole(held, wanted, f"TRY_CAST({inner} AS DOUBLE)")
+        number = f"TRY_CAST({inner} AS DOUBLE)"
+        if held.kind == "VARCHAR" and wanted == "float":  # see NUMBER; infinity isn't used either
+            odd = f"contains({held.sql}, '_') OR contains({held.sql}, '+-')"
+            number = f"CASE WHEN NOT ({odd}) THEN {number} END"
+        found["v"] = _whole(held, wanted, number)
     return found
 
 
 def _unit(held: Held, wanted: ColumnType) -> str:
     """Return SQL that is the same for the same person alone: no two numbers become one."""
-    if wanted == "text" or held.kind == "UHUGEINT":
-        return f"TRY_CAST({held.sql} AS VARCHAR)"
-    kind = "BIGINT" if held.kind in _SMALL else "HUGEINT"
-    return _whole(held, wanted, f"TRY_CAST({held.sql} AS {kind})")
+    if wanted == "text":
+        return _text(held)
+    if held.kind in _SMALL:
+        return f"TRY_CAST({held.sql} AS BIGINT)"
+    cast = f"TRY_CAST({held.sql} AS HUGEINT)"
+    inside = f"{cast} BETWEEN -{'9' * MOST_DIGITS} AND {'9' * MOST_DIGITS}"
+    if held.kind in {"FLOAT", "DOUBLE"}:  # the float 1e38 is a little less than 10^38
+        inside = f"abs({held.sql}::DOUBLE) < 1e{MOST_DIGITS}::DOUBLE"
+    return _whole(held, wanted, f"CASE WHEN {inside} THEN {cast} END")
+
+
+def _text(held: Held) -> str:
+    text = f"TRY_CAST({held.sql} AS VARCHAR)"
+    if held.kind == "DATE":
+        return f"CASE WHEN {held.sql} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {text} END"
+    return text
 
 
 def _whole(held: Held, wanted: ColumnType, cast: str) -> str:
@@ -134,4 +165,4 @@ def _whole(held: Held, wanted: ColumnType, cast: str) -> str:
         return cast
     if held.type == "float":
         return f"CASE WHEN {held.sql} = trunc({held.sql}) THEN {cast} END"
-    return f"CASE WHEN regexp_full_match({held.sql}::VARCHAR, '{_WHOLE}') THEN {cast} END"
+    return f"CASE WHEN regexp_full_match({held.sql}::VARCHAR, '{WHOLE}') THEN {cast} END"

@@ -14,7 +14,13 @@ from leastnoise.guarantees.exact import exact
 from leastnoise.tables import accuracy, source_names, statistic
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.layout import LayoutError, of_block
-from leastnoise.tables.source_names import needs_types, why_no_source, why_no_table
+from leastnoise.tables.source_names import (
+    is_spark,
+    needs_types,
+    why_no_engine,
+    why_no_source,
+    why_no_table,
+)
 from leastnoise.tables.spec import LEAST, Bands
 
 if TYPE_CHECKING:
@@ -65,12 +71,16 @@ def _related(key: str, other: str) -> bool:
 
 
 def _source(spec: Spec) -> Iterator[Problem]:
-    names = _sources(spec)
+    names, engine = _sources(spec), spec.data.engine
+    if why := why_no_engine(engine):
+        yield "data.engine", why
+    if not names and not (spec.data.table and is_spark(engine)):
+        yield "data.source", "Missing: a file, a pattern, a folder, or a list of these."
     for index, name in enumerate(names):
         if why := why_no_source(name):
             several = isinstance(spec.data.source, tuple)
             yield f"data.source[{index}]" if several else "data.source", why
-    if why := why_no_table(names, spec.data.table):
+    if names and (why := why_no_table(names, spec.data.table)):
         yield "data.table", why
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if is_csv(spec) else "SQLite"

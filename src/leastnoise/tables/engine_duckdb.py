@@ -6,7 +6,6 @@ read counts as a missing value, or is dropped with its line; nothing raises.
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, final
 
@@ -65,20 +64,14 @@ def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyCon
         yield connection
 
 
-def source_columns(source: Input) -> dict[str, Held]:
-    """Return each column of the rows by name; reads the header or the metadata alone.
+def columns_of(source: Input) -> list[tuple[str, Held]]:
+    """Return names and columns; reads the header or the metadata alone.
 
     Raises SourceError if there is nothing readable, or no room for temporary files.
     """
     _rehearse(source)
     with duck.connected() as connection:
-        columns = source.columns(connection)
-    twice = sorted(
-        name for name, times in Counter(name for name, _ in columns).items() if times > 1
-    )
-    if twice:
-        raise SourceError(f"The header of {source.name} names {twice[0]!r} more than once.")
-    return dict(columns)
+        return source.columns(connection)
 
 
 def _rehearse(source: Input) -> None:

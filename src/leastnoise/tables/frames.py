@@ -22,6 +22,7 @@ from leastnoise.tables import databases, duck, spill
 from leastnoise.tables.casts import Held, Rows, held
 from leastnoise.tables.databases import DuckDBTable, quoted
 from leastnoise.tables.inputs import Input
+from leastnoise.tables.spark_rows import SparkRows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -33,7 +34,7 @@ _BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
 _CATEGORIES = "categories (astype gives them a type)"
 
 
-def frame_of(source: object) -> Frame | None:
+def frame_of(source: object) -> Frame | SparkRows | None:
     """Return the rows of a frame, which may be narwhals'; None for what is none.
 
     Raises SourceError for a frame whose columns can't be told apart.
@@ -47,19 +48,23 @@ def frame_of(source: object) -> Frame | None:
         _check_names([str(name) for name in known.columns])  # pandas has numbers, too
         pandas = known.implementation.is_pandas()
         return Pandas(native) if pandas else Frame(native)
+    if isinstance(known, nw.LazyFrame) and known.implementation.is_spark_like():
+        return SparkRows("the frame", native)
     if isinstance(known, nw.LazyFrame) and known.implementation.is_polars():
         _check_names(_resolved(known))
         return Frame(_Polars(known), again=False, schema=_Polars(known.head(0)))
-    if hasattr(native, "__arrow_c_stream__"):
-        names = getattr(native, "columns", getattr(getattr(native, "schema", None), "names", []))
-        _check_names([str(name) for name in names])
-        if hasattr(native, "__arrow_c_array__"):  # a record batch: it is in memory
-            return Frame(native)
-        # of a query, what has no rows has the same types
-        if callable(getattr(native, "limit", None)):
-            return Frame(native, again=False, schema=native.limit(0))
-        return Frame(native, again=False, stream=native)
-    return None
+    return _stream(native) if hasattr(native, "__arrow_c_stream__") else None
+
+
+def _stream(native: Any) -> Frame:
+    names = getattr(native, "columns", getattr(getattr(native, "schema", None), "names", []))
+    _check_names([str(name) for name in names])
+    if hasattr(native, "__arrow_c_array__"):  # a record batch: it is in memory
+        return Frame(native)
+    # of a query, what has no rows has the same types
+    if callable(getattr(native, "limit", None)):
+        return Frame(native, again=False, schema=native.limit(0))
+    return Frame(native, again=False, stream=native)
 
 
 def _resolved(frame: nw.LazyFrame[Any]) -> list[str]:

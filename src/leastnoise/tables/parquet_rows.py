@@ -64,7 +64,7 @@ def columns(connection: duckdb.DuckDBPyConnection, path: Path) -> list[tuple[str
         raise SourceError(f"{path.name} is not a readable Parquet file.") from None
     leaves = _top([_Element(*element) for element in tree])
     return [
-        (leaf.name, replace(_held(f"c{place}", str(kind), leaf), exactly=str(kind)))
+        (leaf.name, replace(_held(f"c{place}", str(kind), leaf), exactly=_exactly(str(kind), leaf)))
         for place, (leaf, kind) in enumerate(zip(leaves, found, strict=True))
     ]
 
@@ -105,6 +105,11 @@ def _held(sql: str, kind: str, element: _Element) -> Held:
     elif kind == "BLOB":
         sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
     return Held(sql=sql, kind=kind)
+
+
+def _exactly(kind: str, element: _Element) -> str:
+    half = kind == "FLOAT" and element.type == "FIXED_LEN_BYTE_ARRAY"
+    return "HALF FLOAT" if half else kind
 
 
 def _decimal(sql: str, element: _Element) -> Held:

@@ -12,7 +12,7 @@ import numpy as np
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
-from leastnoise.tables import bounding, engine_duckdb, output, source, spec_file
+from leastnoise.tables import bounding, engines, output, source, spec_file
 from leastnoise.tables.results import table_of
 from leastnoise.tables.table_files import write_table
 from leastnoise.tables.verify import check_table
@@ -58,7 +58,7 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
             if (empty := source.without_rows(found, Path(folder))) is None:
                 return
             for block in plan.blocks:
-                with engine_duckdb.opened(empty.rows, columns=empty.columns) as engine:
+                with engines.opened(empty) as engine:
                     bounding.query_vector(engine, spec, block.layout)
     except OSError as error:
         raise InvalidInput(

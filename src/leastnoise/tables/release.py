@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.frames import Frame
     from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.results import Table
+    from leastnoise.tables.spark_rows import SparkRows
     from leastnoise.tables.spec import LedgerAccount, Spec
 
 # What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
@@ -258,14 +259,14 @@ class Release:
 
     def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""
-        from leastnoise.tables import bounding, engine_duckdb
+        from leastnoise.tables import bounding, engines
 
         tell(f"Reading and bounding for {block.name}")
-        with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
+        with engines.opened(found) as engine:
             return bounding.query_vector(engine, self._spec, block.layout)
 
 
-def _apart(data: object) -> tuple[object, Frame | None]:
+def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
     """Return the section for the spec, and the frame if the source is one."""
     if not isinstance(data, Mapping):
         return data, None

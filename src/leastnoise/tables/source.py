@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import checks, databases, engine_duckdb, files, statistic
+from leastnoise.tables import checks, databases, engines, files, statistic
 from leastnoise.tables.casts import MAX_TEXT
-from leastnoise.tables.source_names import IN_MEMORY
+from leastnoise.tables.inputs import Input
+from leastnoise.tables.source_names import IN_MEMORY, is_spark
 from leastnoise.tables.spec import Bands
 
 if TYPE_CHECKING:
@@ -18,27 +19,31 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.casts import Held
     from leastnoise.tables.frames import Frame
-    from leastnoise.tables.inputs import Input
+    from leastnoise.tables.spark_rows import SparkRows
     from leastnoise.tables.spec import ColumnType, Key, Query, Spec
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Rows, and the columns of them that a spec uses, each with its type."""
+    """Rows, and the columns of them that a spec uses, each with its type.
 
-    rows: Input
+    `engine` is what the spec says of it, where the rows aren't Spark's own.
+    """
+
+    rows: Input | SparkRows
     columns: Mapping[str, ColumnType]
+    engine: str | None = None
 
 
-def find(spec: Spec, folder: Path, frame: Frame | None = None) -> Source:
+def find(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> Source:
     """Return the source of `spec`, relative to `folder`, or the `frame`; reads no row.
 
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
     rows = _rows(spec, folder, frame)
-    present = engine_duckdb.source_columns(rows)
+    present = engines.columns_of(rows)
     problems = list(_ambiguous(spec, present))
     if not spec.data.types and not rows.typed:
         why = f"Missing: {rows.name} needs the type of each column that is used."
@@ -60,16 +65,26 @@ def find(spec: Spec, folder: Path, frame: Frame | None = None) -> Source:
     if problems:
         raise SpecError(problems)
     used = {column for column, key in _mentioned(spec) if not key.startswith(("columns", "data"))}
-    return Source(rows=rows, columns={name: columns[name] for name in columns if name in used})
+    used_columns = {name: columns[name] for name in columns if name in used}
+    return Source(rows=rows, columns=used_columns, engine=spec.data.engine)
 
 
-def _rows(spec: Spec, folder: Path, frame: Frame | None) -> Input:
-    named, table = spec.data.source, spec.data.table
+def _rows(spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> Input | SparkRows:
+    named, table, engine = spec.data.source, spec.data.table, spec.data.engine
     if named == IN_MEMORY:
         if frame is None:
             why = "was a frame in memory, which no file has"
             raise SourceError(f"The source of this spec {why}. Give the frame in Python.")
+        if engine is not None and is_spark(engine) == isinstance(frame, Input):
+            reads = "frames of Spark's alone" if is_spark(engine) else "no frame of Spark's"
+            raise SpecError([("data.engine", f"{engine!r} reads {reads}. Leave it out.")])
         return frame
+    if is_spark(engine):
+        from leastnoise.tables import spark_sources  # noqa: PLC0415  # of an extra
+
+        return spark_sources.found(spec.data, folder)
+    if named is None:
+        raise TypeError("the checks of the spec come first")
     if table is not None and isinstance(named, str):
         return databases.found(folder / named, table)
     return files.found(named, folder)
@@ -95,8 +110,10 @@ def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[checks.Problem]
 
 def without_rows(found: Source, folder: Path) -> Source | None:
     """Return a source in `folder` with the same columns and no rows; None if it can't be made."""
+    if not isinstance(found.rows, Input):
+        return replace(found, rows=found.rows.without_rows())
     rows = found.rows.without_rows(folder, found.columns)
-    return Source(rows=rows, columns=found.columns) if rows else None
+    return replace(found, rows=rows) if rows else None
 
 
 def _mentioned(spec: Spec) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,8 @@ CSV = (".csv", ".csv.gz", ".csv.zst")
 FILES = (*CSV, ".parquet")
 SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
+DUCKDB, POLARS, SPARK, CONNECT = "duckdb", "polars", "spark", "sc://"
+"""Engines, the last of them by the address of a Spark Connect server."""
 IN_MEMORY = "<frame>"
 """What a spec has for its source where the rows are a frame."""
 
@@ -30,6 +32,18 @@ def is_database(name: str) -> bool:
 def needs_types(name: str) -> bool:
     """Say whether what has that name says nothing of types, so that a spec has to."""
     return is_csv(name) or name.lower().endswith(SQLITE)
+
+
+def is_spark(engine: str | None) -> bool:
+    """Say whether that engine is a session of Spark's."""
+    return engine is not None and (engine == SPARK or engine.startswith(CONNECT))
+
+
+def why_no_engine(engine: str | None) -> str | None:
+    """Return what is wrong with the name of an engine; None if nothing is."""
+    if engine in {None, DUCKDB, POLARS} or is_spark(engine):
+        return None
+    return f'Expected "{DUCKDB}", "{POLARS}", "{SPARK}" or "{CONNECT}host:port", got {engine!r}.'
 
 
 def why_no_source(name: str) -> str | None:

@@ -113,13 +113,16 @@ class _Section(BaseModel):
 class Data(_Section):
     """Where the rows are: a file, a pattern or a folder of files, or a list of these.
 
-    Or a database, whose `table` they are.
+    Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
 
-    `types` is required for CSV: types are declared, never sniffed.
+    `types` is required for CSV: types are declared, never sniffed. `engine` says what reads the
+    rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
+    of a Spark Connect server, such as "sc://localhost:15002".
     """
 
-    source: Text | Sources
+    source: Text | Sources | None = None
     table: Text | None = None
+    engine: Text | None = None
     types: dict[str, ColumnType] = Field(default_factory=dict)
 
 

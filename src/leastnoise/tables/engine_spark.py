@@ -1,0 +1,114 @@
+"""Rows on the user's own Spark session, classic or Connect.
+
+What is computed once is checkpointed and not only persisted: where an executor dies, Spark computes
+a persisted frame again, and a source that isn't the same twice (a sample, say) would then have one
+person's size taken from other rows than those that are summed. A checkpoint that is lost is an
+error.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+import narwhals as nw
+
+from leastnoise.tables.engine import Engine
+from leastnoise.tables.spark_casts import Casts
+from leastnoise.tables.spark_rows import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leastnoise.tables.casts import Use
+    from leastnoise.tables.spark_rows import SparkRows
+    from leastnoise.tables.spec import ColumnType, Key
+
+
+@contextmanager
+def opened(source: SparkRows, *, columns: Mapping[str, ColumnType]) -> Iterator[Spark]:
+    """Yield an engine over the `columns` (name to type) of the rows.
+
+    Raises SourceError, which never quotes data, if Spark can't read them.
+    """
+    with guarded(source.name):
+        yield Spark(source, columns)
+
+
+@final
+class Spark(Engine):
+    """See `Engine`; made by `opened`."""
+
+    def __init__(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> None:
+        self._session = source.frame.sparkSession
+        self._f = functions_of(source.frame)
+        self._places = {name: place for place, name in enumerate(columns)}
+        self._frame = nw.from_native(self._typed(source, columns))
+
+    def _typed(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> Any:
+        """Return the rows, each column cast for each use.
+
+        Columns are called by their positions: to Spark capitals are alike, and a dot is a path.
+        """
+        kinds = dict(source.kinds)
+        at = {name: f"c{place}" for place, (name, _) in enumerate(source.kinds)}
+        casts = Casts(self._f)
+        listed = [
+            cast.alias(f"{use}{place}")
+            for place, (name, wanted) in enumerate(columns.items())
+            for use, cast in casts.by_use(self._f.col(at[name]), kinds[name], wanted).items()
+        ]
+        return source.frame.toDF(*at.values()).select(*listed, self._f.lit(0).alias("nothing"))
+
+    @property
+    def frame(self) -> nw.LazyFrame[Any]:
+        """See `Engine.frame`."""
+        return self._frame
+
+    def column(self, name: str, use: Use) -> str:
+        """See `Engine.column`."""
+        return f"{use}{self._places[name]}"
+
+    def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """See `Engine.materialise`; it may spill, and is never computed again."""
+        return nw.from_native(frame.to_native().localCheckpoint(eager=True))
+
+    def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
+        """See `Engine.keys`."""
+        kind = "boolean" if isinstance(values[0], bool) else "bigint"
+        kind = "string" if isinstance(values[0], str) else kind
+        rows = [(value, place) for place, value in enumerate(values)]
+        made = self._session.createDataFrame(rows, f"{key} {kind}, {index} bigint")
+        return nw.from_native(self._f.broadcast(made))
+
+    def counted(
+        self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
+    ) -> nw.LazyFrame[Any]:
+        """See `Engine.counted`: a binary search, in one list beside every row."""
+        f, at = self._f, f"{count}_edges"
+        beside = self._session.createDataFrame([([*edges],)], f"{at} array<double>")
+        steps = [2**power for power in reversed(range(len(edges).bit_length()))]
+
+        def more(found: Any, step: Any) -> Any:
+            # The first edge has place 1, and past the last one there is NULL.
+            reached = f.try_element_at(f.col(at), found + step) <= f.col(value)
+            return found + f.when(reached, step).otherwise(f.lit(0))
+
+        found = f.aggregate(f.array(*map(f.lit, steps)), f.lit(0), more).cast("bigint")
+        joined = frame.to_native().crossJoin(f.broadcast(beside))
+        return nw.from_native(joined.withColumn(count, found).drop(at))
+
+    def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
+        """See `Engine.rows`."""
+        return [tuple(row) for row in frame.to_native().collect()]
+
+
+def functions_of(frame: Any) -> Any:
+    """Return Spark's functions for the columns of that frame, which is classic or of Connect."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect import functions as connect  # noqa: PLC0415  # Spark is an extra
+
+        return connect
+    from pyspark.sql import functions  # noqa: PLC0415
+
+    return functions

@@ -1,0 +1,52 @@
+"""Which engine reads the rows of a source: the one place where engines are chosen.
+
+Before noise they all have the same integers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from leastnoise.errors import SourceError
+from leastnoise.tables import engine_duckdb
+from leastnoise.tables.inputs import Input
+from leastnoise.tables.source_names import POLARS
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from leastnoise.tables.casts import Held
+    from leastnoise.tables.engine import Engine
+    from leastnoise.tables.source import Source
+    from leastnoise.tables.spark_rows import SparkRows
+
+
+def columns_of(rows: Input | SparkRows) -> dict[str, Held]:
+    """Return each column of the rows by name; reads the header or the metadata alone.
+
+    Raises SourceError if there is nothing readable, no room for temporary files, or a name twice.
+    """
+    columns = engine_duckdb.columns_of(rows) if isinstance(rows, Input) else rows.columns()
+    names = Counter(name for name, _ in columns)
+    if twice := sorted(name for name, times in names.items() if times > 1):
+        raise SourceError(f"The header of {rows.name} names {twice[0]!r} more than once.")
+    return dict(columns)
+
+
+def opened(found: Source) -> AbstractContextManager[Engine]:
+    """Return an engine over the columns of `found`, to be used in a `with`.
+
+    Raises SourceError, which never quotes data, if the rows can't be read.
+    """
+    if not isinstance(found.rows, Input):
+        from leastnoise.tables import engine_spark  # noqa: PLC0415  # of an extra
+
+        return engine_spark.opened(found.rows, columns=found.columns)
+    if found.engine == POLARS:
+        try:
+            from leastnoise.tables import engine_polars  # noqa: PLC0415  # of an extra
+        except ImportError:
+            raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
+        return engine_polars.opened(found.rows, columns=found.columns)
+    return engine_duckdb.opened(found.rows, columns=found.columns)

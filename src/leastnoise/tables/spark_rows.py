@@ -1,0 +1,67 @@
+"""The rows of a Spark frame, a table of its catalog, or files that it reads; looked at by schema.
+
+Sessions are the user's own, classic or Connect, whichever the frame or the name of the engine says.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.errors import SourceError
+from leastnoise.tables import spark_casts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from leastnoise.tables.casts import Held
+
+
+@final
+@dataclass(frozen=True)
+class SparkRows:
+    """Rows of a `frame` of Spark's.
+
+    `files` says what the columns are where they come from files, also those that Spark can't read
+    and the frame doesn't have.
+    """
+
+    name: str
+    frame: Any
+    files: Mapping[str, Held] | None = None
+    typed: bool = True
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """The names of the columns, which may stand twice, and Spark's names of their types."""
+        return [(field.name, field.dataType.simpleString()) for field in self.frame.schema.fields]
+
+    def columns(self) -> list[tuple[str, Held]]:
+        """Return names and columns, from the schema alone; raises SourceError if there is none."""
+        if self.files is not None:
+            return list(self.files.items())
+        with guarded(self.name):
+            return [(name, spark_casts.held(kind)) for name, kind in self.kinds]
+
+    def without_rows(self) -> SparkRows:
+        """Return the same columns, and no rows."""
+        return SparkRows(self.name, self.frame.limit(0), self.files, self.typed)
+
+
+@contextmanager
+def guarded(name: str) -> Iterator[None]:
+    """Turn what Spark raises into a SourceError that quotes nothing: its messages have values."""
+    try:
+        yield
+    except _errors():
+        raise SourceError(
+            f"{name} can't be read by Spark: it may be damaged, or the session has ended."
+        ) from None
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    from py4j.protocol import Py4JError  # noqa: PLC0415  # Spark is an extra
+    from pyspark.errors import PySparkException  # noqa: PLC0415
+
+    return (PySparkException, Py4JError, OSError)

@@ -1,0 +1,21 @@
+"""One Spark session for all tests of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.engines import spark
+
+
+@pytest.fixture(scope="session")
+def session(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    if why := spark.missing():
+        pytest.fail(why)
+    kind = request.config.getoption("--spark")
+    with spark.session(kind, tmp_path_factory.mktemp("spark")) as found:
+        yield found

@@ -1,0 +1,115 @@
+"""Real Spark sessions for tests: classic in this process, or a Connect server of its own.
+
+Nothing listens but on the loopback address: Spark and its page are open to all machines otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.legacy.parquet.nanosAsLong": "false",
+}
+START = 120  # seconds
+
+
+def missing() -> str | None:
+    """What isn't here that Spark needs."""
+    try:
+        import pyspark  # noqa: F401, PLC0415
+    except ImportError:
+        return "PySpark isn't installed: make test-engines installs it"
+    return None if shutil.which("java") else "Java isn't installed: openjdk-17-jre-headless"
+
+
+@contextmanager
+def classic(master: str = "local[2]") -> Iterator[Any]:
+    """A session in this process."""
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    builder = SparkSession.builder.master(master)
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """The address of a Spark Connect server, which is stopped on leaving."""
+    import pyspark  # noqa: PLC0415
+
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = SETTINGS | {
+        "spark.master": "local[2]",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+    }
+    command = [str(home / "bin" / "spark-submit")]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    command += ["spark-internal"]
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, env=environment, cwd=folder, start_new_session=True
+        )
+    try:
+        _wait(process, port, folder / "server.log")
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, 15)
+        process.wait(START)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    end = time.monotonic() + START
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            break
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError(f"Spark Connect didn't start: {log.read_text()[-2000:]}")
+
+
+@contextmanager
+def session(kind: str, folder: Path) -> Iterator[Any]:
+    """A session of that kind, "classic" or "connect"; one of them a process, as Spark has it."""
+    if kind == "classic":
+        with classic() as found:
+            yield found
+        return
+    with server(folder) as address:
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        found = SparkSession.builder.remote(address).getOrCreate()
+        try:
+            yield found
+        finally:
+            found.stop()

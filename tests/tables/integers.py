@@ -1,0 +1,29 @@
+"""The exact integers of a spec before noise, on any engine: what engines have to agree in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from leastnoise.tables import bounding, engines, source, spec_file
+from leastnoise.tables.frames import frame_of
+from leastnoise.tables.layout import of_block
+from leastnoise.tables.source_names import IN_MEMORY
+
+
+def integers(
+    raw: dict[str, Any], folder: Path, *, engine: str | None = None, frame: Any = None
+) -> dict[str, list[int]]:
+    """The vector of each block, for each way to bound it; of the source of `raw`, or a frame."""
+    data = raw["data"] if frame is None else raw["data"] | {"source": IN_MEMORY}
+    spec = spec_file.parse(raw | {"data": data | ({"engine": engine} if engine else {})})
+    found = source.find(spec, folder, None if frame is None else frame_of(frame))
+    vectors: dict[str, list[int]] = {}
+    for query in spec.query:
+        for layout in of_block(spec, query):
+            with engines.opened(found) as opened:
+                way = str(layout.bounding.to_record())
+                vectors[f"{query.name} {way}"] = bounding.query_vector(
+                    opened, spec, layout
+                ).tolist()
+    return vectors
