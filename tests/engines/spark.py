@@ -39,7 +39,7 @@ def missing() -> str | None:
 @contextmanager
 def classic(master: str = "local[2]") -> Iterator[Any]:
     """A session in this process."""
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     builder = SparkSession.builder.master(master)

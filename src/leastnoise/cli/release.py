@@ -23,6 +23,14 @@ def command(
         str | None,
         typer.Option(metavar="n=ROWS", help="Show errors of means for groups of so many rows."),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Read the rows with duckdb, polars, spark (the session that Spark's own settings "
+            "describe) or a Spark Connect server at sc://host:port, whatever the spec says.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Publish a table's statistics, as a spec says.
@@ -32,7 +40,8 @@ def command(
     from leastnoise.errors import InvalidInput, SpecError
     from leastnoise.tables.release import Release
 
-    release = Release.from_toml(spec, assume=None if assume is None else _rows(assume))
+    rows = None if assume is None else _rows(assume)
+    release = Release.from_toml(spec, assume=rows, engine=engine)
     if plan:
         with records.stages() as tell:
             planned = release.plan(progress=tell)

@@ -93,16 +93,23 @@ class Release:
         self._planned: tuple[Spec, Plan] | None = None
 
     @classmethod
-    def from_toml(cls, path: str | Path, *, assume: int | None = None) -> Self:
+    def from_toml(
+        cls, path: str | Path, *, assume: int | None = None, engine: str | None = None
+    ) -> Self:
         """Return the release in the TOML file `path`; raises SourceError, or SpecError.
 
         With `assume` all means are of groups of so many rows: `assume = { n = … }` in their blocks.
+        An `engine` reads the rows in place of the spec's own: "duckdb", "polars", "spark" or the
+        address of a Spark Connect server.
         """
         path = _validate.path(path, name="path")
         if assume is not None:
             assume = _validate.whole(assume, name="assume", most=MAX_ROWS)
         found = spec_file.read(path, assume=assume)
-        return cls(**spec_file.to_dict(found), folder=path.parent)
+        sections = spec_file.to_dict(found)
+        if engine is not None:
+            sections["data"] = {**sections["data"], "engine": engine}
+        return cls(**sections, folder=path.parent)
 
     @property
     def spec(self) -> Spec:

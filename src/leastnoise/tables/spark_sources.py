@@ -17,7 +17,7 @@ from leastnoise.tables.source_names import CONNECT
 from leastnoise.tables.spark_rows import SparkRows, guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from leastnoise.tables.inputs import Input
@@ -81,6 +81,8 @@ def _of_files(session: Any, rows: Input) -> SparkRows:
         for name, found in columns.items()
         if name not in keys
     } | {name: columns[name] for name in keys}
+    with guarded(rows.name):
+        _check_capitals(session, rows.name, held)
     by_keys: dict[tuple[tuple[str, str | None], ...], list[str]] = {}
     for part in parts:
         path = part.file.path.absolute()  # pyright: ignore[reportAttributeAccessIssue]
@@ -98,6 +100,19 @@ def _of_files(session: Any, rows: Input) -> SparkRows:
         for other in frames[1:]:
             whole = whole.unionByName(other)
     return SparkRows(rows.name, whole, held, typed=rows.typed)
+
+
+def _check_capitals(session: Any, name: str, columns: Iterable[str]) -> None:
+    if session.conf.get("spark.sql.caseSensitive") == "true":
+        return
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.setdefault(column.casefold(), column)
+        if other != column:
+            raise SourceError(
+                f"Spark takes {other!r} and {column!r} for one column of {name}. Rename one, or "
+                "set spark.sql.caseSensitive to true."
+            )
 
 
 def _escaped(path: Path) -> str:

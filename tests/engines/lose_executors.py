@@ -1,0 +1,77 @@
+"""A release on a cluster of two executors that are killed on the way; says what came of it.
+
+Run as a script, since a process has one Spark: FOLDER, and WHEN they are killed, "while reading" or
+"after a checkpoint". Prints the integers before noise, or the name of the error.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from leastnoise.errors import LeastnoiseError
+from leastnoise.tables import engine_spark
+from tests.engines import spark
+from tests.tables.integers import integers
+
+EXECUTORS = "[o]rg.apache.spark.executor.CoarseGrainedExecutorBackend"
+RAW: dict[str, Any] = {
+    "version": 1,
+    "data": {"source": "rows.parquet"},
+    "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
+    "contribution": {"l2": "1.7"},
+    "columns": {"x": {"bounds": [0, 8]}},
+    "query": [{"name": "q", "statistics": ["count", "sum(x)"], "group_by": {"year": [1, 2, 3]}}],
+}
+
+
+def kill_all() -> None:
+    subprocess.run(["pkill", "-9", "-f", EXECUTORS], check=False)
+
+
+def killing(folder: Path) -> Any:
+    """A function of a column that kills every executor the first time that it is asked."""
+    marker = str(folder / "killed")
+
+    def same(value: int) -> int:
+        try:
+            open(marker, "x").close()
+        except FileExistsError:
+            return value
+        subprocess.run(["pkill", "-9", "-f", EXECUTORS], check=False)
+        return value
+
+    return same
+
+
+def main(folder: Path, when: str) -> None:
+    warnings.simplefilter("ignore")
+    with spark.classic("local-cluster[2,1,1024]") as session:
+        frame = session.read.parquet(str(folder / "rows.parquet")).repartition(4)
+        if when == "while reading":
+            from pyspark.sql import functions  # noqa: PLC0415
+
+            asked = functions.udf(killing(folder), "bigint")
+            frame = frame.withColumn("who", asked("who"))
+        else:
+            inner = engine_spark.Spark.materialise
+
+            def then_killed(self: Any, rows: Any) -> Any:
+                kept = inner(self, rows)
+                (folder / "killed").touch()
+                kill_all()
+                return kept
+
+            engine_spark.Spark.materialise = then_killed  # type: ignore[method-assign]
+        try:
+            print(json.dumps(integers(RAW, folder, frame=frame)))  # noqa: T201
+        except LeastnoiseError as error:
+            print(type(error).__name__)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])

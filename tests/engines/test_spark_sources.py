@@ -1,0 +1,205 @@
+"""What Spark is pointed to: files, folders, tables and frames, read as they are meant."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import SourceError, SpecError
+from tests.tables.integers import integers
+from tests.tables.test_files import ROWS, TYPES, raw_spec
+
+pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
+
+
+def on_both(folder: Path, where: object, **data: Any) -> dict[str, list[int]]:
+    raw = raw_spec(where)
+    raw["data"] |= data
+    expected = integers(raw, folder)
+    assert any(any(vector) for vector in expected.values())
+    assert integers(raw, folder, engine="spark") == expected
+    return expected
+
+
+def test_files_lists_patterns_and_folders(session: Any, tmp_path: Path) -> None:
+    odd = tmp_path / "odd {1,2} [x] ü%20 a=b"  # what Hadoop takes for a pattern, or a partition
+    odd.mkdir()
+    ROWS[:3].to_parquet(odd / "a*.parquet")
+    ROWS[3:].to_parquet(odd / "b.parquet")
+    ROWS.to_parquet(tmp_path / "whole.parquet")
+    ROWS.to_parquet(odd / "_hidden.parquet")
+    whole = on_both(tmp_path, "whole.parquet")
+    assert on_both(tmp_path, odd.name) == whole
+    assert on_both(tmp_path, [f"{odd.name}/a*.parquet", f"{odd.name}/b.parquet"]) == whole
+
+
+def test_partitions_are_texts_as_they_are_written(session: Any, tmp_path: Path) -> None:
+    for year in ("2024", "2025", "02026", "__HIVE_DEFAULT_PARTITION__"):
+        folder = tmp_path / "visits" / f"year={year}"
+        folder.mkdir(parents=True)
+        ROWS[ROWS.year == int(year) if year.isdigit() else ROWS.year < 0].drop(
+            columns="year"
+        ).to_parquet(folder / "rows.parquet", index=False)
+    on_both(tmp_path, "visits", types={"year": "int"})
+    raw = raw_spec("visits", {"year": "text"})
+    raw["query"][0]["group_by"] = {"year": ["2024", "2025", "2026", "02026"]}
+    expected = integers(raw, tmp_path)
+    assert integers(raw, tmp_path, engine="spark") == expected
+    # as Spark itself lists them, where this machine doesn't
+    raw["data"]["source"] = f"file://{tmp_path / 'visits'}"
+    assert integers(raw, tmp_path, engine="spark") == expected
+
+
+def test_a_table_of_the_catalog_and_frames(session: Any, tmp_path: Path) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    expected = on_both(tmp_path, "rows.parquet")
+    frame = session.read.parquet(str(tmp_path / "rows.parquet"))
+    assert integers(raw_spec(""), tmp_path, frame=frame) == expected
+    frame.createOrReplaceTempView("the_visits")
+    raw = raw_spec("") | {"data": {"table": "the_visits"}}
+    assert integers(raw, tmp_path, engine="spark") == expected
+    with pytest.raises(SourceError, match="the table none can't be read by Spark"):
+        integers(raw | {"data": {"table": "none"}}, tmp_path, engine="spark")
+
+
+def test_names_that_spark_takes_for_others(session: Any, tmp_path: Path) -> None:
+    """Capitals alike, dots, backticks and spaces; and one that a join makes."""
+    rows = pa.table(
+        {
+            "Who": ["nobody"] * len(ROWS),
+            "who": ROWS.who,
+            "a.year`s": ROWS.year,
+            "x y": ROWS.x,
+            "unit": ROWS.who,
+            "u0": ROWS.x,
+        }
+    )
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    raw = raw_spec("rows.parquet") | {"columns": {"x y": {"bounds": [0, 8]}}}
+    raw["query"] = [
+        {"name": "q", "statistics": ["sum(x y)"], "group_by": {"a.year`s": [2024, 2025]}}
+    ]
+    expected = integers(raw, tmp_path)
+    with pytest.raises(SourceError, match="takes 'Who' and 'who' for one column"):
+        integers(raw, tmp_path, engine="spark")
+    pq.write_table(rows.drop(["Who"]), tmp_path / "rows.parquet")
+    assert integers(raw, tmp_path, engine="spark") == expected
+
+
+def test_capitals_are_two_columns_of_a_frame(session: Any, tmp_path: Path) -> None:
+    session.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        frame = session.createDataFrame(
+            [(who, "x", year, x) for who, year, x in ROWS.itertuples(index=False)],
+            "who bigint, Who string, year bigint, x double",
+        )
+        ROWS.to_parquet(tmp_path / "rows.parquet")
+        expected = integers(raw_spec("rows.parquet"), tmp_path)
+        assert integers(raw_spec(""), tmp_path, frame=frame) == expected
+    finally:
+        session.conf.set("spark.sql.caseSensitive", "false")
+
+
+def test_a_collation_makes_no_one_of_two(session: Any, tmp_path: Path) -> None:
+    rows = [("Ann", "A", 1.0), ("ann", "a", 2.0), ("ANN ", "a ", 4.0)]
+    frame = session.createDataFrame(rows, "who string, year string, x double")
+    alike = frame.selectExpr(
+        "who COLLATE UTF8_LCASE AS who", "year COLLATE UTF8_LCASE AS year", "x"
+    )
+    raw = raw_spec("") | {"contribution": {"max_rows": 1}}
+    raw["query"] = [
+        {"name": "q", "statistics": ["count_units"], "group_by": {"year": ["A", "a", "a "]}},
+        {"name": "r", "statistics": ["count_units"]},
+    ]
+    found = integers(raw, tmp_path, frame=alike)
+    assert found == integers(raw, tmp_path, frame=frame)
+    assert all(len(set(vector)) == 1 for vector in found.values())
+
+
+def test_files_that_differ_and_types_that_do_not_fit(session: Any, tmp_path: Path) -> None:
+    ROWS.to_parquet(tmp_path / "a.parquet")
+    ROWS.astype({"x": "int64"}).to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match=r"holds BIGINT in b\.parquet and DOUBLE in a\.parquet"):
+        integers(raw_spec(["a.parquet", "b.parquet"]), tmp_path, engine="spark")
+    ROWS.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(SourceError, match="Spark reads Parquet files and tables"):
+        integers(raw_spec("rows.csv", TYPES), tmp_path, engine="spark")
+    frame = session.createDataFrame([(1, 2024, None)], "who bigint, year int, x timestamp")
+    with pytest.raises(SpecError, match="holds TIMESTAMP"):
+        integers(raw_spec(""), tmp_path, frame=frame)
+    frame = session.createDataFrame([(1.5, 2024, 1.0)], "who double, year int, x double")
+    with pytest.raises(SpecError, match="It can't be declared 'text', only \"int\""):
+        integers(raw_spec("") | {"data": {"types": {"who": "text"}}}, tmp_path, frame=frame)
+
+
+def test_what_spark_raises_quotes_nothing(session: Any, tmp_path: Path) -> None:
+    frame = session.createDataFrame([("Ada Lovelace",)], "name string")
+    failing = frame.selectExpr(
+        "IF(length(name) > 0, raise_error(name), 1L) AS who", "2024L AS year", "1.0D AS x"
+    )
+    with pytest.raises(SourceError, match="the frame can't be read by Spark") as caught:
+        integers(raw_spec(""), tmp_path, frame=failing)
+    assert "Ada" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+def test_a_release_is_charged_written_and_verified(session: Any, tmp_path: Path) -> None:
+    ledger = ln.Ledger(tmp_path / "budget.ledger")
+    ledger.open_account("visits", unit="who", budget=ln.Budget(epsilon=2, delta="1e-5"))
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    raw = raw_spec(session.read.parquet(str(tmp_path / "rows.parquet")))
+    del raw["version"]
+    raw["privacy"] |= {"ledger": {"path": "budget.ledger"}}
+    raw["output"] = {"path": "out"}
+    released = ln.Release(**raw, folder=tmp_path).run()
+    assert released.tables["q"]
+    ln.verify_directory(tmp_path / "out")
+    assert ledger.accounts()["visits"].spent.epsilon == 1
+
+
+ONE_SPEC = """
+version = 1
+[data]
+source = "rows.parquet"
+[privacy]
+unit = "who"
+epsilon = 1
+delta = "1e-6"
+[contribution]
+max_rows = 2
+[columns.x]
+bounds = [0, 8]
+[[query]]
+name = "visits"
+statistics = ["count", "mean(x)"]
+group_by = { year = [2024, 2025, 2026] }
+[output]
+path = "out"
+"""
+"""It names no engine."""
+
+
+def test_the_command_runs_one_spec_on_a_server(
+    session: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if request.config.getoption("--spark") == "classic":
+        engine = "spark"  # a session of the command's own
+    else:
+        engine = session.client.host and f"sc://{session.client.host}"
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "spec.toml").write_text(ONE_SPEC)
+    command = [sys.executable, "-m", "leastnoise", "release", "spec.toml", "--engine", engine]
+    done = subprocess.run(
+        command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Written to out" in done.stdout
+    ln.verify_directory(tmp_path / "out")
+    assert f'engine = "{engine}"' in (tmp_path / "out" / "spec.toml").read_text()

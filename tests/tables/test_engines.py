@@ -1,0 +1,92 @@
+"""Polars beside DuckDB, and how an engine is chosen; Spark's tests are in tests/engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import SourceError, SpecError
+from leastnoise.tables import engine_polars
+from tests.tables.integers import integers
+from tests.tables.test_bounding import LIMITS, by_row, rows, spec_of
+from tests.tables.test_files import ROWS, raw_spec
+
+SPECS = [*(spec_of(contribution=one) for one in LIMITS), by_row()]
+
+
+@pytest.mark.parametrize("raw", SPECS)
+def test_polars_has_the_integers_of_duckdb(tmp_path: Path, raw: dict[str, Any]) -> None:
+    rows(400, seed=len(str(raw))).to_parquet(tmp_path / "rows.parquet")
+    expected = integers(raw, tmp_path)
+    assert any(any(vector) for vector in expected.values())
+    assert integers(raw, tmp_path, engine="polars") == expected
+
+
+def test_polars_reads_in_batches_whatever_duckdb_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_polars, "_ROWS_AT_ONCE", 2048)
+    frame = rows(20_000, seed=1)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    raw = spec_of()
+    expected = integers(raw, tmp_path)
+    assert integers(raw, tmp_path, engine="polars", frame=pl.from_pandas(frame)) == expected
+    csv = tmp_path / "rows.csv.gz"
+    frame.to_csv(csv, index=False)
+    kinds = {"person": "int", "plan": "int", "town": "text", "old": "bool", "k": "int"}
+    typed = raw | {"data": {"source": csv.name, "types": kinds | {"x": "float", "y": "float"}}}
+    assert integers(typed, tmp_path, engine="polars") == expected
+
+
+def test_a_release_says_its_engine_and_verifies(tmp_path: Path) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    raw = raw_spec("rows.parquet")
+    del raw["version"]
+    raw["data"] |= {"engine": "polars"}
+    raw["output"] = {"path": "out"}
+    ln.Release(**raw, folder=tmp_path).run()
+    assert 'engine = "polars"' in (tmp_path / "out" / "spec.toml").read_text()
+    ln.verify_directory(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"engine": "sparks"}, 'Expected "duckdb", "polars", "spark"'),
+        ({"engine": ""}, "data.engine"),
+        ({"source": None, "table": "visits"}, "data.source: Missing"),
+        ({"source": None}, "data.source: Missing"),
+    ],
+)
+def test_what_is_no_engine_is_refused_with_its_key(data: dict[str, Any], why: str) -> None:
+    raw = raw_spec("rows.parquet")
+    del raw["version"]
+    changed = {key: value for key, value in (raw["data"] | data).items() if value is not None}
+    with pytest.raises(SpecError, match=why):
+        ln.Release(**raw | {"data": changed})
+
+
+def test_a_frame_is_read_by_its_own_engine(tmp_path: Path) -> None:
+    raw = raw_spec(pl.from_pandas(ROWS))
+    del raw["version"]
+    raw["data"] |= {"engine": "spark"}
+    with pytest.raises(SpecError, match="'spark' reads frames of Spark's alone"):
+        ln.Release(**raw).plan()
+
+
+def test_an_engine_that_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    raw = raw_spec("rows.parquet")
+    monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
+    with pytest.raises(SourceError, match=r"pip install leastnoise\[spark\]"):
+        integers(raw, tmp_path, engine="spark")
+    monkeypatch.setitem(__import__("sys").modules, "leastnoise.tables.engine_polars", None)
+    monkeypatch.delattr("leastnoise.tables.engine_polars")
+    with pytest.raises(SourceError, match=r"pip install leastnoise\[polars\]"):
+        integers(raw, tmp_path, engine="polars")
