@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-fast test-slow test-attacks lint bench side-by-side experiments clean
+.PHONY: install demo test test-fast test-engines test-slow test-attacks lint bench side-by-side experiments clean
 
 install: .venv/.complete
 
@@ -36,7 +36,7 @@ test-fast: install
 	  tests/noise/$(ROOM) tests/noise/test_*.py src/leastnoise/noise/$(ROOM) tests/calibration/test_calibrate.py
 
 test-slow: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m slow
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m 'slow and not engines'
 
 # So many attacks of each kind, a tenth where one takes as long as ten others; from another SEED,
 # others. The guard of tests/attacks says how many were tried, and how to see one again.
@@ -44,6 +44,14 @@ ATTACKS ?= 10000
 SEED ?= 1
 test-attacks: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m attack --attacks $(ATTACKS) --attack-seed $(SEED) tests/attacks
+
+# The same tables on Spark, classic and Connect. As root on Debian it installs Java, which Spark
+# needs; elsewhere it says what is missing.
+test-engines: install
+	sh tests/engines/install.sh
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
 
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

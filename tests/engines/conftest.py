@@ -11,11 +11,22 @@ from tests.engines import spark
 
 
 @pytest.fixture(scope="session")
-def session(
+def _started(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Any]:
+) -> Iterator[tuple[Any, str]]:
     if why := spark.missing():
         pytest.fail(why)
     kind = request.config.getoption("--spark")
     with spark.session(kind, tmp_path_factory.mktemp("spark")) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def session(_started: tuple[Any, str]) -> Any:
+    return _started[0]
+
+
+@pytest.fixture(scope="session")
+def engine(_started: tuple[Any, str]) -> str:
+    """What a spec calls that session."""
+    return _started[1]

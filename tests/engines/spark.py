@@ -99,17 +99,20 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 
 @contextmanager
-def session(kind: str, folder: Path) -> Iterator[Any]:
-    """A session of that kind, "classic" or "connect"; one of them a process, as Spark has it."""
+def session(kind: str, folder: Path) -> Iterator[tuple[Any, str]]:
+    """A session of that kind, "classic" or "connect", and what a spec calls it.
+
+    One of them a process, as Spark has it.
+    """
     if kind == "classic":
         with classic() as found:
-            yield found
+            yield found, "spark"
         return
     with server(folder) as address:
         from pyspark.sql import SparkSession  # noqa: PLC0415
 
         found = SparkSession.builder.remote(address).getOrCreate()
         try:
-            yield found
+            yield found, address
         finally:
             found.stop()

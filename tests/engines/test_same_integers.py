@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.tables.integers import integers
-from tests.tables.test_bounding import LIMITS, by_row, rows, spec_of
+from tests.tables.test_bounding import COLUMNS, LIMITS, QUERIES, by_row, rows, spec_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
-WAYS_IN: dict[str, Callable[[Any, Path], Any]] = {
-    "a file": lambda session, path: None,
-    "a frame": lambda session, path: session.read.parquet(str(path)),
-    "a frame in two parts": lambda session, path: session.read.parquet(str(path)).repartition(7),
-}
+FEW = (3, 5, len(LIMITS))  # groups and rows, a ball with an l1 limit, rows by themselves
+SETS = [
+    pytest.param(index, marks=() if index in FEW else pytest.mark.slow)
+    for index in range(len(LIMITS) + 1)
+]
 
 
-@pytest.fixture(params=["true", "false"], ids=["ANSI", "not ANSI"])
-def ansi(request: pytest.FixtureRequest, session: Any) -> Any:
-    session.conf.set("spark.sql.ansi.enabled", request.param)
-    yield session
-    session.conf.set("spark.sql.ansi.enabled", "true")
-
-
-@pytest.mark.parametrize("limits", range(len(LIMITS) + 1))
+@pytest.mark.parametrize("limits", SETS)
 def test_every_block_and_every_limit(session: Any, tmp_path: Path, limits: int) -> None:
     rows(400, seed=limits).to_parquet(tmp_path / "rows.parquet")
     raw = by_row() if limits == len(LIMITS) else spec_of(contribution=LIMITS[limits])
     expected = integers(raw, tmp_path)
     assert any(any(vector) for vector in expected.values())
     assert integers(raw, tmp_path, engine="spark") == expected
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_whatever_the_session_says_of_errors_and_parts(
+    session: Any, tmp_path: Path, ansi: str
+) -> None:
+    frame = rows(400, seed=1)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    raw = spec_of(contribution=LIMITS[6], query=QUERIES[1:5])
+    expected = integers(raw, tmp_path)
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        parts = session.read.parquet(str(tmp_path / "rows.parquet")).repartition(5)
+        assert integers(raw, tmp_path, frame=parts) == expected
+    finally:
+        session.conf.set("spark.sql.ansi.enabled", "true")
+
+
+def test_no_rows_and_many_bins(session: Any, tmp_path: Path) -> None:
+    edges = [index / 64 for index in range(1025)]
+    query = {"name": "bins", "histogram": {"column": "y", "edges": edges}}
+    for frame in (rows(300, seed=4), rows(300, seed=4)[:0]):
+        frame.to_parquet(tmp_path / "rows.parquet")
+        kinds = {"person": "int", "y": "float"}
+        raw = spec_of(data={"source": "rows.parquet", "types": kinds}, query=[query, QUERIES[0]])
+        raw["columns"] = {"y": COLUMNS["y"]}
+        assert integers(raw, tmp_path, engine="spark") == integers(raw, tmp_path)

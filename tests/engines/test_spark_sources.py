@@ -183,16 +183,11 @@ group_by = { year = [2024, 2025, 2026] }
 [output]
 path = "out"
 """
-"""It names no engine."""
 
 
-def test_the_command_runs_one_spec_on_a_server(
-    session: Any, tmp_path: Path, request: pytest.FixtureRequest
+def test_the_command_runs_a_spec_that_names_no_engine(
+    session: Any, engine: str, tmp_path: Path
 ) -> None:
-    if request.config.getoption("--spark") == "classic":
-        engine = "spark"  # a session of the command's own
-    else:
-        engine = session.client.host and f"sc://{session.client.host}"
     ROWS.to_parquet(tmp_path / "rows.parquet")
     (tmp_path / "spec.toml").write_text(ONE_SPEC)
     command = [sys.executable, "-m", "leastnoise", "release", "spec.toml", "--engine", engine]
@@ -203,3 +198,11 @@ def test_the_command_runs_one_spec_on_a_server(
     assert "Written to out" in done.stdout
     ln.verify_directory(tmp_path / "out")
     assert f'engine = "{engine}"' in (tmp_path / "out" / "spec.toml").read_text()
+
+
+def test_a_server_that_is_not_there_is_said_at_once(session: Any, tmp_path: Path) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(SourceError, match=r"No Spark Connect server answers at sc://127\.0\.0\.1:1/"):
+        integers(raw_spec("rows.parquet"), tmp_path, engine="sc://127.0.0.1:1/")
+    with pytest.raises(SourceError, match="No Spark Connect server"):
+        integers(raw_spec("rows.parquet"), tmp_path, engine="sc://:x")

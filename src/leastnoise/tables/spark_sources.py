@@ -7,8 +7,10 @@ s3a://, Spark lists itself.
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from leastnoise.errors import SourceError
 from leastnoise.tables import duck, files, spark_casts
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")  # in a path, to Hadoop
 _MOST_FOLDERS = 200  # of different keys: each is a scan of its own in one query
+_CONNECT_PORT = 15002  # where an address names none
+_SECONDS = 10
 _ONLY_PARQUET = "Spark reads Parquet files and tables; its CSV reader takes other texts for rows."
 
 
@@ -56,6 +60,8 @@ def _session(engine: str) -> Any:
         raise SourceError(
             "Spark's Python library isn't here: pip install leastnoise[spark]."
         ) from None
+    if engine.startswith(CONNECT):
+        _check_answers(engine)
     with guarded("The session"):
         if engine.startswith(CONNECT):
             return SparkSession.builder.remote(engine).getOrCreate()
@@ -64,6 +70,16 @@ def _session(engine: str) -> Any:
         # Its page would show the queries to everybody who reaches this machine.
         builder = SparkSession.builder.appName("leastnoise").config("spark.ui.enabled", "false")
         return builder.getOrCreate()
+
+
+def _check_answers(address: str) -> None:
+    """Raise SourceError where nobody listens: Spark would try for ten minutes."""
+    try:
+        found = urlsplit(address)
+        where = (found.hostname or "", found.port or _CONNECT_PORT)
+        socket.create_connection(where, timeout=_SECONDS).close()
+    except (OSError, ValueError):
+        raise SourceError(f"No Spark Connect server answers at {address}.") from None
 
 
 def _of_files(session: Any, rows: Input) -> SparkRows:
