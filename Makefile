@@ -45,11 +45,11 @@ SEED ?= 1
 test-attacks: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m attack --attacks $(ATTACKS) --attack-seed $(SEED) tests/attacks
 
-# The same tables on Spark, classic and Connect. As root on Debian it installs Java, which Spark
-# needs; elsewhere it says what is missing.
+# The same tables on Spark, classic and Connect, and of PostgreSQL. As root on Debian it installs
+# Java and PostgreSQL; elsewhere it says what is missing.
 test-engines: install
 	sh tests/engines/install.sh
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[postgres,spark]'
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
 

@@ -3,7 +3,8 @@
 set -eu
 missing=""
 java -version >/dev/null 2>&1 || missing="openjdk-17-jre-headless"
-[ -z "$missing" ] && exit 0
+ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$missing postgresql"
+if [ -z "$missing" ]; then exit 0; fi
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing
 else

@@ -12,7 +12,7 @@ from tests.tables.test_bounding import COLUMNS, LIMITS, QUERIES, by_row, rows, s
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
-FEW = (3, 5, len(LIMITS))  # groups and rows, a ball with an l1 limit, rows by themselves
+FEW = (3, len(LIMITS))  # all kinds of limits at once, and rows by themselves
 SETS = [
     pytest.param(index, marks=() if index in FEW else pytest.mark.slow)
     for index in range(len(LIMITS) + 1)

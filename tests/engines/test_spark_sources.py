@@ -202,7 +202,9 @@ def test_the_command_runs_a_spec_that_names_no_engine(
 
 def test_a_server_that_is_not_there_is_said_at_once(session: Any, tmp_path: Path) -> None:
     ROWS.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(SourceError, match=r"No Spark Connect server answers at sc://127\.0\.0\.1:1/"):
+    with pytest.raises(
+        SourceError, match=r"No Spark Connect server answers at sc://127\.0\.0\.1:1/"
+    ):
         integers(raw_spec("rows.parquet"), tmp_path, engine="sc://127.0.0.1:1/")
     with pytest.raises(SourceError, match="No Spark Connect server"):
         integers(raw_spec("rows.parquet"), tmp_path, engine="sc://:x")

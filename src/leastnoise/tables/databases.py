@@ -7,14 +7,15 @@ read as text, as from a CSV, and the spec declares what it means; a blob is a mi
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing, contextmanager
+import weakref
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import duckdb
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import duck
+from leastnoise.tables import duck, spill
 from leastnoise.tables.casts import MAX_TEXT, Held, Rows, held
 from leastnoise.tables.inputs import Input
 
@@ -107,6 +108,20 @@ def empty(folder: Path, types: dict[str, str]) -> DuckDBTable | None:
             connection.execute(f"CREATE TABLE the_rows ({listed or 'nothing INTEGER'})")
         except duckdb.Error:
             return None
+    return DuckDBTable(path, "the_rows")
+
+
+def kept_copy(owner: object, given: object, sql: str) -> DuckDBTable:
+    """Return a private copy of what `sql` makes of the stream `given`, which it calls the_given.
+
+    It goes when its `owner` does.
+    """
+    held_open = ExitStack()
+    path = held_open.enter_context(spill.folder()) / "rows.duckdb"
+    weakref.finalize(owner, held_open.close)
+    with duck.connected(str(path)) as connection:
+        connection.register("the_given", given)
+        connection.execute(f"CREATE TABLE the_rows AS {sql}")
     return DuckDBTable(path, "the_rows")
 
 

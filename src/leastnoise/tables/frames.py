@@ -11,14 +11,14 @@ none, nor have its categories, whose type is that of the values that are there.
 from __future__ import annotations
 
 import weakref
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import databases, duck, spill
+from leastnoise.tables import databases, duck
 from leastnoise.tables.casts import Held, Rows, held
 from leastnoise.tables.databases import DuckDBTable, quoted
 from leastnoise.tables.inputs import Input
@@ -177,20 +177,13 @@ class Frame(Input):
         """
         if self._copy is None:
             self._begin()
-            held_open = ExitStack()
-            path = held_open.enter_context(spill.folder()) / "rows.duckdb"
-            weakref.finalize(self, held_open.close)
-            with duck.connected(str(path)) as connection:
+            with duck.connected() as connection:
                 columns = self.columns(connection)
-                names = ", ".join(f"c{place}" for place in range(len(columns)))
-                kept = [
-                    f"{column.sql} AS {quoted(name)}" for name, column in columns if name in used
-                ]
-                listed = ", ".join(kept) or "0 AS nothing"
-                connection.register("the_frame", self._rows)
-                sql = f"SELECT {listed} FROM the_frame AS t({names})"  # noqa: S608  # names, quoted
-                connection.execute(f"CREATE TABLE the_rows AS {sql}")
-            self._copy = DuckDBTable(path, "the_rows")
+            names = ", ".join(f"c{place}" for place in range(len(columns)))
+            kept = [f"{column.sql} AS {quoted(name)}" for name, column in columns if name in used]
+            listed = ", ".join(kept) or "0 AS nothing"
+            sql = f"SELECT {listed} FROM the_given AS t({names})"  # noqa: S608  # names, quoted
+            self._copy = databases.kept_copy(self, self._rows, sql)
             self._rows = self._schema  # what was collected isn't needed any more
         return self._copy
 

@@ -10,7 +10,8 @@ from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables import checks, databases, engines, files, statistic
 from leastnoise.tables.casts import MAX_TEXT
 from leastnoise.tables.inputs import Input
-from leastnoise.tables.source_names import IN_MEMORY, is_spark
+from leastnoise.tables.postgres import PostgresTable
+from leastnoise.tables.source_names import IN_MEMORY, is_postgres, is_spark
 from leastnoise.tables.spec import Bands
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def _rows(spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> Input | 
         return spark_sources.found(spec.data, folder)
     if named is None:
         raise TypeError("the checks of the spec come first")
+    if table is not None and isinstance(named, str) and is_postgres(named):
+        return PostgresTable(named, table)
     if table is not None and isinstance(named, str):
         return databases.found(folder / named, table)
     return files.found(named, folder)

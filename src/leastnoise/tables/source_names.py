@@ -5,6 +5,7 @@ from __future__ import annotations
 from glob import has_magic
 from pathlib import PurePath
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,7 @@ SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
 DUCKDB, POLARS, SPARK, CONNECT = "duckdb", "polars", "spark", "sc://"
 """Engines, the last of them by the address of a Spark Connect server."""
+_POSTGRES = ("postgresql://", "postgres://")
 IN_MEMORY = "<frame>"
 """What a spec has for its source where the rows are a frame."""
 
@@ -26,7 +28,12 @@ def is_csv(name: str) -> bool:
 
 def is_database(name: str) -> bool:
     """Say whether a file of that name holds tables."""
-    return name.lower().endswith(DATABASES)
+    return name.lower().endswith(DATABASES) or is_postgres(name)
+
+
+def is_postgres(name: str) -> bool:
+    """Say whether that is the address of a PostgreSQL server."""
+    return name.startswith(_POSTGRES)
 
 
 def needs_types(name: str) -> bool:
@@ -51,10 +58,26 @@ def why_no_source(name: str) -> str | None:
 
     A name without a suffix may be a folder's.
     """
+    if is_postgres(name):
+        return _why_no_address(name)
     known = name.lower().endswith((*FILES, *DATABASES)) or not PurePath(name).suffix
     if known or has_magic(name) or name == IN_MEMORY:
         return None
     return f"Expected a file ending in {', '.join((*FILES, *DATABASES))}, got {name!r}."
+
+
+def _why_no_address(address: str) -> str | None:
+    """Return what is wrong with the address of a server: it is published with the release."""
+    try:
+        parts = urlsplit(address)
+        secret = parts.password is not None or "password" in parse_qs(parts.query)
+    except ValueError:
+        return "Expected an address such as postgresql://user@host:5432/database."
+    if secret:
+        return (
+            "Leave the password out: a spec is published. It is taken from PGPASSWORD or ~/.pgpass."
+        )
+    return None
 
 
 def why_no_table(names: Sequence[str], table: str | None) -> str | None:
@@ -65,5 +88,6 @@ def why_no_table(names: Sequence[str], table: str | None) -> str | None:
     if database and table is None:
         return 'Missing: a database needs the name of a table, such as table = "visits".'
     if table is not None and not database:
-        return f"Used with a database alone, a file ending in {', '.join(DATABASES)}."
+        ends = ", ".join(DATABASES)
+        return f"Used with a database alone: a file ending in {ends}, or postgresql://…"
     return None

@@ -1,0 +1,122 @@
+"""Tables of a real PostgreSQL server: the integers of a file, and nothing that a row can break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leastnoise.errors import SourceError, SpecError
+from tests.engines import postgres
+from tests.tables.integers import integers
+from tests.tables.test_bounding import LIMITS, QUERIES, rows, spec_of
+from tests.tables.test_files import ROWS, raw_spec
+
+pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(scope="module", params=["UTF8", "LATIN1"])
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    with postgres.server(request.param) as found:
+        yield found
+
+
+def run(address: str, *statements: str) -> None:
+    from adbc_driver_postgresql import dbapi  # noqa: PLC0415
+
+    with dbapi.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
+        for statement in ("SET client_encoding = 'UTF8'", *statements):
+            cursor.execute(statement)
+
+
+def filled(address: str, name: str, frame: Any) -> None:
+    import pyarrow as pa  # noqa: PLC0415
+    from adbc_driver_postgresql import dbapi  # noqa: PLC0415
+
+    with dbapi.connect(address) as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest(name, pa.Table.from_pandas(frame, preserve_index=False), mode="replace")
+        connection.commit()
+
+
+@pytest.mark.parametrize("engine", [None, "polars"])
+def test_every_block_has_the_integers_of_a_file(
+    address: str, tmp_path: Path, engine: str | None
+) -> None:
+    frame = rows(400, seed=6)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    filled(address, "the rows", frame)
+    for limits in (LIMITS[3], LIMITS[6]):
+        raw = spec_of(contribution=limits, query=QUERIES[:9])
+        expected = integers(raw, tmp_path)
+        raw["data"] = {"source": address, "table": "public.the rows"}
+        assert integers(raw, tmp_path, engine=engine) == expected
+
+
+def test_what_a_server_holds_is_never_an_error(address: str, tmp_path: Path) -> None:
+    """Infinite dates, numerics that are no number, padding, long texts, and letters of Latin-1."""
+    run(
+        address,
+        "DROP TABLE IF EXISTS odd",
+        "CREATE TABLE odd (who numeric(38,0), x numeric(10,2), town varchar(5000), pad char(6), "
+        "day date, id uuid, price money, at timestamp, free numeric)",
+        "INSERT INTO odd VALUES "
+        "(1, 2.25, 'é', 'ab', '2026-01-31', '00000000-0000-0000-0000-000000000001', 3, now(), 1), "
+        "(2, 'NaN', repeat('x', 4997), 'ab', 'infinity', NULL, NULL, 'infinity', '1e400'), "
+        "(99999999999999999999999999999999999998, 4, 'é', NULL, '0044-03-15 BC', NULL, 1, NULL, 1),"
+        "(99999999999999999999999999999999999999, 8, 'é', 'ab', '-infinity', NULL, 1, NULL, 'NaN')",
+    )
+    raw = raw_spec(address) | {"contribution": {"max_rows": 1}}
+    raw["data"] |= {"table": "odd", "types": {"who": "int"}}
+    raw["query"] = [
+        {"name": "towns", "statistics": ["count", "sum(x)"], "group_by": {"town": ["é", "x"]}},
+        {"name": "pads", "statistics": ["count"], "group_by": {"pad": ["ab", "ab    "]}},
+        {"name": "days", "statistics": ["count"], "group_by": {"day": ["2026-01-31", "infinity"]}},
+        {
+            "name": "ids",
+            "statistics": ["count"],
+            "group_by": {"id": ["00000000-0000-0000-0000-000000000001"]},
+        },
+    ]
+    found = {name.split()[0]: vector for name, vector in integers(raw, tmp_path).items()}
+    one = found["ids"][0]
+    assert found["pads"] == [3 * one, 0]
+    assert found["days"] == [one, 0]
+    assert found["towns"][0] == 3 * 2**22
+    for column in ("price", "at", "free"):
+        raw["query"] = [{"name": "q", "statistics": [f"sum({column})"]}]
+        raw["columns"] = {column: {"bounds": [0, 1]}}
+        with pytest.raises(SpecError, match=f"column '{column}' holds"):
+            integers(raw, tmp_path)
+
+
+def test_errors_quote_nothing_and_change_nothing(address: str, tmp_path: Path) -> None:
+    filled(address, "visits", ROWS)
+    run(
+        address,
+        "CREATE OR REPLACE VIEW failing AS SELECT who, year::bigint, "
+        "(CASE WHEN who = 3 THEN 'Ada' ELSE '1' END)::float8 AS x FROM visits",
+    )
+    raw = raw_spec(address)
+    raw["data"]["table"] = "failing"
+    with pytest.raises(SourceError, match="failing in PostgreSQL can't be read") as caught:
+        integers(raw, tmp_path)
+    assert "Ada" not in str(caught.value)
+    raw["data"]["table"] = "none"
+    with pytest.raises(SourceError, match="has no table 'none'"):
+        integers(raw, tmp_path)
+    raw["data"] = {"source": "postgresql://tester@127.0.0.1:1/postgres", "table": "visits"}
+    with pytest.raises(SourceError, match="PGPASSWORD"):
+        integers(raw, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://me:secret@host/db", "postgresql://host/db?password=secret"]
+)
+def test_a_password_is_not_published(address: str, tmp_path: Path) -> None:
+    raw = raw_spec(address)
+    raw["data"]["table"] = "visits"
+    with pytest.raises(SpecError, match="Leave the password out") as caught:
+        integers(raw, tmp_path)
+    assert "secret" not in str(caught.value)
