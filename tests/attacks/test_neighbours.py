@@ -19,7 +19,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.tables import bounding, engine_duckdb, source
+from leastnoise.tables import bounding, engines, source
 from leastnoise.tables.layout import Layout, of_block
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
@@ -218,8 +218,7 @@ class Exact:
 
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
-        rows_of, columns = self.found.rows, self.found.columns
-        with engine_duckdb.opened(rows_of, columns=columns, threads=1) as engine:
+        with engines.opened(self.found, threads=1) as engine:
             return bounding.query_vector(engine, self.spec, layout).tolist()
 
     def _write(self, rows: list[dict[str, Any]]) -> None:

@@ -53,7 +53,7 @@ def main(folder: Path, when: str) -> None:
     with spark.classic("local-cluster[2,1,1024]") as session:
         frame = session.read.parquet(str(folder / "rows.parquet")).repartition(4)
         if when == "while reading":
-            from pyspark.sql import functions  # noqa: PLC0415
+            from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
             asked = functions.udf(killing(folder), "bigint")
             frame = frame.withColumn("who", asked("who"))

@@ -30,7 +30,7 @@ START = 120  # seconds
 def missing() -> str | None:
     """What isn't here that Spark needs."""
     try:
-        import pyspark  # noqa: F401, PLC0415
+        import pyspark  # noqa: F401, PLC0415  # pyright: ignore[reportMissingImports]
     except ImportError:
         return "PySpark isn't installed: make test-engines installs it"
     return None if shutil.which("java") else "Java isn't installed: openjdk-17-jre-headless"
@@ -40,7 +40,7 @@ def missing() -> str | None:
 def classic(master: str = "local[2]") -> Iterator[Any]:
     """A session in this process."""
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    from pyspark.sql import SparkSession  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     builder = SparkSession.builder.master(master)
     for name, value in SETTINGS.items():
@@ -56,7 +56,7 @@ def classic(master: str = "local[2]") -> Iterator[Any]:
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
     """The address of a Spark Connect server, which is stopped on leaving."""
-    import pyspark  # noqa: PLC0415
+    import pyspark  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     home = Path(pyspark.__file__).parent
     with socket.socket() as free:
@@ -109,7 +109,7 @@ def session(kind: str, folder: Path) -> Iterator[tuple[Any, str]]:
             yield found, "spark"
         return
     with server(folder) as address:
-        from pyspark.sql import SparkSession  # noqa: PLC0415
+        from pyspark.sql import SparkSession  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
         found = SparkSession.builder.remote(address).getOrCreate()
         try:

@@ -24,7 +24,7 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def run(address: str, *statements: str) -> None:
-    from adbc_driver_postgresql import dbapi  # noqa: PLC0415
+    from adbc_driver_postgresql import dbapi  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     with dbapi.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
         for statement in ("SET client_encoding = 'UTF8'", *statements):
@@ -33,7 +33,7 @@ def run(address: str, *statements: str) -> None:
 
 def filled(address: str, name: str, frame: Any) -> None:
     import pyarrow as pa  # noqa: PLC0415
-    from adbc_driver_postgresql import dbapi  # noqa: PLC0415
+    from adbc_driver_postgresql import dbapi  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
         cursor.adbc_ingest(name, pa.Table.from_pandas(frame, preserve_index=False), mode="replace")

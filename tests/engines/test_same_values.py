@@ -31,7 +31,7 @@ USES: dict[ColumnType, tuple[Use, ...]] = {
 }
 
 
-def typed(
+def typed_rows(
     folder: Path, columns: dict[str, ColumnType], engine: str | None
 ) -> dict[tuple[str, Use], list[Any]]:
     """What each use of each column is in each row, in the order of the rows."""
@@ -41,10 +41,15 @@ def typed(
     raw["data"] |= {"engine": engine} if engine else {}
     found = source.find(spec_file.parse(raw), folder)
     known = engines.columns_of(found.rows)
-    kept = {name: kind for name, kind in columns.items() if kind in known[name].read_as()}
-    found = source.Source(rows=found.rows, columns={"row": "int", **kept}, engine=engine)
+    kept: dict[str, ColumnType] = {
+        name: kind for name, kind in columns.items() if kind in known[name].read_as()
+    }
+    typed: dict[str, ColumnType] = {"row": "int", **kept}
+    found = source.Source(rows=found.rows, columns=typed, engine=engine)
     with engines.opened(found) as opened:
-        uses = [(name, use) for name, kind in kept.items() for use in USES[kind]]
+        uses: list[tuple[str, Use]] = [
+            (name, use) for name, kind in kept.items() for use in USES[kind]
+        ]
         listed = ["row", *(f"{name} {use}" for name, use in uses)]
         at = [opened.column("row", "k"), *(opened.column(*one) for one in uses)]
         frame = opened.frame.select(**dict(zip(listed, map(_column, at), strict=True)))
@@ -70,8 +75,8 @@ def comparable(use: Use, values: list[Any]) -> list[Any]:
 
 def check(folder: Path, columns: dict[str, ColumnType]) -> set[str]:
     """Compare the two; return the columns that both read."""
-    expected = typed(folder, columns, None)
-    found = typed(folder, columns, "spark")
+    expected = typed_rows(folder, columns, None)
+    found = typed_rows(folder, columns, "spark")
     for (name, use), values in found.items():
         told = (name, use, list(zip(values, expected[name, use], strict=True)))
         assert comparable(use, values) == comparable(use, expected[name, use]), told

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables import bounding, engines, source, spec_file
 from leastnoise.tables.layout import Layout, of_block
 from tests.tables.declared import check_declared
 from tests.tables.reference import vector
@@ -124,7 +124,7 @@ def exact(
     spec = spec_file.parse(raw)
     layout = of_block(spec, spec.query[index])[way]
     found = source.find(spec, folder)
-    with engine_duckdb.opened(found.rows, columns=found.columns, threads=threads) as engine:
+    with engines.opened(found, threads=threads) as engine:
         return layout, bounding.query_vector(engine, spec, layout)
 
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables import bounding, engines, source, spec_file
 from leastnoise.tables.layout import of_block
 from tests.tables.test_files import ROWS, TYPES, answers, raw_spec
 
@@ -25,7 +25,7 @@ def of_table(
     spec = spec_file.parse(raw)
     layout = of_block(spec, spec.query[0])[0]
     found = source.find(spec, folder)
-    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
+    with engines.opened(found) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
 
 

@@ -66,8 +66,9 @@ def test_what_is_no_engine_is_refused_with_its_key(data: dict[str, Any], why: st
     raw = raw_spec("rows.parquet")
     del raw["version"]
     changed = {key: value for key, value in (raw["data"] | data).items() if value is not None}
+    raw["data"] = changed
     with pytest.raises(SpecError, match=why):
-        ln.Release(**raw | {"data": changed})
+        ln.Release(**raw)
 
 
 def test_a_frame_is_read_by_its_own_engine(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import zstandard
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables import bounding, engine_duckdb, engines, source, spec_file
 from leastnoise.tables.layout import of_block
 
 ROWS = pd.DataFrame(
@@ -49,7 +49,7 @@ def answers(folder: Path, where: object, types: dict[str, str] | None = None) ->
     spec = spec_file.parse(raw_spec(where, types))
     layout = of_block(spec, spec.query[0])[0]
     found = source.find(spec, folder)
-    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
+    with engines.opened(found) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
 
 

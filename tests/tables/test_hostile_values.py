@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables import bounding, engines, source, spec_file
 from leastnoise.tables.frames import frame_of
 from leastnoise.tables.layout import of_block
 from leastnoise.tables.source_names import IN_MEMORY
@@ -100,7 +100,7 @@ def answers(
             return answers(folder, name, declared, left, frame=frame, **more)
         return []
     vectors: list[list[int]] = []
-    with engine_duckdb.opened(found.rows, columns=found.columns, threads=1) as engine:
+    with engines.opened(found, threads=1) as engine:
         for query in spec.query:
             layout = of_block(spec, query)[0]
             vector = bounding.query_vector(engine, spec, layout)

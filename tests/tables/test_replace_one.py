@@ -21,7 +21,7 @@ from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.within import Within
-from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables import bounding, engines, source, spec_file
 from leastnoise.tables.layout import KeyColumn, Layout, of_block
 from leastnoise.tables.plan import plan
 from tests.tables.declared import check_declared, gauge
@@ -113,7 +113,7 @@ class Bounded:
 
     def _summed(self, layout: Layout) -> list[Fraction]:
         found = source.find(self.spec, self.folder)
-        with engine_duckdb.opened(found.rows, columns=found.columns, threads=1) as engine:
+        with engines.opened(found, threads=1) as engine:
             moved = bounding.query_vector(engine, self.spec, layout)
         return [Fraction(int(value), 2**layout.bits) for value in moved]
 

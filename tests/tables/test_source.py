@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.tables import bounding, engine_duckdb, source, spec_file
+from leastnoise.tables import bounding, engine_duckdb, engines, source, spec_file
 from leastnoise.tables.inputs import CsvFile
 from leastnoise.tables.layout import of_block
 
@@ -42,7 +42,7 @@ def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     spec = spec_file.parse(raw or raw_spec())
     layout = of_block(spec, spec.query[0])[0]
     found = source.find(spec, folder)
-    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
+    with engines.opened(found) as engine:
         return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()
 
 

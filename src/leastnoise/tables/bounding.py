@@ -21,6 +21,8 @@ from leastnoise.tables.layout import Bins
 from leastnoise.tables.limits import FirstCells, InBall, InCells, integer_limits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from leastnoise.tables.engine import Engine
@@ -45,7 +47,11 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     elif isinstance(layout.bounding, FirstCells):
         totals = _first_cells(rows, layout.bounding.most)
     else:
-        per_unit = rows.group_by(_UNIT, _CELL).agg(*_row_sums(layout))
+        # Where there is one cell, a second key would cost as much as the first.
+        keys = [_UNIT, _CELL] if layout.axes else [_UNIT]
+        per_unit = rows.group_by(*keys).agg(*_row_sums(layout))
+        if not layout.axes:
+            per_unit = per_unit.with_columns(nw.lit(0, nw.Int64).alias(_CELL))
         totals = _bounded_totals(engine, layout, layout.bounding, per_unit)
     return _scatter(engine.rows(totals.select(_CELL, *_names(layout))), layout)
 
@@ -78,12 +84,17 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     if not layout.by_row:
         columns[_UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
         frame = frame.filter(~columns[_UNIT].is_null())
-    for index, component in enumerate(layout.components):
-        if component.kind == "value":
-            columns[f"x{index}"] = _fixed_point(engine, spec, component, bits=layout.bits)
+    values = {
+        f"x{index}": component
+        for index, component in enumerate(layout.components)
+        if component.kind == "value"
+    }
+    for name, component in values.items():
+        columns[name] = _finite(engine, spec, component.column, other=0.0)
     # A block may need no column but the rows themselves. First with_columns: a select of constants
     # alone has one row on some engines.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
+    frame = _fixed_point(frame, spec, values, bits=layout.bits)
     cell = nw.lit(0, nw.Int64)
     for index, axis in enumerate(layout.axes):
         by, at = f"by{index}", f"at{index}"
@@ -96,30 +107,37 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     return frame.with_columns(cell.alias(_CELL))
 
 
-def _finite(engine: Engine, spec: Spec, column: str) -> nw.Expr:
-    """Return the column as float64, what is not finite replaced by `missing`, or NULL."""
+def _finite(engine: Engine, spec: Spec, column: str, *, other: float | None = None) -> nw.Expr:
+    """Return the column as float64, what is not finite replaced by `missing`, or else `other`."""
     declared = spec.columns.get(column)
-    missing = declared.missing if declared else None
-    value = nw.col(engine.column(column, "v")).cast(nw.Float64)
-    other = nw.lit(None, nw.Float64) if missing is None else nw.lit(float(missing), nw.Float64)
-    return nw.when(value.is_finite()).then(value).otherwise(other)
+    if declared is not None and declared.missing is not None:
+        other = float(declared.missing)
+    value = nw.col(engine.column(column, "v"))
+    return nw.when(value.is_finite()).then(value).otherwise(nw.lit(other, nw.Float64))
 
 
-def _fixed_point(engine: Engine, spec: Spec, component: Component, *, bits: int) -> nw.Expr:
-    """Return ⌊(x − centre)·2^bits/radius + ½⌋ with x clamped to its bounds; at most 2^bits.
+def _fixed_point(
+    frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Component], *, bits: int
+) -> nw.LazyFrame[Any]:
+    """Return the frame, each x of `values` as ⌊(x − centre)·2^bits/radius + ½⌋, at most 2^bits.
 
-    One float64 constant and three operations that IEEE 754 rounds alike everywhere. The last clamp
-    makes the bound a fact, whatever the roundings did.
+    x is clamped to its bounds first. One float64 constant and three operations that IEEE 754 rounds
+    alike everywhere; the last clamp makes the bound a fact, whatever the roundings did. A step at a
+    time, since an expression that is used twice is computed twice.
     """
-    bounds = spec.columns[component.column].bounds
-    if bounds is None:
-        raise KeyError(component.column)  # the checks of the spec come first
-    low, high = float(bounds[0]), float(bounds[1])
-    value = _finite(engine, spec, component.column).fill_null(0.0).clip(low, high)
-    if component.centre:
-        value = value - float(component.centre)
-    factor = float(Fraction(2**bits) / component.radius)
-    return (value * factor + 0.5).floor().clip(-(2**bits), 2**bits).cast(nw.Int64)
+    steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
+    for name, component in values.items():
+        bounds = spec.columns[component.column].bounds
+        if bounds is None:
+            raise KeyError(component.column)  # the checks of the spec come first
+        x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
+        steps[0][name] = x.clip(float(bounds[0]), float(bounds[1]))
+        centred = x - float(component.centre) if component.centre else x
+        steps[1][name] = (centred * factor + 0.5).floor()
+        steps[2][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64)
+    for step in steps if values else ():
+        frame = frame.with_columns(**step)
+    return frame
 
 
 def _in_bins(

@@ -106,9 +106,9 @@ class Spark(Engine):
 def functions_of(frame: Any) -> Any:
     """Return Spark's functions for the columns of that frame, which is classic or of Connect."""
     if type(frame).__module__.startswith("pyspark.sql.connect"):
-        from pyspark.sql.connect import functions as connect  # noqa: PLC0415  # Spark is an extra
+        from pyspark.sql.connect import functions as connect  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
         return connect
-    from pyspark.sql import functions  # noqa: PLC0415
+    from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     return functions

@@ -34,10 +34,11 @@ def columns_of(rows: Input | SparkRows) -> dict[str, Held]:
     return dict(columns)
 
 
-def opened(found: Source) -> AbstractContextManager[Engine]:
+def opened(found: Source, *, threads: int | None = None) -> AbstractContextManager[Engine]:
     """Return an engine over the columns of `found`, to be used in a `with`.
 
-    Raises SourceError, which never quotes data, if the rows can't be read.
+    DuckDB takes so many `threads`, or as many as there are. Raises SourceError, which never quotes
+    data, if the rows can't be read.
     """
     if not isinstance(found.rows, Input):
         from leastnoise.tables import engine_spark  # noqa: PLC0415  # of an extra
@@ -49,4 +50,4 @@ def opened(found: Source) -> AbstractContextManager[Engine]:
         except ImportError:
             raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
         return engine_polars.opened(found.rows, columns=found.columns)
-    return engine_duckdb.opened(found.rows, columns=found.columns)
+    return engine_duckdb.opened(found.rows, columns=found.columns, threads=threads)

@@ -116,8 +116,8 @@ class PostgresTable(Input):
     def _connected(self) -> Iterator[Any]:
         """Yield a cursor in a transaction that is rolled back; errors quote nothing."""
         try:
-            from adbc_driver_manager import Error  # noqa: PLC0415  # an extra
-            from adbc_driver_postgresql import dbapi  # noqa: PLC0415
+            from adbc_driver_manager import Error  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+            from adbc_driver_postgresql import dbapi  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise SourceError(
                 "PostgreSQL's driver isn't here: pip install leastnoise[postgres]."

@@ -66,8 +66,8 @@ def find(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> So
     if problems:
         raise SpecError(problems)
     used = {column for column, key in _mentioned(spec) if not key.startswith(("columns", "data"))}
-    used_columns = {name: columns[name] for name in columns if name in used}
-    return Source(rows=rows, columns=used_columns, engine=spec.data.engine)
+    kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in used}
+    return Source(rows=rows, columns=kept, engine=spec.data.engine)
 
 
 def _rows(spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> Input | SparkRows:

@@ -43,6 +43,7 @@ _IN_FILES = {kind: name for name, kind in _KINDS.items() if name != "void"} | {
     "UINTEGER": "bigint",
     "UBIGINT": "decimal(20,0)",
 }
+_SMALL = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT"}  # in which groups are found sooner
 _WHOLE_DECIMAL = r"-?[0-9]+(\.0*)?|0E-[0-9]+"
 
 
@@ -84,7 +85,8 @@ class Casts:
             column = self._text(column)
         found: dict[Use, Any] = {}
         if wanted == "int":
-            found["u"] = self._whole(column, kind, f"decimal({MOST_DIGITS},0)")
+            wide = f"decimal({MOST_DIGITS},0)"
+            found["u"] = self._whole(column, kind, "bigint" if kind in _SMALL else wide)
             found["k"] = self._whole(column, kind, "bigint")
         if wanted == "text":
             found["u"] = found["k"] = self._spelled(column, kind)

@@ -5,7 +5,7 @@ Sessions are the user's own, classic or Connect, whichever the frame or the name
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -61,7 +61,12 @@ def guarded(name: str) -> Iterator[None]:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    from py4j.protocol import Py4JError  # noqa: PLC0415  # Spark is an extra
-    from pyspark.errors import PySparkException  # noqa: PLC0415
+    """Return what Spark raises, an extra; py4j comes with classic Spark alone."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    return (PySparkException, Py4JError, OSError)
+    found: list[type[Exception]] = [PySparkException, OSError]
+    with suppress(ImportError):
+        from py4j.protocol import Py4JError  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+        found.append(Py4JError)
+    return tuple(found)

@@ -55,7 +55,7 @@ def found(data: Data, folder: Path) -> SparkRows:
 
 def _session(engine: str) -> Any:
     try:
-        from pyspark.sql import SparkSession  # noqa: PLC0415  # an extra, which takes a second
+        from pyspark.sql import SparkSession  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise SourceError(
             "Spark's Python library isn't here: pip install leastnoise[spark]."
