@@ -58,7 +58,7 @@ def server(folder: Path) -> Iterator[str]:
     """The address of a Spark Connect server, which is stopped on leaving."""
     import pyspark  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    home = Path(pyspark.__file__).parent
+    home = Path(str(pyspark.__file__)).parent
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
