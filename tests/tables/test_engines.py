@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -91,3 +92,19 @@ def test_an_engine_that_is_not_installed_is_named(
     monkeypatch.delattr("leastnoise.tables.engine_polars")
     with pytest.raises(SourceError, match=r"pip install leastnoise\[polars\]"):
         integers(raw, tmp_path, engine="polars")
+
+
+@pytest.mark.parametrize("engine", [None, "polars"])
+def test_what_the_reader_raises_quotes_nothing_on_any_engine(
+    tmp_path: Path, engine: str | None
+) -> None:
+    with duckdb.connect(str(tmp_path / "visits.duckdb")) as connection:
+        connection.register("given", ROWS)
+        connection.execute("CREATE TABLE visits AS FROM given")
+        mistaken = "(CASE WHEN who = 3 THEN 'Ada Lovelace' ELSE '1' END)::DOUBLE AS x"
+        connection.execute(f"CREATE VIEW failing AS SELECT who, year, {mistaken} FROM visits")
+    raw = raw_spec("visits.duckdb")
+    raw["data"]["table"] = "failing"
+    with pytest.raises(SourceError, match=r"failing in visits\.duckdb can't be read") as caught:
+        integers(raw, tmp_path, engine=engine)
+    assert "Ada" not in str(caught.value)

@@ -61,8 +61,8 @@ class Release:
 
     The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
     start at `folder`: the current directory, or with `from_toml` the folder of the spec file. Files
-    of keys are read here, once. The `source` may be a frame: of pandas, Polars or PyArrow, a DuckDB
-    relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
+    of keys are read here, once. The `source` may be a frame: of pandas, Polars, PyArrow or Spark, a
+    DuckDB relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
     Raises SpecError listing every problem at once.
     """
 
