@@ -128,6 +128,9 @@ def test_files_that_differ_and_types_that_do_not_fit(session: Any, tmp_path: Pat
     ROWS.astype({"x": "int64"}).to_parquet(tmp_path / "b.parquet")
     with pytest.raises(SourceError, match=r"holds BIGINT in b\.parquet and DOUBLE in a\.parquet"):
         integers(raw_spec(["a.parquet", "b.parquet"]), tmp_path, engine="spark")
+    for where in (["file:///a", "file:///b"], "file:///{a,a}"):
+        with pytest.raises(SourceError, match="one folder or pattern alone"):
+            integers(raw_spec(where), tmp_path, engine="spark")
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
     with pytest.raises(SourceError, match="Spark reads Parquet files and tables"):
         integers(raw_spec("rows.csv", TYPES), tmp_path, engine="spark")

@@ -108,3 +108,21 @@ def test_what_the_reader_raises_quotes_nothing_on_any_engine(
     with pytest.raises(SourceError, match=r"failing in visits\.duckdb can't be read") as caught:
         integers(raw, tmp_path, engine=engine)
     assert "Ada" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"source": "postgresql://me:secret@host/db", "table": "visits"},
+        {"source": "postgres://host/db?pass%77ord=secret", "table": "visits"},
+        {"source": "s3a://key:secret@bucket/visits.parquet", "engine": "spark"},
+        {"engine": "sc://host:15002/;use_ssl=true;token=secret"},
+    ],
+)
+def test_what_is_secret_is_not_published(data: dict[str, Any]) -> None:
+    raw = raw_spec("rows.parquet")
+    del raw["version"]
+    raw["data"] |= data
+    with pytest.raises(SpecError, match="Leave passwords and tokens out") as caught:
+        ln.Release(**raw)
+    assert "secret" not in str(caught.value)

@@ -67,18 +67,19 @@ class Geometry(ABC):
         return 1
 
     @property
-    @abstractmethod
     def deviations(self) -> NDArray[np.float64]:
         """Standard deviation of each released coordinate, in those of X's, shape (dimension,).
 
         A X is spherical noise seen along the rows of A, so that each coordinate has the law of one
         coordinate of X times its row's length.
         """
+        values, counts = zip(*self.counted_deviations, strict=True)
+        return np.repeat(values, counts)
 
     @property
+    @abstractmethod
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """The `deviations`, each with how many coordinates have it, in no order."""
-        return [(float(deviation), 1) for deviation in self.deviations]
+        """The `deviations`, each with how many coordinates have it: no array of all of them."""
 
     @abstractmethod
     def covariance(self) -> NDArray[np.float64]:
@@ -147,7 +148,7 @@ class CountEllipse(Geometry):
         )
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.hidden`; exact but for the root."""
+        """See `Geometry.shifts`; exact but for the root."""
         if not isinstance(sensitivity, CountingQueries):
             return None
         if (sensitivity.dimension, sensitivity.with_total) != (self.queries, self.with_total):
@@ -190,17 +191,10 @@ class CountEllipse(Geometry):
         return float(1 + between), float(between), float(lean * spread), float(spread)
 
     @property
-    def deviations(self) -> NDArray[np.float64]:
-        """See `Geometry.deviations`."""
-        values, counts = zip(*self.counted_deviations, strict=True)
-        return np.repeat(values, counts)
-
-    @property
     def counted_deviations(self) -> list[tuple[float, int]]:
         """See `Geometry.counted_deviations`: of the queries, and of the total after them."""
         variance, _, _, counted = self._entries
-        queries = (math.sqrt(variance), self.dimension - self.with_total)
-        return [queries, (math.sqrt(counted), 1)] if self.with_total else [queries]
+        return [(math.sqrt(variance), self.queries), (math.sqrt(counted), int(self.with_total))]
 
     def covariance(self) -> NDArray[np.float64]:
         """See `Geometry.covariance`."""
@@ -229,13 +223,7 @@ class Blocks(Geometry):
     total: Fraction
 
     def __init__(
-        self,
-        *,
-        groups: int,
-        queries: int,
-        shared: Exact = 0,
-        offset: Exact = 0,
-        total: Exact = 1,
+        self, *, groups: int, queries: int, shared: Exact = 0, offset: Exact = 0, total: Exact = 1
     ) -> None:
         block = CountEllipse(queries=queries, shared=shared, offset=offset, total=total)
         if not block.with_total:
@@ -260,7 +248,7 @@ class Blocks(Geometry):
         return self.groups * self.block.dimension
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.hidden`; exact but for the root."""
+        """See `Geometry.shifts`; exact but for the root."""
         if not isinstance(sensitivity, Groups):
             return None
         if (sensitivity.groups, sensitivity.dimension) != (self.groups, self.queries):
@@ -319,7 +307,7 @@ class Matrix(Geometry):
         return len(self.rows)
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.hidden`; exact but for the root."""
+        """See `Geometry.shifts`; exact but for the root."""
         if not isinstance(sensitivity, Vertices) or sensitivity.coordinates != self.dimension:
             return None
         return ShiftBounds.of_length(
@@ -340,9 +328,9 @@ class Matrix(Geometry):
         return np.asarray(np.linalg.solve(self._floats, noisy), dtype=np.float64)
 
     @property
-    def deviations(self) -> NDArray[np.float64]:
-        """See `Geometry.deviations`."""
-        return np.asarray(np.sqrt(np.diag(self.covariance())), dtype=np.float64)
+    def counted_deviations(self) -> list[tuple[float, int]]:
+        """See `Geometry.counted_deviations`."""
+        return [(float(root), 1) for root in np.sqrt(np.diag(self.covariance()))]
 
     def covariance(self) -> NDArray[np.float64]:
         """See `Geometry.covariance`."""
@@ -378,7 +366,7 @@ class Cells(Geometry):
         return 1
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.hidden`."""
+        """See `Geometry.shifts`."""
         if not isinstance(sensitivity, Linf):
             return None
         return ShiftBounds.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
@@ -390,11 +378,6 @@ class Cells(Geometry):
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Geometry.restore`."""
         return noisy
-
-    @property
-    def deviations(self) -> NDArray[np.float64]:
-        """See `Geometry.deviations`."""
-        return np.ones(self.count)
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     import narwhals as nw
 
@@ -17,17 +17,24 @@ if TYPE_CHECKING:
 class Engine(ABC):
     """Runs lazy frames. It never raises an error that quotes what the frames hold."""
 
+    def __init__(self, frame: nw.LazyFrame[Any], columns: Collection[str]) -> None:
+        self._frame = frame
+        self._places = {name: place for place, name in enumerate(columns)}
+
     @property
-    @abstractmethod
     def frame(self) -> nw.LazyFrame[Any]:
         """The typed rows; columns are called as `column` says, and unreadable values are NULL.
 
         They may be read once only.
         """
+        return self._frame
 
-    @abstractmethod
     def column(self, name: str, use: Use) -> str:
-        """Return what the frame calls the column `name` of the file where it has this use."""
+        """Return what the frame calls the column `name` of the file where it has this use.
+
+        By its place, since to engines names that differ in capitals are one, or a dot is a path.
+        """
+        return f"{use}{self._places[name]}"
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

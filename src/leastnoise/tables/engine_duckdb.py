@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.casts import Held, Rows, Use
+    from leastnoise.tables.casts import Held, Rows
     from leastnoise.tables.inputs import Input
     from leastnoise.tables.spec import ColumnType, Key
 
@@ -99,8 +99,7 @@ class DuckDB(Engine):
     ) -> None:
         self._connection = connection
         self._tables = 0
-        self._places = {name: place for place, name in enumerate(columns)}
-        self._frame = nw.from_native(self._typed(rows, columns))
+        super().__init__(nw.from_native(self._typed(rows, columns)), columns)
 
     def _typed(self, rows: Rows, columns: Mapping[str, ColumnType]) -> duckdb.DuckDBPyRelation:
         """Return the `rows`, each column cast for each use; what doesn't cast is NULL.
@@ -117,15 +116,6 @@ class DuckDB(Engine):
         listed = ", ".join(casts) or "0 AS nothing"
         query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound
         return self._connection.sql(query, params=rows.bound)
-
-    @property
-    def frame(self) -> nw.LazyFrame[Any]:
-        """See `Engine.frame`."""
-        return self._frame
-
-    def column(self, name: str, use: Use) -> str:
-        """See `Engine.column`."""
-        return f"{use}{self._places[name]}"
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """See `Engine.materialise`."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from leastnoise.tables.casts import Use
     from leastnoise.tables.inputs import Input
     from leastnoise.tables.spec import ColumnType, Key
 
@@ -42,7 +41,7 @@ def opened(source: Input, *, columns: Mapping[str, ColumnType]) -> Iterator[Pola
     """Yield an engine over the `columns` (name to type) of the rows; see `engine_duckdb.opened`."""
     try:
         with engine_duckdb.opened(source, columns=columns) as reader:
-            yield Polars(reader)
+            yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns)
     except pl.exceptions.PolarsError:  # whose messages may quote values
         raise SourceError(f"{source.name} can't be read by Polars.") from None
 
@@ -50,19 +49,6 @@ def opened(source: Input, *, columns: Mapping[str, ColumnType]) -> Iterator[Pola
 @final
 class Polars(Engine):
     """See `Engine`; made by `opened`."""
-
-    def __init__(self, reader: engine_duckdb.DuckDB) -> None:
-        self._reader = reader
-        self._frame = nw.from_native(_streamed(reader.frame.to_native()))
-
-    @property
-    def frame(self) -> nw.LazyFrame[Any]:
-        """See `Engine.frame`."""
-        return self._frame
-
-    def column(self, name: str, use: Use) -> str:
-        """See `Engine.column`."""
-        return self._reader.column(name, use)
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """See `Engine.materialise`; it is in memory."""

@@ -15,12 +15,11 @@ import narwhals as nw
 
 from leastnoise.tables.engine import Engine
 from leastnoise.tables.spark_casts import Casts
-from leastnoise.tables.spark_rows import guarded
+from leastnoise.tables.spark_rows import functions_of, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from leastnoise.tables.casts import Use
     from leastnoise.tables.spark_rows import SparkRows
     from leastnoise.tables.spec import ColumnType, Key
 
@@ -42,8 +41,7 @@ class Spark(Engine):
     def __init__(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> None:
         self._session = source.frame.sparkSession
         self._f = functions_of(source.frame)
-        self._places = {name: place for place, name in enumerate(columns)}
-        self._frame = nw.from_native(self._typed(source, columns))
+        super().__init__(nw.from_native(self._typed(source, columns)), columns)
 
     def _typed(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> Any:
         """Return the rows, each column cast for each use.
@@ -59,15 +57,6 @@ class Spark(Engine):
             for use, cast in casts.by_use(self._f.col(at[name]), kinds[name], wanted).items()
         ]
         return source.frame.toDF(*at.values()).select(*listed, self._f.lit(0).alias("nothing"))
-
-    @property
-    def frame(self) -> nw.LazyFrame[Any]:
-        """See `Engine.frame`."""
-        return self._frame
-
-    def column(self, name: str, use: Use) -> str:
-        """See `Engine.column`."""
-        return f"{use}{self._places[name]}"
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """See `Engine.materialise`; it may spill, and is never computed again."""
@@ -101,14 +90,3 @@ class Spark(Engine):
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
         """See `Engine.rows`."""
         return [tuple(row) for row in frame.to_native().collect()]
-
-
-def functions_of(frame: Any) -> Any:
-    """Return Spark's functions for the columns of that frame, which is classic or of Connect."""
-    if type(frame).__module__.startswith("pyspark.sql.connect"):
-        from pyspark.sql.connect import functions as connect  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
-
-        return connect
-    from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
-
-    return functions

@@ -142,6 +142,8 @@ class PostgresTable(Input):
 
 def _held(kind: str) -> Held:
     """Return a column of PostgreSQL's type `kind`."""
+    if kind.endswith("]"):
+        return held("", kind.upper())
     if kind == "numeric":
         return Held(sql="", kind="a numeric of any digits (a view can give it some)")
     if number := _NUMERIC.fullmatch(kind):

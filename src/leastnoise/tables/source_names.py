@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from glob import has_magic
 from pathlib import PurePath
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,7 @@ SQLITE = (".sqlite", ".sqlite3")
 DATABASES = (".duckdb", ".ddb", ".db", *SQLITE)
 DUCKDB, POLARS, SPARK, CONNECT = "duckdb", "polars", "spark", "sc://"
 """Engines, the last of them by the address of a Spark Connect server."""
+_SECRET = re.compile(r"://([^/@]*:[^/@]*@|.*[?;&][^=]*(password|token)[^=;&]*=)", re.IGNORECASE)
 _POSTGRES = ("postgresql://", "postgres://")
 IN_MEMORY = "<frame>"
 """What a spec has for its source where the rows are a frame."""
@@ -49,7 +51,7 @@ def is_spark(engine: str | None) -> bool:
 def why_no_engine(engine: str | None) -> str | None:
     """Return what is wrong with the name of an engine; None if nothing is."""
     if engine in {None, DUCKDB, POLARS} or is_spark(engine):
-        return None
+        return _why_secret(engine or "")
     return f'Expected "{DUCKDB}", "{POLARS}", "{SPARK}" or "{CONNECT}host:port", got {engine!r}.'
 
 
@@ -58,24 +60,20 @@ def why_no_source(name: str) -> str | None:
 
     A name without a suffix may be a folder's.
     """
-    if is_postgres(name):
-        return _why_no_address(name)
+    if why := _why_secret(name):
+        return why
     known = name.lower().endswith((*FILES, *DATABASES)) or not PurePath(name).suffix
     if known or has_magic(name) or name == IN_MEMORY:
         return None
     return f"Expected a file ending in {', '.join((*FILES, *DATABASES))}, got {name!r}."
 
 
-def _why_no_address(address: str) -> str | None:
-    """Return what is wrong with the address of a server: it is published with the release."""
-    try:
-        parts = urlsplit(address)
-        secret = parts.password is not None or "password" in parse_qs(parts.query)
-    except ValueError:
-        return "Expected an address such as postgresql://user@host:5432/database."
-    if secret:
+def _why_secret(address: str) -> str | None:
+    """Return why an address can't be published, as specs are; None if it can."""
+    if _SECRET.search(unquote(address)):
         return (
-            "Leave the password out: a spec is published. It is taken from PGPASSWORD or ~/.pgpass."
+            "Leave passwords and tokens out: a spec is published. PostgreSQL takes a password from "
+            "PGPASSWORD or ~/.pgpass, and Spark takes what it needs from its own settings."
         )
     return None
 

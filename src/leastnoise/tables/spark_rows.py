@@ -49,6 +49,17 @@ class SparkRows:
         return SparkRows(self.name, self.frame.limit(0), self.files, self.typed)
 
 
+def functions_of(frame: Any) -> Any:
+    """Return Spark's functions for the columns of that frame, which is classic or of Connect."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect import functions as connect  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+        return connect
+    from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    return functions
+
+
 @contextmanager
 def guarded(name: str) -> Iterator[None]:
     """Turn what Spark raises into a SourceError that quotes nothing: its messages have values."""

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from leastnoise.errors import SourceError
 from leastnoise.tables import duck, files, spark_casts
 from leastnoise.tables.inputs import ParquetFile, Part, Several
-from leastnoise.tables.source_names import CONNECT
-from leastnoise.tables.spark_rows import SparkRows, guarded
+from leastnoise.tables.source_names import CONNECT, is_database
+from leastnoise.tables.spark_rows import SparkRows, functions_of, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,14 +43,14 @@ def found(data: Data, folder: Path) -> SparkRows:
         with guarded(f"the table {data.table}"):
             return SparkRows(f"the table {data.table}", session.table(data.table))
     texts = (data.source,) if isinstance(data.source, str) else data.source
-    remote = [bool(_SCHEME.match(text)) for text in texts]
-    if not any(remote):
+    if any(map(is_database, texts)):
+        raise SourceError(f"{texts[0]} can't be read by Spark. {_ONLY_PARQUET}")
+    if not any(map(_SCHEME.match, texts)):
         return _of_files(session, files.found(data.source, folder))
-    if not all(remote):
-        raise SourceError("The source has files with a scheme, such as s3a://, and files without.")
-    name = texts[0] if len(texts) == 1 else f"the {len(texts)} sources"
-    with guarded(name):
-        return SparkRows(name, _listed_by_spark(session, texts))
+    if len(texts) > 1 or "{" in texts[0]:  # where two overlap, rows would count twice
+        raise SourceError("Of what Spark lists, such as s3a://, give one folder or pattern alone.")
+    with guarded(texts[0]):
+        return SparkRows(texts[0], _listed_by_spark(session, texts[0]))
 
 
 def _session(engine: str) -> Any:
@@ -67,9 +67,10 @@ def _session(engine: str) -> Any:
             return SparkSession.builder.remote(engine).getOrCreate()
         if (active := SparkSession.getActiveSession()) is not None:
             return active
-        # Its page would show the queries to everybody who reaches this machine.
+        # Its page would show the queries to everybody who reaches this machine, and its progress
+        # how many parts the rows are in.
         builder = SparkSession.builder.appName("leastnoise").config("spark.ui.enabled", "false")
-        return builder.getOrCreate()
+        return builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 
 
 def _check_answers(address: str) -> None:
@@ -148,24 +149,22 @@ def _quoted(name: str) -> str:
 
 
 def _with_keys(frame: Any, keys: Mapping[str, str | None]) -> Any:
-    from leastnoise.tables.engine_spark import functions_of  # noqa: PLC0415
-
     f = functions_of(frame)
     for name, value in keys.items():
         frame = frame.withColumn(name, f.lit(value).cast("string"))
     return frame
 
 
-def _listed_by_spark(session: Any, paths: Sequence[str]) -> Any:
+def _listed_by_spark(session: Any, path: str) -> Any:
     """Return the rows of what Spark lists; columns that folders' names say are texts, as written.
 
     Types of files that can't be one are an error, and not those of the first file.
     """
     reader = session.read.options(mergeSchema="true", ignoreCorruptFiles="false")
-    inferred = reader.parquet(*paths)
+    inferred = reader.parquet(path)
     flat = session.read.options(
         mergeSchema="true", ignoreCorruptFiles="false", recursiveFileLookup="true"
-    ).parquet(*paths)
+    ).parquet(path)
     within = {field.name for field in flat.schema.fields}
     if all(field.name in within for field in inferred.schema.fields):
         return inferred
@@ -174,4 +173,4 @@ def _listed_by_spark(session: Any, paths: Sequence[str]) -> Any:
         + (field.dataType.simpleString() if field.name in within else "string")
         for field in inferred.schema.fields
     )
-    return session.read.schema(schema).options(ignoreCorruptFiles="false").parquet(*paths)
+    return session.read.schema(schema).options(ignoreCorruptFiles="false").parquet(path)
