@@ -49,7 +49,7 @@ test-attacks: install
 # Java and PostgreSQL; elsewhere it says what is missing.
 test-engines: install
 	sh tests/engines/install.sh
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[postgres,spark]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,postgres,spark]' distributed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
 

@@ -4,6 +4,7 @@ from .accounting.composition import Composition as Composition
 from .accounting.conversions import Converted as Converted
 from .certificate.certificate import Certificate as Certificate
 from .certificate.plan import PlanCertificate as PlanCertificate
+from .clusters.vectors import release_vector as release_vector
 from .design.lower_bound import LowerBound as LowerBound
 from .guarantees.budget import Budget as Budget
 from .guarantees.interval import Interval as Interval

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import ball
+from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.base import Block, Sampler, left_to_balls
 from leastnoise.entropy.inverse import WORD_BITS, InverseSurvival
-from leastnoise.entropy.lazy import LazyMagnitude, LazyReal, LazyUniform, decide
+from leastnoise.entropy.lazy import GUARD, LazyMagnitude, LazyReal, LazyUniform, decide
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from leastnoise.entropy.source import Entropy
 
+SETTLED_BITS = 2048
+"""Of a factor that several processes share. A coordinate of d needs more with a probability below
+d·2^-1900: its rounding then stays undecided, which is an error."""
 _FACTOR_ERROR = 2.0**-50  # relative; nearest floats are within 2^-53, so this always gets decided
 _TINY = 2.0**-900  # absolute: above what underflow can cost, far below any grid's half step
 
@@ -38,6 +42,15 @@ class ScaledSampler(Sampler):
         self._entropy = entropy
         self._factor_float: float | None = None
         self._factor_balls: dict[int, arb] = {}
+
+    def settled_factor(self) -> Settled:
+        """Return S, known to so many bits that no rounding will ask for more."""
+        with precision(SETTLED_BITS + GUARD):
+            return Settled.of(self.factor_ball(SETTLED_BITS))
+
+    def sharing(self, factor: LazyReal) -> ScaledSampler:
+        """Return a sampler of other coordinates of the draw whose S is `factor`."""
+        return ScaledSampler(factor=factor, quantile=self._quantile, entropy=self._entropy)
 
     def draw(self, count: int) -> Block:
         """Return the next `count` coordinates; see `Sampler.draw`.
@@ -108,6 +121,30 @@ class Constant(LazyReal):
         """See `LazyReal.enclose`."""
         del bits
         return ball(self._value)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Settled(LazyReal):
+    """A number that was drawn before, as a ball of two dyadic numbers: no more bits will come.
+
+    It can be pickled, for other processes that share it. Its repr tells nothing.
+    """
+
+    _middle: tuple[int, int]
+    _radius: tuple[int, int]
+
+    @classmethod
+    def of(cls, enclosure: arb) -> Settled:
+        """Return the number that `enclosure` contains."""
+        parts = [part.man_exp() for part in (enclosure.mid(), enclosure.rad())]
+        middle, radius = ((int(mantissa), int(exponent)) for mantissa, exponent in parts)
+        return cls(middle, radius)
+
+    def enclose(self, bits: int) -> arb:
+        """See `LazyReal.enclose`; beyond `SETTLED_BITS` it shrinks no more."""
+        del bits
+        return arb(self._middle, self._radius)
 
 
 def nearly(number: LazyReal) -> float:

@@ -61,14 +61,16 @@ def functions_of(frame: Any) -> Any:
 
 
 @contextmanager
-def guarded(name: str) -> Iterator[None]:
-    """Turn what Spark raises into a SourceError that quotes nothing: its messages have values."""
+def guarded(name: str = "", *, why: str | None = None) -> Iterator[None]:
+    """Turn what Spark raises into a SourceError that quotes nothing: its messages have values.
+
+    It says that `name` can't be read, or `why` where that is another reason.
+    """
     try:
         yield
     except _errors():
-        raise SourceError(
-            f"{name} can't be read by Spark: it may be damaged, or the session has ended."
-        ) from None
+        plain = f"{name} can't be read by Spark: it may be damaged, or the session has ended."
+        raise SourceError(why or plain) from None
 
 
 def _errors() -> tuple[type[Exception], ...]:

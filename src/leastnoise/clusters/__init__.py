@@ -1,0 +1,1 @@
+"""Vectors that lie on a cluster: noise is added where their parts are."""

@@ -1,0 +1,141 @@
+"""Vectors on dask, with real workers: each coordinate's noise is drawn once, and nothing leaks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import InvalidArgument, SourceError
+
+pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
+
+SIZE, BLOCK = 4000, 1000
+
+
+@pytest.fixture(autouse=True)
+def _once(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--spark") != "classic":
+        pytest.skip("dask is tested once, beside classic Spark")
+
+
+def noise(name: str = "l2", size: int = SIZE) -> ln.Mechanism:
+    return ln.calibrate(name, epsilon=1, delta="1e-6", sensitivity=ln.L2(1), dimension=size)
+
+
+def ones(size: int = SIZE) -> Any:
+    from dask import array  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    return array.full(size, 2.0**20, chunks=BLOCK)
+
+
+@contextmanager
+def workers() -> Iterator[Any]:
+    from distributed import Client, LocalCluster  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    settings: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        LocalCluster(
+            processes=True, host="127.0.0.1", silence_logs=logging.CRITICAL, **settings
+        ) as it,
+        Client(it) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("name", ["gaussian", "l2"])
+def test_what_is_read_is_what_was_written(tmp_path: Path, name: str) -> None:
+    found = ln.release_vector(noise(name), ones(), tmp_path / "out")
+    first, second = found.compute(), found.compute()
+    assert np.array_equal(first, second)
+    errors = first - 2.0**20
+    assert errors.std() == pytest.approx(noise(name).std[0], rel=0.15)
+    assert np.array_equal(np.load(tmp_path / "out" / "000001.npy"), first[BLOCK : 2 * BLOCK])
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        f"00000{place}.npy" for place in range(4)
+    ]
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
+    assert oct((tmp_path / "out").stat().st_mode)[-3:] == oct(0o777 & ~_umask())[-3:]
+
+
+def _umask() -> int:
+    os.umask(mask := os.umask(0o077))
+    return mask
+
+
+def _dies_once(folder: str) -> Any:
+    """A block that waits until the first one is written, keeps what it is, and kills its worker."""
+
+    def block(values: Any, block_id: Any = None) -> Any:
+        where = Path(folder)
+        if block_id != (3,) or (where / "first.npy").exists():
+            return values
+        while not (written := list(where.glob(".out.*/000000.npy"))):
+            time.sleep(0.01)
+        (where / "first.npy").write_bytes(written[0].read_bytes())
+        for pid in map(int, (where / "pids").read_text().split()):
+            os.kill(pid, signal.SIGKILL)
+        return values
+
+    return block
+
+
+def test_killed_workers_draw_no_second_noise(tmp_path: Path) -> None:
+    with workers() as client:
+        pids = client.run(os.getpid).values()
+        (tmp_path / "pids").write_text(" ".join(map(str, pids)))
+        vector = ones().map_blocks(_dies_once(str(tmp_path)), dtype=float)
+        found = ln.release_vector(noise(), vector, tmp_path / "out").compute()
+    assert np.array_equal(np.load(tmp_path / "first.npy"), found[:BLOCK])
+    assert found.size == SIZE
+    assert np.unique(found).size > SIZE * 0.99
+
+
+def test_what_fails_on_a_worker_tells_no_value(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+
+    def removes(values: Any) -> Any:
+        for folder in (tmp_path / "gone").glob(".*"):
+            folder.rmdir()
+        return values
+
+    vector = ones(BLOCK).map_blocks(removes, dtype=float)
+    with pytest.raises(SourceError, match="can't write to") as caught:
+        ln.release_vector(noise(size=BLOCK), vector, tmp_path / "gone" / "out")
+    said = str(caught.value) + "".join(capfd.readouterr())
+    assert "1.04857" not in said
+    assert "1048576" not in said
+    assert not list((tmp_path / "gone").iterdir())
+
+
+def test_what_is_no_vector_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    vector = ones()
+    unknown = vector[vector > 0]
+    for wrong, why in [
+        (ones(SIZE + 1), r"shape \(4000,\)"),
+        (ones().reshape(40, 100), r"shape \(4000,\)"),
+        (unknown, r"shape \(4000,\)"),
+        (vector.astype("S3"), "numbers"),
+        (np.zeros(SIZE), "a dask array or a Spark frame"),
+    ]:
+        with pytest.raises(InvalidArgument, match=why):
+            ln.release_vector(noise(), wrong, tmp_path / "out")
+    for folder, why in [("there", "exists already"), ("no/where", "there is no folder")]:
+        with pytest.raises(SourceError, match=why):
+            ln.release_vector(noise(), vector, tmp_path / folder)
+    for wrong in (None, 7, b"out", ""):
+        with pytest.raises(InvalidArgument, match="folder"):
+            ln.release_vector(noise(), vector, wrong)  # type: ignore[arg-type]
+    assert [file.name for file in tmp_path.iterdir()] == ["there"]

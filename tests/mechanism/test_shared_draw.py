@@ -1,0 +1,94 @@
+"""Noise whose coordinates are drawn by several processes: one law, one factor, no secrets."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb
+from scipy import stats
+
+import leastnoise as ln
+from leastnoise.entropy.lazy import LazyGamma
+from leastnoise.entropy.scaled import SETTLED_BITS, Settled
+from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.errors import NotApplicable
+from leastnoise.mechanism.shared_draw import SharedDraw
+
+LAWS = {"gaussian": ln.L2(1), "l2": ln.L2(1), "laplace": ln.L1(1)}
+
+
+def drawn(name: str, dimension: int) -> tuple[ln.Mechanism, SharedDraw]:
+    noise = ln.calibrate(name, epsilon=1, delta="1e-6", sensitivity=LAWS[name], dimension=dimension)
+    return noise, SharedDraw.of(noise.certificate, noise.grid)
+
+
+def elsewhere(draw: SharedDraw) -> SharedDraw:
+    """What another process gets."""
+    return pickle.loads(pickle.dumps(draw))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_parts_have_the_law_of_the_vector(name: str) -> None:
+    noise, _ = drawn(name, 4)
+    found = []
+    for _ in range(2000):
+        draw = SharedDraw.of(noise.certificate, noise.grid)
+        parts = [draw.added_to(np.zeros(1)), elsewhere(draw).added_to(np.zeros(3))]
+        found.append(np.concatenate(parts))
+    whole = np.array([noise.release(np.zeros(4)).values for _ in range(2000)])
+    for size in (np.abs, lambda x: np.linalg.norm(x, axis=1)):
+        here, there = np.ravel(size(np.array(found))), np.ravel(size(whole))
+        assert stats.ks_2samp(here, there).pvalue > 1e-4
+
+
+def test_all_parts_share_one_radius() -> None:
+    noise, _ = drawn("l2", 20)
+    pairs = []
+    for _ in range(4000):
+        draw = SharedDraw.of(noise.certificate, noise.grid)
+        first, second = draw.added_to(np.zeros(10)), elsewhere(draw).added_to(np.zeros(10))
+        pairs.append((first @ first, second @ second))
+    squares = np.array(pairs) / noise.noise.variance / 10
+    expected = (20 + 3) / (20 + 1) - 1  # see test_chunks
+    assert float(np.cov(squares.T)[0, 1]) == pytest.approx(expected, abs=0.03)
+
+
+def test_no_two_parts_have_the_same_bits() -> None:
+    _, draw = drawn("gaussian", 10)
+    first, second = draw.added_to(np.zeros(5)), elsewhere(draw).added_to(np.zeros(5))
+    assert not np.intersect1d(first, second).size
+
+
+def test_a_settled_number_is_the_one_that_was_drawn() -> None:
+    gamma = LazyGamma(InsecureSeededEntropy(3), shape=Fraction(7, 2))
+    again = LazyGamma(InsecureSeededEntropy(3), shape=Fraction(7, 2))
+    settled = pickle.loads(pickle.dumps(Settled.of(gamma.enclose(SETTLED_BITS))))
+    for bits in (60, 120, SETTLED_BITS):
+        assert settled.enclose(bits).overlaps(again.enclose(bits))
+    with_gamma = ln.noise.SphericalLaplace(scale=3, dimension=5)
+    from leastnoise.noise.radial.sampler.spherical_laplace import sampler  # noqa: PLC0415
+
+    found = sampler(with_gamma, Fraction(1, 8), InsecureSeededEntropy(3)).settled_factor()
+    assert found.enclose(0).rad() < arb((1, -1900))
+
+
+def test_it_tells_no_secret() -> None:
+    _, draw = drawn("l2", 3)
+    shown = repr(draw) + str(draw) + repr(draw._factor)
+    middle, exponent = draw._factor._middle
+    assert str(middle)[:12] not in shown
+    assert str(exponent) not in shown
+
+
+@pytest.mark.parametrize("name", ["generalized-gamma", "gaussian-mixture"])
+def test_what_shares_more_than_a_factor_is_refused(name: str) -> None:
+    many: dict[str, Any] = {"delta": "1e-6", "sensitivity": ln.L2(1), "dimension": 2}
+    if name == "gaussian-mixture":
+        many |= {"dimension": 1}
+    noise = ln.calibrate(name, epsilon=1, **many)
+    with pytest.raises(NotApplicable, match="can't be drawn apart"):
+        SharedDraw.of(noise.certificate, noise.grid)
