@@ -274,6 +274,13 @@ SUBJECTS: dict[str, Subject] = {
         sampling_rate=("exact", "0.5"),
     ),
     "Mechanism": subject(ln.Mechanism, certificate=("object", certificate())),
+    "Shares": subject(
+        ln.Shares, mechanism=("object", gaussian()), clients=("whole", 3), absent=("whole", 1)
+    ),
+    "release_vector": subject(  # a real vector is in tests/engines
+        ln.release_vector, mechanism=("object", gaussian()), vector=("object", None),
+        folder=("path", "made"),
+    ),
     "Mechanism.delta": subject(gaussian().delta, epsilon=("exact", 1)),
     "Mechanism.epsilon": subject(gaussian().epsilon, delta=("exact", "0.1")),
     "Mechanism.on_grid": subject(gaussian().on_grid, grid=("exact", "0.5")),

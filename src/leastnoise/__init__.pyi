@@ -23,6 +23,7 @@ from .ledger.ledger import Ledger as Ledger
 from .mechanism.mechanism import Mechanism as Mechanism
 from .mechanism.mechanism import Released as Released
 from .mechanism.mechanism import compose as compose
+from .mechanism.shares import Shares as Shares
 from .noise.family import Family as Family
 from .noise.registry import register as register
 from .selection.comparison import BestPossible as BestPossible

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import leastnoise as ln
 from leastnoise import interop
 from leastnoise.accounting import conversions  # docs/accounting.md tells of it
@@ -176,6 +178,10 @@ _INSTANCES: dict[str, Callable[[], Any]] = {
     "LowerBound": lower_bound,
     "Release": _release,
     "CountingQueries": lambda: ln.CountingQueries(dimension=2),
+    "Shares": lambda: ln.Shares(
+        mechanism=ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1)),
+        clients=2,
+    ),
     "SphericalLaplace": lambda: ln.noise.SphericalLaplace(scale=1, dimension=2),
     "Groups": lambda: ln.Groups(groups=2, dimension=2),
     "ImportedLosses": lambda: interop.from_pld(interop.to_pld(mechanism(), interval=0.1)),
@@ -254,4 +260,8 @@ _GOOD: dict[str, Any] = {
     "law": lambda: ln.noise.Laplace(scale=1),
     "name": "law",
     "geometry": None,
+    "clients": 2,
+    "shares": lambda: [np.int64(1)] * 2,
+    "folder": "made",
+    "vector": 1.0,  # no dask array or Spark frame, which tests/engines has
 }

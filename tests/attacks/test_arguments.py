@@ -30,7 +30,7 @@ _COSTLY = (
     "ln.calibrate_jointly",
 )
 _COSTLY_SHARE = 0.02
-_RANDOM = ("release_chunks", "release", "run")  # answers that differ each time
+_RANDOM = ("release_chunks", "release", "run", "share")  # answers that differ each time
 
 
 def drawn(random: Random) -> Case:

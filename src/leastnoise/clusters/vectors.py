@@ -33,29 +33,33 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
     >>> noise = ln.calibrate("l2", epsilon=1, sensitivity=ln.L2(1), dimension=10**6)
     >>> ln.release_vector(noise, dask.array.zeros(10**6), "released")  # doctest: +SKIP
     """
-    mechanism = _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
+    like = "a Mechanism, such as calibrate() returns"
+    mechanism = _validate.instance(mechanism, Mechanism, name="mechanism", like=like)
+    path = _path(folder)
     kind = type(vector).__module__
     is_spark = kind.startswith("pyspark.sql.") and type(vector).__name__ == "DataFrame"
     if not is_spark and not kind.startswith("dask.array"):
         raise InvalidArgument(
             name="vector",
             value=_validate.shown(vector),
-            expected="a dask array or a Spark frame",
+            expected="vector to be a dask array or a Spark frame",
             hint="Mechanism.release takes arrays, release_chunks what no memory holds.",
-        )
-    try:
-        path = os.fspath(folder)
-    except TypeError:
-        path = ""
-    if not isinstance(path, str) or not path:
-        raise InvalidArgument(
-            name="folder", value=_validate.shown(folder), expected="the path of a new folder"
         )
     if is_spark:
         on_spark.check(vector, mechanism.noise.dimension)
         return on_spark.release(vector, _drawn(mechanism), path)
     on_dask.check(vector, mechanism.noise.dimension)
     return on_dask.release(vector, _drawn(mechanism), _new_folder(path))
+
+
+def _path(folder: object) -> str:
+    """Return the path, or an address such as s3a://bucket/folder, which no Path keeps."""
+    path = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise InvalidArgument(
+            name="folder", value=_validate.shown(folder), expected="folder to be a new one's path"
+        )
+    return path
 
 
 def _drawn(mechanism: Mechanism) -> SharedDraw:

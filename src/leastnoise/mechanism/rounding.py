@@ -73,7 +73,7 @@ def add_noise(
     is not promised: equal time for all draws (theory/release.md §1).
     """
     check_grid(grid, noise)
-    exact_values = _read(noise, values)
+    exact_values = read(noise, values)
     shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
     draw = Draw(noise, grid, entropy=entropy)
     with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
@@ -95,7 +95,7 @@ class Draw:
 
     def chunk(self, values: Values) -> NDArray[np.float64]:
         """Return the next coordinates of the vector with noise; raises like `add_noise`."""
-        exact_values = _read(self._noise, values)
+        exact_values = read(self._noise, values)
         shape = flat(exact_values).shape
         if len(shape) != 1 or shape[0] > self.left:
             raise InvalidArgument(
@@ -113,7 +113,8 @@ class Draw:
         return np.ldexp(steps.astype(np.float64), self._exponent)
 
 
-def _read(noise: Noise, values: Values) -> Plain:
+def read(noise: Noise, values: Values) -> Plain:
+    """Return the exact numbers that noise is added to; raises InvalidArgument for types alone."""
     exact_values = as_exact(values)
     if noise.for_whole_numbers:  # a fraction would stay visible in the sum
         return nearest_whole(exact_values)

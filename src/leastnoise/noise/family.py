@@ -87,6 +87,8 @@ class Family:
     limit: says where the search for a law was cut off, so that another may have less loss.
     design: returns such a law too, by an optimiser that is told what `effort` to make.
     sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
+    share: returns a client's `Share` (noise/share.py), from the law, a grid and how many there are;
+        left out where sums of shares aren't proved to be the law.
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
         left out where the law of one coordinate isn't known.
     knows_quantiles: says whether `quantile` knows those of a law; left out where it knows all.
@@ -118,6 +120,7 @@ class Family:
     limit: Part | None = None
     design: Part | None = None
     sampler: Part | None = None
+    share: Part | None = None
     quantile: Part | None = None
     knows_quantiles: Part | None = None
 
@@ -179,6 +182,7 @@ _OPTIONAL = (
     "limit",
     "design",
     "sampler",
+    "share",
     "quantile",
     "knows_quantiles",
 )

@@ -60,6 +60,7 @@ _families: dict[str, Family] = {
         longest_is_worst=True,
         fit="leastnoise.noise.gaussian.fit:search",
         sampler="leastnoise.noise.gaussian.sampler:sampler",
+        share="leastnoise.noise.gaussian.share:share",
         quantile="leastnoise.noise.gaussian.profile:quantile",
     ),
     "gaussian-mixture": Family(
@@ -99,6 +100,7 @@ _families: dict[str, Family] = {
         fit="leastnoise.noise.steps.fit.geometric:search",
         several="leastnoise.noise.common.fit.several:by_share",
         sampler="leastnoise.noise.steps.sampler.geometric:sampler",
+        share="leastnoise.noise.steps.sampler.share:share",
         quantile="leastnoise.noise.steps.profile.quantiles:geometric",
     ),
     "k-norm": Family(

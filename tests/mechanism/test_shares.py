@@ -1,0 +1,158 @@
+"""Noise in shares: their sum is the noise that is certified, and anything less is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import leastnoise as ln
+from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise.share import share_of
+
+DRAWS = 4000
+
+
+def geometric(epsilon: str = "0.5", sensitivity: int = 1) -> ln.Mechanism:
+    return ln.calibrate(
+        "geometric",
+        epsilon=epsilon,
+        sensitivity=ln.Integer(sensitivity),
+        parameters={"cells": 1},
+    )
+
+
+def gaussian(dimension: int = 5) -> ln.Mechanism:
+    return ln.calibrate(
+        "gaussian", epsilon=1, delta="1e-6", sensitivity=ln.L2(1), dimension=dimension
+    )
+
+
+def drawn(law: Any, count: int, draws: int) -> np.ndarray[Any, Any]:
+    """Shares in units of their grid."""
+    share = share_of(law, grid=Fraction(1, 2**20), count=count)
+    block = share.sampler(InsecureSeededEntropy(count)).draw(draws)
+    found = [block.enclose(place, 60) for place in range(draws)]
+    return np.array([float(one.mid()) for one in found])
+
+
+def fits(found: np.ndarray[Any, Any], probabilities: np.ndarray[Any, Any], middle: int) -> float:
+    """The p-value of a χ² test; `probabilities` are of −middle, …, middle."""
+    seen = np.bincount((found + middle).astype(int), minlength=2 * middle + 1)
+    often = probabilities * found.size >= 10
+    observed = np.append(seen[often], seen[~often].sum())
+    expected = np.append(probabilities[often], 1 - probabilities[often].sum()) * found.size
+    return float(stats.chisquare(observed, expected).pvalue)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+@pytest.mark.parametrize("decay", [Fraction(1, 3), Fraction(2)])
+def test_one_share_is_a_difference_of_polya_numbers(count: int, decay: Fraction) -> None:
+    """Against scipy's negative binomial, convolved with its mirror image."""
+    law = ln.noise.Geometric(scale=1, cells=1, core=1, decay=decay)
+    middle = 200
+    one = stats.nbinom.pmf(np.arange(middle + 1), 1 / count, -np.expm1(-float(decay)))
+    both = np.convolve(one, one[::-1])
+    assert fits(drawn(law, count, DRAWS), both, middle) > 1e-4
+
+
+@pytest.mark.parametrize("absent", [0, 3])
+def test_as_many_as_must_be_there_add_up_to_the_law(absent: int) -> None:
+    noise = geometric()
+    shares = ln.Shares(mechanism=noise, clients=5, absent=absent)
+    sums = [sum(int(shares.share(0)) for _ in range(5 - absent)) for _ in range(DRAWS // 2)]
+    places = np.arange(-100, 101)
+    law = np.exp(noise.noise.log_density(places.astype(float)[:, None]))
+    assert fits(np.array(sums), law, 100) > 1e-4
+
+
+def test_gaussian_shares_have_the_variance_that_is_certified() -> None:
+    noise = gaussian(20_000)
+    shares = ln.Shares(mechanism=noise, clients=10, absent=2)
+    values = np.linspace(-3, 3, 20_000)
+    found = shares.total([shares.share(values) for _ in range(8)])
+    errors = found.values - 8 * values
+    assert stats.kstest(errors / noise.std, "norm").pvalue > 1e-4
+    assert found.certificate.delta == noise.certificate.delta
+    everybody = shares.total([shares.share(values) for _ in range(10)]).values - 10 * values
+    assert everybody.std() == pytest.approx(noise.std[0] * np.sqrt(10 / 8), rel=0.03)
+
+
+@pytest.mark.parametrize("deviation", [0.6, 0.8])
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_sum_of_rounded_gaussians_is_nearly_a_rounded_one(deviation: float, count: int) -> None:
+    """The statement of theory/release.md §8, where it is coarse enough to be seen in floats."""
+    places = np.arange(-60, 61)
+    offsets = np.linspace(-0.41, 0.37, count)
+
+    def rounded(offset: float) -> np.ndarray[Any, Any]:
+        edges = (np.arange(-60.5, 61) - offset) / deviation
+        return np.diff(stats.norm.cdf(edges))
+
+    total = np.ones(1)
+    for offset in offsets:
+        total = np.convolve(total, rounded(offset))
+    theta = np.linspace(-40, 40, 400_001)  # by Fourier inversion: N + B' + U at the whole numbers
+    together = np.exp(-count * (deviation * theta) ** 2 / 2) * np.sinc(theta / 2 / np.pi) ** count
+    shift = offsets.sum()
+    near = places[40:81]
+    law = [np.trapezoid(together * np.cos(theta * (k - shift)), theta) / 2 / np.pi for k in near]
+    middle = total[count * 60 - 20 : count * 60 + 21]
+    bound = (count + 1) * 2.01 * np.exp(-((np.pi * deviation) ** 2) / 2)
+    worst = np.abs(middle - law).max()
+    assert worst <= bound
+    assert worst > 1e-12  # they do differ
+
+
+def test_what_is_sent_may_be_added_modulo_two_to_the_64() -> None:
+    noise = gaussian(3)
+    shares = ln.Shares(mechanism=noise, clients=4)
+    sent = [shares.share([2.0**30, -5.0, 0.25]) for _ in range(4)]
+    wrapped = np.sum(np.array(sent).astype(np.uint64), axis=0, dtype=np.uint64).astype(np.int64)
+    exact = shares.total(sent).values
+    assert np.array_equal(wrapped * float(shares.grid), exact)
+    assert exact[0] == pytest.approx(2.0**32, abs=100)
+
+
+def test_too_few_shares_are_no_release() -> None:
+    shares = ln.Shares(mechanism=geometric(), clients=10, absent=3)
+    sent = [shares.share(1) for _ in range(11)]
+    for wrong in (sent[:6], sent, []):
+        with pytest.raises(InvalidArgument, match="7 to 10 shares"):
+            shares.total(wrong)
+    for wrong in ([1.5] * 8, ["secret"] * 8, [np.zeros(2, dtype=np.int64)] * 8, 7, None):
+        with pytest.raises(InvalidArgument, match=r"shares|shape") as caught:
+            shares.total(wrong)  # type: ignore[arg-type]
+        assert "secret" not in str(caught.value)
+
+
+def test_shares_of_whole_numbers_are_whole() -> None:
+    shares = ln.Shares(mechanism=geometric("0.01", 10**4), clients=3)
+    assert shares.grid == 1
+    assert shares.share(5).dtype == np.int64
+    assert shares.share(5).shape == ()
+    with pytest.raises(InvalidArgument, match="shape"):
+        shares.share([1, 2])
+
+
+@pytest.mark.parametrize(
+    ("noise", "clients", "why"),
+    [
+        (ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)), 2, "can't be added in shares"),
+        (ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(5)), 2, "cells"),
+        (gaussian().on_grid(Fraction(1, 4)), 2, "take a finer grid"),
+    ],
+)
+def test_what_has_no_shares_is_refused(noise: ln.Mechanism, clients: int, why: str) -> None:
+    with pytest.raises(NotApplicable, match=why):
+        ln.Shares(mechanism=noise, clients=clients)
+
+
+@pytest.mark.parametrize(("clients", "absent"), [(0, 0), (3, 3), (3, -1), (2**20 + 1, 0)])
+def test_counts_that_make_no_sense(clients: int, absent: int) -> None:
+    with pytest.raises(InvalidArgument, match=r"clients|absent"):
+        ln.Shares(mechanism=geometric(), clients=clients, absent=absent)
