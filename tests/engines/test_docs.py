@@ -39,12 +39,13 @@ def test_the_page(
         command, shell=True, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    (python,) = blocks("python")
+    python, dask = blocks("python")
+    exec(compile(dask, str(PAGE), "exec"), {})  # the page's own lines, as those below
     # Spark's own folder is where its session was started, and that session may be a server's.
     python = python.replace('"visits.parquet"', repr(str(tmp_path / "visits.parquet")))
     if engine != "spark":
         python = python.replace("builder.get", f"builder.remote({engine!r}).get")
-    exec(compile(python, str(PAGE), "exec"), {})  # the page's own lines
+    exec(compile(python, str(PAGE), "exec"), {})
     (toml,) = blocks("toml")
     text = (
         "version = 1\n"
