@@ -34,11 +34,20 @@ class InvalidArgument(InvalidInput):
 
 
 class SpecError(InvalidInput):
-    """A release spec has one or more problems; all of them are listed, each with its key."""
+    """A release spec has one or more problems; all of them are listed, each with its key.
 
-    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+    `places` say where each is, as spec.toml:12, or nothing.
+    """
+
+    def __init__(
+        self, problems: Sequence[tuple[str, str]], *, places: Sequence[str] | None = None
+    ) -> None:
         self.problems = tuple(problems)
-        lines = "\n".join(f"  {key}: {message}" for key, message in self.problems)
+        self.places = ("",) * len(self.problems) if places is None else tuple(places)
+        lines = "\n".join(
+            f"{place}: {key}: {message}" if place else f"  {key}: {message}"
+            for place, (key, message) in zip(self.places, self.problems, strict=True)
+        )
         noun = "problem" if len(self.problems) == 1 else "problems"
         super().__init__(f"The spec has {len(self.problems)} {noun}:\n{lines}")
 

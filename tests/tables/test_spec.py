@@ -168,13 +168,18 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ("max_rows = 5", "max_rows = 0", "contribution.max_rows", "greater than"),
         ("max_rows = 5", "max_groups = 2", "query[0]", "bounds one person"),
         ("max_rows = 5", "l2 = 0", "contribution.l2", "> 0"),
-        ("max_rows = 5", "max_rows = true", "contribution.max_rows", "integer"),
+        ("max_rows = 5", "max_rows = true", "contribution.max_rows", "a whole number"),
         ("max_rows = 5", "l2 = 10000000", "query[0]", "Split the query"),
         ("[contribution]\nmax_rows = 5", "", "contribution", "Missing"),
         ("bounds = [0, 0.1]", "bounds = [1, 0]", "columns.mdvis.bounds", "Reversed"),
         ("bounds = [0, 0.1]", "bounds = [1, 1]", "columns.mdvis.bounds", "low < high"),
         ("bounds = [0, 0.1]", "bounds = [0, inf]", "columns.mdvis.bounds[1]", "finite"),
-        ("bounds = [0, 0.1]", "bounds = [0]", "columns.mdvis.bounds[1]", "required"),
+        (
+            "bounds = [0, 0.1]",
+            "bounds = [0]",
+            "columns.mdvis.bounds[1]",
+            "Missing. Write it like bounds = [0, 30]",
+        ),
         ("bounds = [0, 0.1]\n", "", "query[0].statistics[1]", "needs bounds"),
         ('"count", ', '"count", "count", ', "query[0].statistics[1]", "twice"),
         ('"count", ', '"cuont", ', "query[0].statistics[0]", "Did you mean count?"),
@@ -191,7 +196,7 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ("plan = [1, 2, 3]", "plan = { edges = [3, 1] }", "query[0].group_by.plan.edges", "incr"),
         ("plan = [1, 2, 3]", "plan = { edges = [1] }", "query[0].group_by.plan.edges", "two or"),
         ("plan = [1, 2, 3]", "plan = { edges = [1, 1] }", "query[0].group_by.plan.edges", "twice"),
-        ("plan = [1, 2, 3]", "plan = { edgs = [1] }", "query[0].group_by.plan.edges", "required"),
+        ("plan = [1, 2, 3]", "plan = { edgs = [1] }", "query[0].group_by.plan.edges", "Missing"),
         (
             "plan = [1, 2, 3]",
             'plan = { edges = [1, "x"] }',
@@ -200,7 +205,7 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ),
         ("plan = [1, 2, 3]", "note = { edges = [1, 2] }", "query[0].group_by.note", "text column"),
         ("plan = [1, 2, 3]", "plna = { edges = [1, 2] }", "query[0].group_by.plna", "mean plan?"),
-        ("plan = [1, 2, 3]", "plan = 3", "query[0].group_by.plan", "tuple"),
+        ("plan = [1, 2, 3]", "plan = 3", "query[0].group_by.plan", "Expected a list"),
         ("[0, 1, 5.5, 30]", "[inf, 30]", "query[1].histogram.edges", "increasing"),
         ("[0, 1, 5.5, 30]", "[0, inf, 30]", "query[1].histogram.edges", "got inf before 30"),
         ("[0, 1, 5.5, 30]", "[0, -inf]", "query[1].histogram.edges", "got 0 before -inf"),
@@ -220,7 +225,12 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
         ("max_conditions = 2", "group_by = { plan = [1] }", "query[2].where", "another"),
         ('min = "0.1", ', "min = 0, max = 2, ", "query[2].where.often.mdvis", "not both"),
         ('min = "0.1", below = 3', "", "query[2].where.often.mdvis", "min, max or below"),
-        ('min = "0.1", below', "least = 1, below", "query[2].where.often.mdvis.least", "permitted"),
+        (
+            'min = "0.1", below',
+            "least = 1, below",
+            "query[2].where.often.mdvis.least",
+            "Unknown key",
+        ),
         (
             'min = "0.1", below = 3',
             "among = [1]",
@@ -246,8 +256,8 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
             "text column",
         ),
         ('{ note = { among = ["x"] } }', "{}", "query[2].where.noted", "at least one"),
-        ("weight = 2", "round = 1", "query[0].round", "boolean"),
-        ("weight = 2", 'clamp = "yes"', "query[0].clamp", "boolean"),
+        ("weight = 2", "round = 1", "query[0].round", "true or false"),
+        ("weight = 2", 'clamp = "yes"', "query[0].clamp", "true or false"),
         ("weight = 2", "rund = true", "query[0].rund", "Did you mean round?"),
         (
             'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
@@ -287,7 +297,9 @@ def test_a_single_cause_is_told_once() -> None:
     assert len(changed("epsilon =", "epsilonn =")) == 2  # unknown, and missing
     assert len(changed('"count", ', '"sum(note)", ')) == 1
     assert len(changed("delta = 1e-6", "delta = 5")) == 1
-    assert problems("") == dict.fromkeys(("version", "data", "privacy", "query"), "Missing.")
+    found = problems("")
+    assert list(reversed(found)) == ["version", "data", "privacy", "query"]
+    assert all(why.startswith("Missing: ") and " Write " in why for why in found.values())
 
 
 def test_result_columns_that_clash() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leastnoise.cli import options, records
+from leastnoise.cli import options, records, spec_errors
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
@@ -155,11 +155,12 @@ def register(
     for text in specs:
         name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
         used = options.count_from(count, expected="SPEC=COUNT, a whole COUNT")
-        release = Release.from_toml(name)
-        privacy = release.spec.privacy
-        statements.add((privacy.unit_label, privacy.neighbours))
-        with records.stages() as tell:
-            releases.append((release.plan(progress=tell).certificate, used))
+        with spec_errors.located(Path(name)):
+            release = Release.from_toml(name)
+            privacy = release.spec.privacy
+            statements.add((privacy.unit_label, privacy.neighbours))
+            with records.stages() as tell:
+                releases.append((release.plan(progress=tell).certificate, used))
     if len(statements) != 1:
         raise InvalidArgument(name="specs", value=specs, expected="specs of one unit")
     unit, neighbours = statements.pop()

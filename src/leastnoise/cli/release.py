@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leastnoise.cli import options, records
+from leastnoise.cli import options, records, spec_errors
 
 if TYPE_CHECKING:
     from leastnoise.tables.release import ReleasedTables
@@ -37,6 +37,15 @@ def command(
 
     The output directory appears whole or not at all, with plan, certificate and spec.
     """
+    # An engine that is named here is on no line of the file.
+    elsewhere = () if engine is None else ("data.engine",)
+    with spec_errors.located(spec, elsewhere=elsewhere):
+        _release(spec, plan=plan, assume=assume, engine=engine, as_json=as_json)
+
+
+def _release(
+    spec: Path, *, plan: bool, assume: str | None, engine: str | None, as_json: bool
+) -> None:
     from leastnoise.errors import InvalidInput, SpecError
     from leastnoise.tables.release import Release
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables import checks, key_files, statistic
+from leastnoise.tables import checks, key_files, spec_words, statistic
 from leastnoise.tables.spec import (
     Accuracy,
     Assumed,
@@ -45,6 +45,19 @@ _NESTED: dict[str, type[BaseModel]] = {
     "histogram": Histogram,
     "ledger": LedgerAccount,
 }
+_EXPECTED = {
+    "string_type": "Expected a text in quotes",
+    "string_too_short": "Expected a text that isn't empty",
+    "int_type": "Expected a whole number",
+    "bool_type": "Expected true or false",
+    "tuple_type": "Expected a list",
+    "dict_type": "Expected a table of keys",
+    "too_short": "Expected {min_length} or more values",
+    "too_long": "Expected at most {max_length} values",
+    "missing": "Missing",
+    "extra_forbidden": "Unknown key",
+}
+"""What pydantic's kinds of errors are called here, with its own fields."""
 _REQUIRED = ("version", "data", "privacy", "query")
 
 
@@ -113,7 +126,7 @@ def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     raw = {key: _without_numpy(value) for key, value in raw.items()}
     raw = key_files.resolved(raw, folder, problems)
     _unknown_keys(raw, Spec, "", problems)
-    problems += [(key, "Missing.") for key in _REQUIRED if key not in raw]
+    problems += [(key, spec_words.missing(Spec, key)) for key in _REQUIRED if key not in raw]
     parts: dict[str, Any] = {
         "version": _value(Spec, "version", raw, problems, path="") if "version" in raw else 1,
         "data": _fields(Data, raw.get("data", {}), "data", problems),
@@ -146,7 +159,10 @@ def _without_numpy(value: Any) -> Any:
 
 def _absent(key: str, problems: Problems) -> bool:
     """Say whether `key` is missing only because the section around it is."""
-    return any(message == "Missing." and key.startswith(f"{other}.") for other, message in problems)
+    return any(
+        message.startswith("Missing: ") and key.startswith(f"{other}.")
+        for other, message in problems
+    )
 
 
 def _optional(model: type[Model], raw: Mapping[str, Any], key: str, problems: Problems) -> Any:
@@ -194,7 +210,7 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
         key = f"{path}.{name}"
         if raw.get(name) is None:
             if field.is_required():
-                problems.append((key, "Missing."))
+                problems.append((key, spec_words.missing(model, name)))
                 values[name] = None
         elif name in _NESTED:
             values[name] = _fields(_NESTED[name], raw[name], key, problems)
@@ -211,7 +227,8 @@ def _value(
         return adapter.validate_python(value)
     except ValidationError as error:
         where = f"{path}.{name}" if path else name
-        problems += [(_dotted(where, item["loc"]), _message(item)) for item in error.errors()]
+        hint = spec_words.write(model, name)
+        problems += [(_dotted(where, item["loc"]), _message(item, hint)) for item in error.errors()]
         if name in _ENTRIES and isinstance(value, Mapping):
             # One bad entry doesn't make the others bad. The error names some keys in its own way.
             bad = {item["loc"][0] for item in error.errors() if item["loc"]}
@@ -247,8 +264,8 @@ def _dotted(path: str, location: tuple[int | str, ...]) -> str:
     return path
 
 
-def _message(item: Any) -> str:
-    """Return pydantic's message in the house's wording."""
+def _message(item: Any, example: str) -> str:
+    """Return pydantic's message in the house's wording, with an `example` of what to write."""
     if item["type"] == "value_error":
         return str(item["ctx"]["error"])
     value = item["input"]
@@ -260,7 +277,9 @@ def _message(item: Any) -> str:
         choices = [choice.strip(" '") for choice in allowed.replace(" or ", ",").split(",")]
         hint = _validate.nearest(value, choices)
         return f"Expected {allowed}.{got}{' ' if hint else ''}{hint}{_why(value)}"
-    return f"{item['msg']}.{got}"
+    known = _EXPECTED.get(item["type"])
+    why = known.format(**item.get("ctx", {})) if known else item["msg"]
+    return f"{why}.{got} {example}"
 
 
 def _why(value: str) -> str:

@@ -1,0 +1,78 @@
+"""What is wrong with a spec is said with the file's name and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.program import run
+
+SPEC = """\
+version = 1
+data = { source = "rows.csv", types = { who = "int", size = "float" } }
+
+[privacy]
+unit = "who"
+epsilon = true
+
+[[query]]
+name = "sizes"
+statistics = [
+    "count",
+    "mean(siz)",
+]
+weigth = 2
+"""
+_NUMBER = "Expected a decimal number, got epsilon=True. Write epsilon like 0.5 or 1e-5."
+_LIMIT = "give max_rows, say, the most rows that one person can have."
+_COLUMN = "The column 'siz' is not in data.types. Did you mean size?"
+
+
+def test_each_problem_starts_with_its_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC)
+    done = run("release", "spec.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    header, *problems = done.stderr.splitlines()
+    assert header == "leastnoise: The spec has 4 problems:"
+    assert [one.partition(": ")[::2] for one in problems] == [
+        ("spec.toml:6", f"privacy.epsilon: {_NUMBER}"),
+        ("spec.toml:14", "query[0].weigth: Unknown key. Did you mean weight?"),
+        ("  contribution", f"Missing: {_LIMIT}"),
+        ("spec.toml:12", f"query[0].statistics[1]: {_COLUMN}"),
+    ]
+
+
+def test_so_do_those_that_the_source_shows(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("who,length\n1,2\n")
+    fixed = SPEC.replace("true", '"1"').replace("siz)", "size)").replace("weigth", "weight")
+    fixed += "[columns.size]\nbounds = [0, 1]\n[contribution]\nmax_rows = 1\n"
+    (tmp_path / "spec.toml").write_text(fixed)
+    done = run("release", "spec.toml", "--plan", cwd=tmp_path)
+    keys = [line.split(": ")[:2] for line in done.stderr.splitlines()[1:]]
+    assert keys == [
+        ["spec.toml:2", "data.types.size"],
+        ["spec.toml:15", "columns.size"],
+        ["spec.toml:12", "query[0].statistics[1]"],
+    ]
+    path = tmp_path / "spec.toml"
+    assert run("ledger", "init", "a", "--dataset", "d", "--unit", "who", "--epsilon", "9",
+               cwd=tmp_path).returncode == 0  # fmt: skip
+    planned = run("ledger", "register", "a", str(path), "--epsilon", "1", cwd=tmp_path)
+    assert planned.returncode == 2
+    assert f"\n{path}:2: data.types.size: " in planned.stderr
+
+
+def test_an_option_is_on_no_line(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(
+        'version = 1\ndata.source = "a.parquet"\ndata.engine = "duckdb"\n'
+        'privacy = { unit = "row", epsilon = 1 }\n'
+        'query = [{ name = "n", statistics = ["count"] }]\n'
+    )
+    done = run("release", "spec.toml", "--engine", "oracle", cwd=tmp_path)
+    assert done.returncode == 2
+    assert '\n  data.engine: Expected "duckdb", ' in done.stderr
+
+
+def test_what_is_no_toml_has_its_line(tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text("version = 1\n[data\n")
+    done = run("release", "spec.toml", cwd=tmp_path)
+    assert "\nspec.toml:2: TOML: " in done.stderr
