@@ -93,14 +93,17 @@ def _grouping(value: object) -> str:
     return "bands[]" if isinstance(value, dict | Bands) else "keys[]"  # tags that no key has
 
 
-Number = Annotated[Fraction, PlainValidator(_number)]
-Positive = Annotated[Fraction, PlainValidator(_positive)]
+# What follows a validator is for the JSON Schema alone.
+_Written = int | float | str
+Number = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=_Written)]
+Positive = Annotated[Fraction, PlainValidator(_positive, json_schema_input_type=_Written)]
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
-Edges = Annotated[tuple[Annotated[Edge, PlainValidator(_edge)], ...], BeforeValidator(_listed)]
+OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=_Written)]
+Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(_listed)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Sources = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_listed)]
-PublicKey = Annotated[Key, PlainValidator(_key)]
+PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
 RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
 Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)]
 
@@ -151,8 +154,10 @@ class Privacy(_Section):
     unit: Text
     unit_is: Literal["column", "each-row"] | None = None
     neighbours: Neighbours = "add-remove"
-    epsilon: Annotated[Epsilon, PlainValidator(_epsilon)]
-    delta: Annotated[Fraction, PlainValidator(_delta)] = Fraction(0)
+    epsilon: Annotated[Epsilon, PlainValidator(_epsilon, json_schema_input_type=_Written)]
+    delta: Annotated[Fraction, PlainValidator(_delta, json_schema_input_type=_Written)] = Fraction(
+        0
+    )
     ledger: LedgerAccount | None = None
 
     @property
@@ -281,7 +286,7 @@ class Output(_Section):
 class Spec(_Section):
     """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`."""
 
-    version: Annotated[int, PlainValidator(_version)]
+    version: Annotated[int, PlainValidator(_version, json_schema_input_type=Literal[1])]
     data: Data
     privacy: Privacy
     contribution: Contribution | None = None

@@ -1,0 +1,14 @@
+"""The JSON Schema of a spec, as a shell sees it; what it says is in tests/tables."""
+
+from __future__ import annotations
+
+import json
+
+from leastnoise.tables.spec_schema import json_schema
+from tests.cli.program import run
+
+
+def test_the_schema_is_printed() -> None:
+    done = run("schema")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == json_schema()

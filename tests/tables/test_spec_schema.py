@@ -1,0 +1,99 @@
+"""The JSON Schema: real specs satisfy it, broken ones don't, and every key is explained."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leastnoise.cli import demo
+from leastnoise.tables.spec import Spec
+from leastnoise.tables.spec_schema import json_schema
+from leastnoise.tables.spec_words import WORDS
+from tests.tables.json_schema import accepts
+from tests.tables.test_spec import GOOD
+
+PAGE = Path(__file__).parents[2] / "docs/tables.md"
+BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+_UPPER = {"version": 1, "data": {"source": "a.csv"}, "privacy": {"unit": "row", "epsilon": 1}}
+
+
+@pytest.mark.parametrize("text", [GOOD, demo.SPEC, *BLOCKS])
+def test_real_specs_satisfy_it(text: str) -> None:
+    assert accepts(json_schema(), _UPPER | tomllib.loads(text))
+
+
+def test_files_of_keys_and_open_ends_satisfy_it() -> None:
+    spec = tomllib.loads(GOOD)
+    spec["query"][0]["group_by"] = {"plan": {"file": "plans.txt"}, "age": {"edges": ["-inf", 0]}}
+    spec["data"]["source"] = ["jan.csv", "feb.csv"]
+    assert accepts(json_schema(), spec)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("version", 2),
+        ("query", []),
+        ("data.typs", {}),
+        ("data.types.zper", "integer"),
+        ("privacy.epsilon", True),
+        ("privacy.neighbours", "replace"),
+        ("contribution.max_rows", 0),
+        ("columns.mdvis.bounds", [1]),
+        ("query.0.statistics", ["average(mdvis)"]),
+        ("query.0.group_by.plan", [1.5]),
+        ("query.0.group_by.plan", {"file": "plans.md"}),
+        ("output.format", "xls"),
+    ],
+)
+def test_broken_specs_do_not(path: str, value: Any) -> None:
+    spec: Any = deepcopy(tomllib.loads(GOOD))
+    *parents, last = path.split(".")
+    inner = spec
+    for part in parents:
+        inner = inner[int(part) if isinstance(inner, list) else part]
+    inner[last] = value
+    assert not accepts(json_schema(), spec)
+    del spec["privacy"]
+    assert not accepts(json_schema(), tomllib.loads(GOOD) | {"privacy": {"unit": "zper"}})
+
+
+def test_it_needs_nothing_else() -> None:
+    text = str(json_schema())
+    assert "$ref" not in text
+    assert "'null'" not in text
+
+
+@pytest.mark.parametrize("model", WORDS, ids=lambda model: model.__name__)
+def test_every_key_has_words_and_an_example_that_is_one(model: Any) -> None:
+    assert set(WORDS[model]) == set(model.model_fields)
+    inner = _section(json_schema(), model.__name__)
+    for key, words in WORDS[model].items():
+        example = tomllib.loads(words.example)
+        assert list(example) == [key]
+        assert accepts(inner["properties"][key], example[key]), key
+        assert not words.meaning.endswith(".")
+
+
+def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    spec, query = schema["properties"], schema["properties"]["query"]["items"]["properties"]
+    return {
+        Spec.__name__: schema,
+        "Data": spec["data"],
+        "Privacy": spec["privacy"],
+        "LedgerAccount": spec["privacy"]["properties"]["ledger"],
+        "Contribution": spec["contribution"],
+        "Column": spec["columns"]["additionalProperties"],
+        "Query": spec["query"]["items"],
+        "Histogram": query["histogram"],
+        "Bands": query["group_by"]["additionalProperties"]["anyOf"][1],
+        "Predicate": query["where"]["additionalProperties"]["additionalProperties"],
+        "Accuracy": query["accuracy"],
+        "Assumed": query["assume"],
+        "Output": spec["output"],
+    }[name]
