@@ -188,10 +188,23 @@ def test_compositions_that_make_no_sense(
     assert done.stderr.startswith("leastnoise: ")
 
 
+_COMMANDS = (
+    "calibrate",
+    "compare",
+    "profile",
+    "init",
+    "schema",
+    "release",
+    "verify",
+    "ledger",
+    "demo",
+)
+
+
 def test_help_and_version() -> None:
     done = run("--help")
     assert done.returncode == 0
-    for command in ("calibrate", "compare", "profile", "release", "verify", "ledger", "demo"):
+    for command in _COMMANDS:
         assert command in done.stdout
         assert run(command, "--help").returncode == 0
     assert run("--version").stdout.startswith("leastnoise 0")

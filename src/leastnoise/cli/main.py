@@ -17,6 +17,7 @@ from leastnoise.cli import (
     compare,
     compose,
     demo,
+    init,
     ledger,
     options,
     profile,
@@ -37,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (calibrate, compare, profile, compose, schema, release, verify, demo):
+for _command in (calibrate, compare, profile, compose, init, schema, release, verify, demo):
     app.command(_command.__name__.rpartition(".")[2], cls=options.Command)(_command.command)
 app.add_typer(ledger.app, name="ledger")
 

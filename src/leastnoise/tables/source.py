@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.casts import Held
     from leastnoise.tables.frames import Frame
     from leastnoise.tables.spark_rows import SparkRows
-    from leastnoise.tables.spec import ColumnType, Key, Query, Spec
+    from leastnoise.tables.spec import ColumnType, Data, Key, Query, Spec
 
 
 @final
@@ -43,7 +43,7 @@ def find(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> So
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
-    rows = _rows(spec, folder, frame)
+    rows = rows_of(spec.data, folder, frame)
     present = engines.columns_of(rows)
     problems = list(_ambiguous(spec, present))
     if not spec.data.types and not rows.typed:
@@ -70,8 +70,9 @@ def find(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> So
     return Source(rows=rows, columns=kept, engine=spec.data.engine)
 
 
-def _rows(spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> Input | SparkRows:
-    named, table, engine = spec.data.source, spec.data.table, spec.data.engine
+def rows_of(data: Data, folder: Path, frame: Frame | SparkRows | None = None) -> Input | SparkRows:
+    """Return the rows that a spec's `data` names, relative to `folder`; raises SourceError."""
+    named, table, engine = data.source, data.table, data.engine
     if named == IN_MEMORY:
         if frame is None:
             why = "was a frame in memory, which no file has"
@@ -83,7 +84,7 @@ def _rows(spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> Input | 
     if is_spark(engine):
         from leastnoise.tables import spark_sources  # noqa: PLC0415  # of an extra
 
-        return spark_sources.found(spec.data, folder)
+        return spark_sources.found(data, folder)
     if named is None:
         raise TypeError("the checks of the spec come first")
     if table is not None and isinstance(named, str) and is_postgres(named):

@@ -1,0 +1,53 @@
+"""`leastnoise init`: a first spec for a source, to be filled in."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    *,
+    source: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="What a spec has for data.source: files, a pattern, a folder or a database.",
+        ),
+    ],
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The table, if the source is a database.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option(metavar="FILE", help="The spec to write, which must not exist yet.")
+    ] = Path("spec.toml"),
+) -> None:
+    """Write a first spec for a source, to be filled in.
+
+    From the names and types of its columns alone: no row is read, and nothing of any is written.
+    """
+    from leastnoise.errors import InvalidInput
+    from leastnoise.tables import starter
+
+    text = starter.text(source, table=table, folder=output.parent)
+    try:
+        with output.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        why = "It is left as it is: name another file with --output FILE."
+        raise InvalidInput(f"Expected no file at {output}, found one. {why}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        why = getattr(error, "strerror", None) or "no file can have that name"
+        raise InvalidInput(f"--output {output} can't be written: {why}.") from None
+    spec, released = shlex.quote(str(output)), shlex.quote(str(output.parent / starter.OUTPUT))
+    typer.echo(
+        f"Written to {output}: what it leaves open is marked TODO. Next:\n"
+        f"  1. Fill in {output}, from public knowledge and never from the data.\n"
+        f"  2. leastnoise release {spec} --plan    (says what is missing, and how large errors "
+        "will be; reads no row)\n"
+        f"  3. leastnoise release {spec}\n"
+        f"  4. leastnoise verify {released}"
+    )
