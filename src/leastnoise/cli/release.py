@@ -31,6 +31,12 @@ def command(
             "describe) or a Spark Connect server at sc://host:port, whatever the spec says.",
         ),
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Sign the directory with this private key (Ed25519, PEM)."
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Publish a table's statistics, as a spec says.
@@ -59,7 +65,7 @@ def command(
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
     with records.stages() as tell:
-        released = release.run(progress=tell)
+        released = release.run(progress=tell, sign=sign)
     try:
         _show(released, as_json=as_json)
     except (OSError, SystemExit):  # of stdout; rich exits where the reader of a pipe is gone

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import final
 
 from leastnoise import _validate
-from leastnoise.certificate.plan import read_certificate
+from leastnoise.certificate.plan import PlanCertificate, read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
 from leastnoise.ledger.account import Account, Books, cost_in
 from leastnoise.ledger.costs import Certified, Cost
@@ -62,6 +62,30 @@ def check_ledger(
     _check_sums(entries)
     _check_uses(entries, plans)
     return CheckedLedger(accounts=accounts, entries=len(entries))
+
+
+def charged_account(path: str | Path, number: int, release: PlanCertificate) -> str:
+    """Return the dataset whose account the ledger's entry `number` charged for `release`.
+
+    All of the ledger is checked first: raises what `check_ledger` does, and LedgerRejected if that
+    entry is another's.
+    """
+    check_ledger(path)
+    store = Store(path=_validate.path(path, name="path"))
+    entries = store.read()
+    entry = entries[number - 1] if number <= len(entries) else None
+    if entry is None or not _is_of(entry, release, store):
+        raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
+    return str(entry.body["dataset"])
+
+
+def _is_of(entry: Entry, release: PlanCertificate, store: Store) -> bool:
+    if entry.body["kind"] == "charge":
+        return matches(entry, release.to_json())
+    if entry.body["kind"] != "use":
+        return False
+    plan = Preregistered.from_json(store.certificate(entry.body["plan"]))
+    return plan.index_of(release) == entry.body["release"]
 
 
 def _proved(entry: Entry, text: str) -> Certified | Preregistered:
