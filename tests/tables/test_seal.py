@@ -50,9 +50,11 @@ def folder(original: Path, tmp_path: Path) -> Path:
 
 def test_a_release_is_in_its_ledger_and_signed(folder: Path) -> None:
     plain = ln.verify_directory(folder / "out")
-    assert (plain.entry, plain.dataset, plain.signed) == (2, None, None)
+    assert (plain.entry, plain.account, plain.signed) == (2, None, None)
     found = ln.verify_directory(folder / "out", ledger=folder / "a.ledger", key=folder / "own.pub")
-    assert (found.entry, found.dataset, found.signed) == (2, "rows", True)
+    assert (found.entry, found.signed) == (2, True)
+    assert found.account is not None
+    assert found.account.dataset == "rows"
 
 
 @pytest.mark.parametrize("name", ["spec.toml", "plan.json", "certificate.json"])
@@ -108,7 +110,9 @@ def test_a_release_of_a_plan_is_one_of_its_uses(tmp_path: Path) -> None:
     privacy = PURE["privacy"] | {"ledger": {"path": "a.ledger", "plan": plan}}
     release(tmp_path, **PURE | {"privacy": privacy}).run()
     found = ln.verify_directory(tmp_path / "out", ledger=tmp_path / "a.ledger")
-    assert (found.entry, found.dataset) == (3, "rows")
+    assert found.entry == 3
+    assert found.account is not None
+    assert found.account.dataset == "rows"
 
 
 def test_a_release_without_a_ledger_says_so(tmp_path: Path) -> None:

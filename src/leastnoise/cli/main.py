@@ -21,6 +21,7 @@ from leastnoise.cli import (
     options,
     profile,
     release,
+    report,
     verify,
 )
 from leastnoise.errors import InvalidInput, LeastnoiseError
@@ -36,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (calibrate, compare, profile, compose, release, verify, demo):
+for _command in (calibrate, compare, profile, compose, release, verify, report, demo):
     app.command(_command.__name__.rpartition(".")[2], cls=options.Command)(_command.command)
 app.add_typer(ledger.app, name="ledger")
 

@@ -64,19 +64,19 @@ def check_ledger(
     return CheckedLedger(accounts=accounts, entries=len(entries))
 
 
-def charged_account(path: str | Path, number: int, release: PlanCertificate) -> str:
-    """Return the dataset whose account the ledger's entry `number` charged for `release`.
+def charged_account(path: str | Path, number: int, release: PlanCertificate) -> Account:
+    """Return the account that the ledger's entry `number` charged for `release`.
 
     All of the ledger is checked first: raises what `check_ledger` does, and LedgerRejected if that
     entry is another's.
     """
-    check_ledger(path)
+    checked = check_ledger(path)
     store = Store(path=_validate.path(path, name="path"))
     entries = store.read()
     entry = entries[number - 1] if number <= len(entries) else None
     if entry is None or not _is_of(entry, release, store):
         raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
-    return str(entry.body["dataset"])
+    return checked.accounts[entry.body["dataset"]]
 
 
 def _is_of(entry: Entry, release: PlanCertificate, store: Store) -> bool:

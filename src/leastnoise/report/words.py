@@ -85,18 +85,21 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
         f"Verified {folder}.",
         f"{who} {_FROM[privacy.neighbours].format(unit=unit)}",
         f"Tables: {tables}. {_CHECKED}",
-        _of_ledger(found),
+        of_ledger(found),
         _of_signature(found),
         _UNCHECKED,
     ]
 
 
-def _of_ledger(found: VerifiedRelease) -> str:
+def of_ledger(found: VerifiedRelease) -> str:
+    """Return which entry of a ledger was charged, if any."""
     if found.entry is None:
         return "Ledger: the release says that none was charged for it."
-    if found.dataset is None:
+    if found.account is None:
         return f"Ledger: not checked. It was entry {found.entry}; check it with --ledger FILE."
-    return f"Ledger: the account {found.dataset!r} was charged for it, by entry {found.entry}."
+    return (
+        f"Ledger: the account {found.account.dataset!r} was charged for it, by entry {found.entry}."
+    )
 
 
 def _of_signature(found: VerifiedRelease) -> str:

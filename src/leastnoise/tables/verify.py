@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
     from leastnoise.guarantees.sensitivity import Neighbours
+    from leastnoise.ledger.account import Account
     from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
 
@@ -44,7 +45,7 @@ _CLOSE = 1e-7
 class VerifiedRelease:
     """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
 
-    `rows` are those of each table, by name. `entry` is the number that its ledger's entry has, as
+    `layouts` say what each table holds. `entry` is the number that its ledger's entry has, as
     the release says, and `dataset` the account in the ledger that it was compared with. `signed`
     says whether a signature was checked, None if there is one that wasn't.
     """
@@ -52,10 +53,15 @@ class VerifiedRelease:
     spec: Spec
     certificate: PlanCertificate
     delta: Interval
-    rows: dict[str, int]
+    layouts: tuple[Layout, ...]
     entry: int | None
-    dataset: str | None
+    account: Account | None
     signed: bool | None
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows each table has, by name."""
+        return {layout.name: layout.cells for layout in self.layouts}
 
 
 def verify_directory(
@@ -91,15 +97,14 @@ def verify_directory(
     _check_plan(folder, spec, certificate, draws)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
-    rows: dict[str, int] = {}
+    layouts = tuple(layout for draw in draws for layout in draw.layouts)
     for draw in draws:
         for layout, first in zip(draw.layouts, draw.firsts, strict=True):
             noise = NoiseError.of(draw.certificate, first)
             check_table(folder / f"{layout.name}.{kind}", layout, noise)
-            rows[layout.name] = layout.cells
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
-    sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in rows)])
+    sealed.check(folder, names=[*texts, *(f"{layout.name}.{kind}" for layout in layouts)])
     if public is not None:
         seal.check_signature(folder, public)
     unchecked = None if seal.is_signed(folder) else False
@@ -107,14 +112,14 @@ def verify_directory(
         spec=spec,
         certificate=certificate,
         delta=delta,
-        rows=rows,
+        layouts=layouts,
         entry=sealed.entry,
-        dataset=None if ledger is None else _charged(certificate, sealed, ledger),
+        account=None if ledger is None else _charged(certificate, sealed, ledger),
         signed=True if public is not None else unchecked,
     )
 
 
-def _charged(certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path) -> str:
+def _charged(certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path) -> Account:
     """Return the account that was charged; raises CertificateRejected if none was."""
     if sealed.entry is None:
         raise CertificateRejected("The release says that no ledger was charged for it.")
