@@ -7,6 +7,7 @@ and the tables.
 from __future__ import annotations
 
 import math
+import re
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -257,7 +258,9 @@ def _section(title: str, content: str) -> str:
 
 
 def _list(lines: Sequence[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(one)}</li>" for one in lines) + "</ul>"
+    """Return sentences as a list; no line ends within a number such as 1e-6."""
+    items = (re.sub(r"(\d)e-(\d)", "\\1e\u2011\\2", escape(line)) for line in lines)
+    return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 
 
 def _text(value: Any) -> str:
