@@ -20,7 +20,7 @@ from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.selection.public import compare, least_noise
 from leastnoise.tables import output
-from leastnoise.tables.plan import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
+from leastnoise.tables.plan_record import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
 from leastnoise.tables.release import Release
 from leastnoise.tables.verify import verify_directory
 

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
@@ -115,7 +115,7 @@ def _meaning(found: VerifiedRelease) -> str:
     budget = found.certificate.budget
     changed = "is there" if found.spec.privacy.neighbours == "add-remove" else "has other values"
     epsilon = float(budget.epsilon)
-    times = f" ≈ {words.rounded_up(math.exp(epsilon))}" if epsilon < 10 else ""
+    times = f" ≈ {_words.at_least(math.exp(epsilon))}" if epsilon < 10 else ""
     besides = f", and by {decimal_text(budget.delta)} besides" if budget.delta else ""
     return (
         f"whether it {changed} or not changes the probability of anything that is published by a "

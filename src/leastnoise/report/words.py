@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING
 
+from leastnoise import _words
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 
@@ -36,20 +36,6 @@ _UNCHECKED = (
 )
 
 
-def rounded_up(number: float) -> str:
-    """Return a number >= 0 with three digits, never below it.
-
-    >>> rounded_up(9.979173839481814e-09), rounded_up(0.0), rounded_up(0.25)
-    ('9.98e-9', '0', '0.25')
-    """
-    shown = Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(number)).normalize()
-    digits, exponent = shown.as_tuple().digits, shown.adjusted()
-    if -4 <= exponent < 6:
-        return f"{shown:f}"
-    mantissa = Decimal((0, digits, 1 - len(digits)))
-    return f"{mantissa:f}e{exponent}"
-
-
 def guarantee(budget: Budget) -> str:
     """Return the guarantee's name.
 
@@ -67,7 +53,7 @@ def proved_delta(budget: Budget, delta: Interval) -> str:
     if not budget.delta:
         return f"At epsilon {decimal_text(budget.epsilon)} its delta is 0."
     at = f"at epsilon {decimal_text(budget.epsilon)}"
-    return f"Its delta {at} is at most {rounded_up(delta.upper)}."
+    return f"Its delta {at} is at most {_words.at_least(delta.upper)}."
 
 
 def unit_of(privacy: Privacy) -> str:
@@ -80,7 +66,9 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     privacy, budget = found.spec.privacy, found.certificate.budget
     unit = "row" if privacy.by_row else privacy.unit_label
     who = f"{unit_of(privacy)} has {guarantee(budget)}. {proved_delta(budget, found.delta)}"
-    tables = ", ".join(f"{name} ({_many(rows, 'row')})" for name, rows in found.rows.items())
+    tables = ", ".join(
+        f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
+    )
     return [
         f"Verified {folder}.",
         f"{who} {_FROM[privacy.neighbours].format(unit=unit)}",
@@ -148,7 +136,3 @@ def _moves(sensitivity: Sensitivity, neighbours: Neighbours | None) -> str:
         return f"{how} as {sensitivity!r} says"
     bound = decimal_text(sensitivity.bound)
     return f"{how} by at most {bound} ({_NORMS[sensitivity.kind]} of the changes)"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("" if count == 1 else "s")

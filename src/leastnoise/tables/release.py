@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
+from leastnoise._notebooks import Shown
 from leastnoise.errors import InvalidArgument
 from leastnoise.tables import output, seal, source, spec_file
 from leastnoise.tables.layout import MAX_ROWS
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from leastnoise._notebooks import Columns
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.frames import Frame
@@ -44,11 +46,12 @@ class _Statement(TypedDict):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReleasedTables:
+class ReleasedTables(Shown):
     """Tables that are safe to publish, by name, and the certificate that says why.
 
     `path` is the directory that holds them, if the spec has an output, and `entry` the number of
-    the ledger's entry that was charged for them, if the spec has a ledger.
+    the ledger's entry that was charged for them, if the spec has a ledger. Each table becomes a
+    frame by its own `to_pandas`, `to_polars` or `to_arrow`.
     """
 
     tables: dict[str, Table]
@@ -56,6 +59,15 @@ class ReleasedTables:
     plan: Plan
     path: Path | None
     entry: int | None = None
+
+    def __repr__(self) -> str:
+        budget = self.certificate.budget
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.unit}"
+        tables = _words.counted(len(self.tables), "table")
+        return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
+
+    def _tables(self) -> dict[str, Columns]:
+        return {name: table.columns for name, table in self.tables.items()}
 
 
 @final
@@ -94,6 +106,17 @@ class Release:
         self._folder = _validate.path(folder, name="folder")
         self._spec = spec_file.parse(raw, folder=self._folder)
         self._planned: tuple[Spec, Plan] | None = None
+
+    def __repr__(self) -> str:
+        # the source isn't named: an address may hold a secret, and a frame would show its rows
+        names, privacy = [query.name for query in self._spec.query], self._spec.privacy
+        if privacy.epsilon == LEAST:
+            said = "the least ε"
+        else:
+            said = _words.private(self._spec.budget.epsilon, privacy.delta)
+        queries = _words.counted(len(names), "query", "queries")
+        said = f"{queries}, {said} for each {privacy.unit_label}: {_words.listed(names)}"
+        return _words.line("Release", said)
 
     @classmethod
     def from_toml(

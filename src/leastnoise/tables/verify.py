@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
@@ -22,7 +22,8 @@ from leastnoise.tables.columns import SUFFIXES, result_columns
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.noise_error import NoiseError, check_range
-from leastnoise.tables.plan import JOIN, block_record, plan_record, share_of
+from leastnoise.tables.plan import JOIN, share_of
+from leastnoise.tables.plan_record import block_record, plan_record
 from leastnoise.tables.results import LARGEST_WHOLE, key_columns
 from leastnoise.tables.table_files import as_read, read_table
 
@@ -62,6 +63,14 @@ class VerifiedRelease:
     def rows(self) -> dict[str, int]:
         """How many rows each table has, by name."""
         return {layout.name: layout.cells for layout in self.layouts}
+
+    def __repr__(self) -> str:
+        queries = _words.counted(len(self.spec.query), "query", "queries")
+        budget = self.spec.budget
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each"
+        return _words.line(
+            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.unit_label}"
+        )
 
 
 def verify_directory(
