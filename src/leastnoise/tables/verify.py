@@ -46,9 +46,9 @@ _CLOSE = 1e-7
 class VerifiedRelease:
     """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
 
-    `layouts` say what each table holds. `entry` is the number that its ledger's entry has, as
-    the release says, and `dataset` the account in the ledger that it was compared with. `signed`
-    says whether a signature was checked, None if there is one that wasn't.
+    `layouts` say what each table holds. `entry` is the number that its ledger's entry has, as the
+    release says, and `account` what that ledger charged, if it was given. `signed` says whether a
+    signature was checked; it is None if there is one that wasn't.
     """
 
     spec: Spec
