@@ -60,6 +60,14 @@ class Refused(LeastnoiseError):
     """A well-formed request that leastnoise won't fulfil, because it can't be proved or met."""
 
 
+class MissingLibrary(Refused, ImportError):
+    """A library that is only needed for what was asked isn't installed."""
+
+    def __init__(self, *, package: str) -> None:
+        self.package = package
+        super().__init__(f"{package} is missing. Install it: pip install {package}")
+
+
 class NotApplicable(Refused):
     """A noise family can't serve this query or budget."""
 

@@ -101,7 +101,7 @@ def _check(folder: Path, ledger: ln.Ledger, number: int) -> None:
     assert account.spent.epsilon == account.charges * Fraction(1, 100)
     for path in published:
         names = {file.name for file in path.iterdir()}
-        assert names == {"n.csv", "plan.json", "certificate.json", "spec.toml"}
+        assert names == {"n.csv", "plan.json", "certificate.json", "spec.toml", "release.json"}
     assert ln.check_ledger(folder / "a.ledger").entries == account.charges + 1
     for file in folder.rglob("*"):
         if file.is_file() and file.name != "rows.csv":

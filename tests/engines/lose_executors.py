@@ -29,20 +29,22 @@ RAW: dict[str, Any] = {
 }
 
 
-def kill_all() -> None:
-    subprocess.run(["pkill", "-9", "-f", EXECUTORS], check=False)
+def killer(session: Any) -> list[str]:
+    """The command that kills every executor of the session, which are children of its JVM."""
+    jvm = session.sparkContext._gateway.proc.pid
+    return ["pkill", "-9", "-P", str(jvm), "-f", EXECUTORS]
 
 
-def killing(folder: Path) -> Any:
+def killing(session: Any, folder: Path) -> Any:
     """A function of a column that kills every executor the first time that it is asked."""
-    marker = str(folder / "killed")
+    marker, command = str(folder / "killed"), killer(session)
 
     def same(value: int) -> int:
         try:
             open(marker, "x").close()
         except FileExistsError:
             return value
-        subprocess.run(["pkill", "-9", "-f", EXECUTORS], check=False)
+        subprocess.run(command, check=False)
         return value
 
     return same
@@ -55,7 +57,7 @@ def main(folder: Path, when: str) -> None:
         if when == "while reading":
             from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-            asked = functions.udf(killing(folder), "bigint")
+            asked = functions.udf(killing(session, folder), "bigint")
             frame = frame.withColumn("who", asked("who"))
         else:
             inner = engine_spark.Spark.materialise
@@ -63,7 +65,7 @@ def main(folder: Path, when: str) -> None:
             def then_killed(self: Any, rows: Any) -> Any:
                 kept = inner(self, rows)
                 (folder / "killed").touch()
-                kill_all()
+                subprocess.run(killer(session), check=True)
                 return kept
 
             engine_spark.Spark.materialise = then_killed  # type: ignore[method-assign]

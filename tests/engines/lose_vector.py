@@ -22,8 +22,7 @@ def main(folder: Path) -> None:
     with spark.classic("local-cluster[2,1,1024]") as session:
         from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-        # What is asked first, when positions are checked, is asked before the executors are killed.
-        asked = functions.udf(killing(folder), "double")
+        asked = functions.udf(killing(session, folder), "double")
         vector = session.range(1000, numPartitions=8).select(
             functions.col("id").alias("position"),
             asked(functions.lit(2.0**20) + functions.col("id") * 0).alias("value"),

@@ -123,6 +123,24 @@ def test_a_collation_makes_no_one_of_two(session: Any, tmp_path: Path) -> None:
     assert all(len(set(vector)) == 1 for vector in found.values())
 
 
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI", "UNICODE_RTRIM"])
+def test_a_collated_text_is_read_by_the_same_grammar(
+    session: Any, tmp_path: Path, collation: str
+) -> None:
+    rows = [("1", "yes", "1.5"), ("2 ", "ye\u017f", "2e0"), ("3", "NO", "4")]  # a long s is an s
+    frame = session.createDataFrame(rows, "who string, year string, x string")
+    alike = frame.selectExpr(
+        *(f"{name} COLLATE {collation} AS {name}" for name in ("who", "year", "x"))
+    )
+    raw = raw_spec("") | {"data": {"types": {"who": "int", "year": "bool", "x": "float"}}}
+    raw["query"] = [
+        {"name": "q", "statistics": ["count", "sum(x)"], "group_by": {"year": [True, False]}}
+    ]
+    expected = integers(raw, tmp_path, frame=frame)
+    assert any(any(vector) for vector in expected.values())
+    assert integers(raw, tmp_path, frame=alike) == expected
+
+
 def test_files_that_differ_and_types_that_do_not_fit(session: Any, tmp_path: Path) -> None:
     ROWS.to_parquet(tmp_path / "a.parquet")
     ROWS.astype({"x": "int64"}).to_parquet(tmp_path / "b.parquet")

@@ -16,6 +16,7 @@ from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables import key_files, spec_file
 from leastnoise.tables.release import Release
 from leastnoise.tables.verify import verify_directory
+from tests.tables.resealed import verify_resealed
 
 TYPES = {"region": "text", "code": "int", "old": "bool", "size": "float"}
 KEY = "query[0].group_by.{}.file"
@@ -230,7 +231,7 @@ def test_the_release_holds_the_keys_and_needs_the_file_no_more(tmp_path: Path) -
         spec.write_text(text.replace('[\n    "n",\n    "s",\n]', f'{{ file = "{path}" }}'))
         assert "file = " in spec.read_text()
         with pytest.raises(CertificateRejected, match="List the keys here"):
-            verify_directory(folder / "out")
+            verify_resealed(folder / "out")
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)

@@ -20,6 +20,7 @@ from leastnoise.tables.plan import Plan
 from leastnoise.tables.release import Release
 from leastnoise.tables.together import Block, partition
 from leastnoise.tables.verify import verify_directory
+from tests.tables.resealed import verify_resealed
 
 CONDITIONS = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)]
 BINS = {"name": "bins", "histogram": {"column": "x", "edges": [0, 2, 5]}}
@@ -198,7 +199,7 @@ def test_a_smaller_body_than_the_spec_implies_is_rejected(
         edit(certificate["noise"]["parameters"]["body"])
     file.write_text(json.dumps(record))
     with pytest.raises(CertificateRejected):
-        verify_directory(tmp_path / "out")
+        verify_resealed(tmp_path / "out")
 
 
 @pytest.mark.slow
@@ -280,7 +281,7 @@ def test_what_is_said_of_a_draw_must_be_true(tmp_path: Path, edit: str) -> None:
     assert old in text
     file.write_text(text.replace(old, new))
     with pytest.raises(CertificateRejected):
-        verify_directory(tmp_path / "out")
+        verify_resealed(tmp_path / "out")
 
 
 def test_noise_for_fewer_queries_is_rejected(tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ def test_noise_for_fewer_queries_is_rejected(tmp_path: Path) -> None:
     certificate["sensitivity"]["max_nonzero"] = 1
     file.write_text(json.dumps(record))
     with pytest.raises(CertificateRejected):
-        verify_directory(tmp_path / "out")
+        verify_resealed(tmp_path / "out")
 
 
 def test_a_person_moves_all_blocks_of_a_draw_by_what_is_certified(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.verify import verify_directory
+from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import folder, make_rows, release
 
 __all__ = ["folder"]  # the fixture
@@ -105,7 +106,7 @@ def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
     else:
         file.write_text(text.replace(old, new))
     with pytest.raises(CertificateRejected):
-        verify_directory(directory)
+        verify_resealed(directory)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
     rows = pd.read_csv(target / "all.csv").assign(count_std=NoiseError.of(less.certificate).std)
     rows.to_csv(target / "all.csv", index=False)
     with pytest.raises(CertificateRejected, match=why):
-        verify_directory(target)
+        verify_resealed(target)
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
@@ -152,7 +153,7 @@ def test_deviations_that_the_noise_does_not_have_are_rejected(made: Path, kind: 
         else:
             frame.to_parquet(file)
         with pytest.raises(CertificateRejected, match=r"bins\."):
-            verify_directory(made / kind)
+            verify_resealed(made / kind)
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
@@ -225,10 +226,10 @@ def test_what_is_not_whole_or_negative_is_rejected(
         else:
             pd.DataFrame(records).to_parquet(file)
         with pytest.raises(CertificateRejected, match=r"q\."):
-            verify_directory(made)
+            verify_resealed(made)
     if kind == "csv":
         file.write_text(",".join(true[0]) + "\n" + ",".join(map(str, true[0].values())) + "\n")
-        verify_directory(made)
+        verify_resealed(made)
 
 
 OPEN_ENDS = {
@@ -254,7 +255,7 @@ def test_bands_and_open_ends_verify_and_false_edges_do_not(folder: Path, kind: s
         assert old in text
         file.write_text(text.replace(old, new, 1))
         with pytest.raises(CertificateRejected, match="other keys"):
-            verify_directory(folder / "out")
+            verify_resealed(folder / "out")
 
 
 def test_a_path_with_a_pattern_in_it_is_that_path(made: Path) -> None:
@@ -264,7 +265,7 @@ def test_a_path_with_a_pattern_in_it_is_that_path(made: Path) -> None:
     verify_directory(made / "out[12]")
     verify_directory(made / "out*")
     with pytest.raises(CertificateRejected, match=r"bins\.parquet"):
-        verify_directory(made / "out1")
+        verify_resealed(made / "out1")
 
 
 DEEP = 100_000
@@ -294,7 +295,7 @@ def test_malformed_files_are_refused_and_crash_nothing(made: Path, case: str) ->
     kind = "json" if name == "bins.json" else "csv"
     (made / kind / name).write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises((CertificateRejected, InvalidInput)):
-        verify_directory(made / kind)
+        verify_resealed(made / kind)
 
 
 def test_directories_that_are_no_releases(folder: Path) -> None:
@@ -338,7 +339,7 @@ def test_hostile_files_are_refused_at_once(made: Path, name: str, what: str) -> 
             sparse.truncate(2**41)
     why = "bytes" if what == "huge" else "not a regular file|is a symbolic link|missing or unread"
     with pytest.raises((SourceError, CertificateRejected), match=why):
-        verify_directory(made / "csv")
+        verify_resealed(made / "csv")
 
 
 def test_a_link_to_the_directory_is_followed(made: Path) -> None:

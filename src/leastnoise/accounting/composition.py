@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import final
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.accounting.inversion import (
     LARGEST,
     enclose_epsilon,
@@ -69,6 +69,12 @@ class Composition:
         points_per_std = _validate.whole(self.points_per_std, name="points_per_std", most=_FINEST)
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "points_per_std", points_per_std)
+
+    def __repr__(self) -> str:
+        draws = _words.counted(sum(part.count for part in self.parts), "draw")
+        names = dict.fromkeys(part.noise.name for part in self.parts)
+        sampled = ", of samples" if any(part.rate != 1 for part in self.parts) else ""
+        return _words.line("Composition", f"{draws} of {_words.listed(names)} noise{sampled}")
 
     def delta(self, *, epsilon: Exact) -> Interval:
         """Return an interval that contains δ(epsilon), the smallest δ at that ε.

@@ -27,6 +27,7 @@ from leastnoise.certificate.subject import (
     shifts_of,
     stated_beside,
 )
+from leastnoise.certificate.words import line_of
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
@@ -115,6 +116,9 @@ class Certificate:
         own = neighbours_of(self.sensitivity, self.sampling_rate)
         stated = stated_beside(own, self.stated_neighbours)
         object.__setattr__(self, "stated_neighbours", stated)
+
+    def __repr__(self) -> str:
+        return line_of(self)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

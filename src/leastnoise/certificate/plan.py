@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self, final
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
 from leastnoise.certificate.certificate import VERSION, Certificate, budget_of, check_header
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
@@ -55,6 +55,12 @@ class PlanCertificate:
         object.__setattr__(self, "blocks", blocks)
         rule = _validate.one_of(self.rule, (RULE, COMPOSED), name="rule")
         object.__setattr__(self, "rule", rule)
+
+    def __repr__(self) -> str:
+        said = _words.private(self.budget.epsilon, self.budget.delta)
+        blocks = _words.counted(len(self.blocks), "block")
+        how = self.rule.partition(":")[0]
+        return _words.line("PlanCertificate", f"{blocks} together {said} by {how}; see verify()")
 
     @property
     def neighbours(self) -> Neighbours | None:

@@ -68,6 +68,7 @@ def command(
 
     Visits to doctors and hospital admissions of the RAND Health Insurance Experiment.
     """
+    from leastnoise.report import words
     from leastnoise.tables.release import Release
     from leastnoise.tables.verify import verify_directory
 
@@ -88,13 +89,8 @@ def command(
     truths = _true_values(source)
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])
-    verified = verify_directory(directory)
-    typer.echo(
-        f"Verified {directory}: ε = 1, δ = 1e-6 for every person; the true delta is in "
-        f"[{verified.delta.lower!r}, {verified.delta.upper!r}].\n"
-        f"It holds the tables, plan.json, certificate.json and spec.toml. Check it again:\n"
-        f"  leastnoise verify {directory}"
-    )
+    records.print_sentences(words.verified_release(verify_directory(directory), directory))
+    typer.echo(f"Check it again:\n  leastnoise verify {directory}")
 
 
 def _rand_health_insurance() -> Path:

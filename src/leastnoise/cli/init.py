@@ -49,5 +49,6 @@ def command(
         f"  2. leastnoise release {spec} --plan    (says what is missing, and how large errors "
         "will be; reads no row)\n"
         f"  3. leastnoise release {spec}\n"
-        f"  4. leastnoise verify {released}"
+        f"  4. leastnoise verify {released}\n"
+        f"  5. leastnoise report {released}    (one page that anyone can read)"
     )

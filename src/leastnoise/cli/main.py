@@ -22,6 +22,7 @@ from leastnoise.cli import (
     options,
     profile,
     release,
+    report,
     schema,
     verify,
 )
@@ -38,7 +39,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (calibrate, compare, profile, compose, init, schema, release, verify, demo):
+for _command in (
+    calibrate, compare, profile, compose, init, schema, release, verify, report, demo,
+):  # fmt: skip
     app.command(_command.__name__.rpartition(".")[2], cls=options.Command)(_command.command)
 app.add_typer(ledger.app, name="ledger")
 

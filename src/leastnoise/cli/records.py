@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -24,6 +25,15 @@ _MOST_VARIANCES = 1000
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
     typer.echo(json.dumps(record, indent=2))
+
+
+def print_sentences(sentences: Sequence[str]) -> None:
+    """Write each from a new line on; none is broken within a word or a path."""
+    for sentence in sentences:
+        lines = textwrap.wrap(
+            sentence, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        typer.echo("\n".join(lines))
 
 
 def print_table(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leastnoise.cli import options, records, spec_errors
+from leastnoise.cli import report as pages
 
 if TYPE_CHECKING:
-    from leastnoise.tables.release import ReleasedTables
+    from leastnoise.tables.release import Release, ReleasedTables
 
 
 def command(
@@ -31,6 +32,15 @@ def command(
             "describe) or a Spark Connect server at sc://host:port, whatever the spec says.",
         ),
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Sign the directory with this private key (Ed25519, PEM)."
+        ),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write a page for people, too, beside the directory.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Publish a table's statistics, as a spec says.
@@ -67,14 +77,22 @@ def _release(
         return
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
+    page = pages.new_page(spec.parent / release.spec.output.path) if report else None
     with records.stages() as tell:
-        released = release.run(progress=tell)
+        released = release.run(progress=tell, sign=sign)
+    if page is not None and released.path is not None:
+        pages.write(released.path, page, ledger=_ledger_of(release, spec))
     try:
-        _show(released, as_json=as_json)
+        _show(released, as_json=as_json, page=page)
     except (OSError, SystemExit):  # of stdout; rich exits where the reader of a pipe is gone
         raise InvalidInput(
             f"The release is published in {released.path}, but standard output can't be written to."
         ) from None
+
+
+def _ledger_of(release: Release, spec: Path) -> Path | None:
+    account = release.spec.privacy.ledger
+    return None if account is None else spec.parent / account.path
 
 
 def _rows(assume: str) -> int:
@@ -86,11 +104,14 @@ def _rows(assume: str) -> int:
     return int(rows)
 
 
-def _show(released: ReleasedTables, *, as_json: bool) -> None:
+def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None:
     if as_json:
         record = {"path": str(released.path), "tables": list(released.tables)}
+        record |= {} if page is None else {"report": str(page)}
         records.print_json(record | {"plan": released.plan.to_record()})
         return
     for table in released.tables.values():
         records.print_released(table)
     typer.echo(f"Written to {released.path}. Check it with: leastnoise verify {released.path}")
+    if page is not None:
+        typer.echo(f"Its page is {page}.")

@@ -17,39 +17,58 @@ if TYPE_CHECKING:
 def command(
     *,
     path: Annotated[Path, typer.Argument(help="A certificate, or the directory of a release.")],
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Check that this ledger was charged for the release."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Check the signature by this public key (Ed25519, PEM)."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Prove a certificate or a release again.
 
     From nothing but its own fields. Exit code 1 if any part of it is false.
     """
-    from leastnoise.errors import CertificateRejected
+    from leastnoise.errors import CertificateRejected, LedgerRejected
 
+    interval, sentences, reason = None, list[str](), ""
     try:
-        interval, reason = _verify(path), ""
-    except CertificateRejected as error:
-        interval, reason = None, str(error)
+        interval, sentences = _verify(path, ledger, key)
+    except (CertificateRejected, LedgerRejected) as error:
+        reason = str(error)
     if as_json:
         records.print_json(
             {
                 "verified": interval is not None,
                 "delta_interval": None if interval is None else [interval.lower, interval.upper],
                 "reason": reason or None,
+                "statements": sentences,
             }
         )
     elif interval is not None:
-        typer.echo(f"Verified {path}: delta is in [{interval.lower!r}, {interval.upper!r}]")
+        records.print_sentences(sentences)
     else:
         typer.echo(f"leastnoise: not verified: {reason}", err=True)
     if interval is None:
         raise typer.Exit(code=1)
 
 
-def _verify(path: Path) -> Interval:
+def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval, list[str]]:
+    """Return the proved interval of delta, and what was checked, in sentences."""
     from leastnoise.certificate.plan import read_certificate
+    from leastnoise.errors import InvalidArgument
+    from leastnoise.report import words
 
     if path.is_dir():
         from leastnoise.tables.verify import verify_directory
 
-        return verify_directory(path).delta
-    return read_certificate(_files.read_text(path, most=_files.LARGEST_CERTIFICATE)).verify()
+        found = verify_directory(path, ledger=ledger, key=key)
+        return found.delta, words.verified_release(found, path)
+    for name, value in (("ledger", ledger), ("key", key)):
+        if value is not None:
+            raise InvalidArgument(name=name, value=value, expected="the directory of a release")
+    certificate = read_certificate(_files.read_text(path, most=_files.LARGEST_CERTIFICATE))
+    delta = certificate.verify()
+    return delta, [f"Verified {path}.", *words.verified_certificate(certificate, delta)]

@@ -37,14 +37,15 @@ def check(vector: Any, dimension: int) -> None:
 
 def release(vector: Any, draw: SharedDraw, folder: Path) -> Any:
     """Return the dask array that is read from the files in `folder`; see `release_vector`."""
-    import dask  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+    from dask.base import compute  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+    from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     hidden = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     hidden.mkdir(mode=0o700)
     try:
-        write = dask.delayed(_Writer(hidden, draw), pure=False)
+        write = delayed(_Writer(hidden, draw), pure=False)
         blocks = vector.to_delayed().ravel().tolist()
-        failures = dask.compute(*(write(block, place) for place, block in enumerate(blocks)))
+        failures = compute(*(write(block, place) for place, block in enumerate(blocks)))
         if any(failures):
             raise SourceError(f"The vector wasn't released: {next(filter(None, failures))}")
         for leftover in hidden.glob(".*"):  # of attempts whose worker died, or came second
@@ -104,10 +105,10 @@ def _write_once(file: Path, values: np.ndarray[Any, Any]) -> None:
 
 
 def _read(folder: Path, sizes: Sequence[int]) -> Any:
-    import dask  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     from dask import array  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+    from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    load = dask.delayed(np.load)
+    load = delayed(np.load)
     files = (load(str(folder / _name(place))) for place in range(len(sizes)))
     return array.concatenate(
         [array.from_delayed(file, (size,), float) for file, size in zip(files, sizes, strict=True)]

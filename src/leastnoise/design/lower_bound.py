@@ -11,7 +11,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.body_bound import BodyWitness
@@ -152,6 +152,16 @@ class LowerBound:
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
         scope = _validate.one_of(self.scope, ("real", "integer"), name="scope")
         object.__setattr__(self, "scope", scope)
+
+    def __repr__(self) -> str:
+        said = _words.private(self.epsilon, self.delta)
+        shifts = "L2(1)" if self.sensitivity is None else _words.sensitivity(self.sensitivity)
+        dimension = f", dimension {self.dimension:,}" if self.dimension > 1 else ""
+        noise = "noise" if self.scope == "real" else "whole-number noise"
+        value = _words.at_most(self.value)
+        return _words.line(
+            "LowerBound", f"{said} {noise} has {self.loss} >= {value} under {shifts}{dimension}"
+        )
 
     @classmethod
     def prove(

@@ -158,6 +158,16 @@ def root_above(square: Fraction) -> Fraction:
     return Fraction(math.isqrt(product << 128) + 1, square.denominator << 64)
 
 
+def printed_at_least(number: Fraction) -> float:
+    """Return a float that reads back as at least `number`, and as itself where it prints so.
+
+    >>> printed_at_least(Fraction(3, 10)), Fraction(str(printed_at_least(Fraction(2, 3)))) >= 2 / 3
+    (0.3, True)
+    """
+    nearest = float(number)
+    return nearest if Fraction(repr(nearest)) >= number else math.nextafter(nearest, math.inf)
+
+
 def float_at_most(number: Fraction) -> float:
     """Return the largest float that is at most `number`.
 

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
+from leastnoise import _words
+from leastnoise._notebooks import Shown
 from leastnoise.errors import InvalidArgument, LedgerRejected, OverBudget, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.exact import decimal_text, exact, printed_at_least
 from leastnoise.ledger.costs import Certified, Cost
-from leastnoise.ledger.filters import RULES, SUMS, better_for, fits
+from leastnoise.ledger.filters import RULES, SUMS, ZCDP, better_for, fits
 from leastnoise.ledger.preregistered import blocks_of
 from leastnoise.ledger.store import Entry
+
+if TYPE_CHECKING:
+    from leastnoise._notebooks import Columns
 
 COSTS = ("epsilon", "delta", "rho", "leak")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class Account(Shown):
     """The budget of one dataset, for one unit and neighbour relation, and what was spent of it.
 
     `rule` is the filter, None until the first charge chooses it. `spent` counts every charge and
@@ -33,6 +38,19 @@ class Account:
     rule: str | None = None
     spent: Cost = field(default_factory=Cost)
     charges: int = 0
+
+    def __repr__(self) -> str:
+        spent, budget = self.spent, self.budget
+        if self.rule == ZCDP:
+            said = f"ρ {_words.at_least(spent.rho)} spent"
+        else:
+            said = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)} spent"
+        most = _words.private(budget.epsilon, budget.delta)
+        charges = _words.counted(self.charges, "charge")
+        return _words.line("Account", f"{said} of {most} by {charges}; {self.dataset}")
+
+    def _tables(self) -> dict[str, Columns]:
+        return {"": columns_of([self])}
 
     def rule_for(self, cost: Cost) -> str:
         """Return the filter for one more charge."""
@@ -153,6 +171,24 @@ class Books:
         )
         if body["kind"] == "plan":
             self.plans[number] = before.dataset
+
+
+def columns_of(accounts: Iterable[Account]) -> Columns:
+    """Return a row an account, as `CheckedLedger` names the columns."""
+    found = [*accounts]
+    return {
+        "dataset": [one.dataset for one in found],
+        "unit": [one.unit for one in found],
+        "neighbours": [one.neighbours for one in found],
+        "epsilon": [float(one.budget.epsilon) for one in found],
+        "delta": [float(one.budget.delta) for one in found],
+        "rule": [one.rule for one in found],
+        "charges": [one.charges for one in found],
+        **{
+            f"{name}_spent": [printed_at_least(getattr(one.spent, name)) for one in found]
+            for name in COSTS
+        },
+    }
 
 
 def cost_in(body: dict[str, Any]) -> Cost:

@@ -5,25 +5,46 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from leastnoise import _validate
-from leastnoise.certificate.plan import read_certificate
+from leastnoise import _validate, _words
+from leastnoise._notebooks import Framed, Shown
+from leastnoise.certificate.plan import PlanCertificate, read_certificate
 from leastnoise.errors import InvalidInput, LedgerRejected, Refused
-from leastnoise.ledger.account import Account, Books, cost_in
+from leastnoise.ledger.account import Account, Books, columns_of, cost_in
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import fits
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.ledger.store import Entry, Store, matches
 
+if TYPE_CHECKING:
+    from leastnoise._notebooks import Columns
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class CheckedLedger:
-    """A ledger that holds: its accounts by dataset, and how many entries it has."""
+class CheckedLedger(Framed, Shown):
+    """A ledger that holds: its accounts by dataset, and how many entries it has.
+
+    As a frame it has a row an account, with the columns `dataset`, `unit`, `neighbours`, `epsilon`
+    and `delta` (the budget), `rule` (the filter), `charges`, and `epsilon_spent`, `delta_spent`,
+    `rho_spent` and `leak_spent` (see `Cost`; rounded up), of which the `rule` takes the first two
+    or the last two.
+    """
 
     accounts: dict[str, Account]
     entries: int
+
+    def __repr__(self) -> str:
+        accounts = _words.counted(len(self.accounts), "account")
+        entries = _words.counted(self.entries, "entry", "entries")
+        return _words.line("CheckedLedger", f"{accounts} within budget, {entries}, all proved")
+
+    def _columns(self) -> Columns:
+        return columns_of(self.accounts.values())
+
+    def _tables(self) -> dict[str, Columns]:
+        return {"": self._columns()}
 
 
 def check_ledger(
@@ -62,6 +83,30 @@ def check_ledger(
     _check_sums(entries)
     _check_uses(entries, plans)
     return CheckedLedger(accounts=accounts, entries=len(entries))
+
+
+def charged_account(path: str | Path, number: int, release: PlanCertificate) -> Account:
+    """Return the account that the ledger's entry `number` charged for `release`.
+
+    All of the ledger is checked first: raises what `check_ledger` does, and LedgerRejected if that
+    entry is another's.
+    """
+    checked = check_ledger(path)
+    store = Store(path=_validate.path(path, name="path"))
+    entries = store.read()
+    entry = entries[number - 1] if number <= len(entries) else None
+    if entry is None or not _is_of(entry, release, store):
+        raise LedgerRejected(f"Entry {number} of {path} is not about this release.")
+    return checked.accounts[entry.body["dataset"]]
+
+
+def _is_of(entry: Entry, release: PlanCertificate, store: Store) -> bool:
+    if entry.body["kind"] == "charge":
+        return matches(entry, release.to_json())
+    if entry.body["kind"] != "use":
+        return False
+    plan = Preregistered.from_json(store.certificate(entry.body["plan"]))
+    return plan.index_of(release) == entry.body["release"]
 
 
 def _proved(entry: Entry, text: str) -> Certified | Preregistered:

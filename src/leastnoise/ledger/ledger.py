@@ -6,19 +6,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
+from leastnoise._notebooks import Framed, Shown
 from leastnoise.certificate.plan import read_certificate
 from leastnoise.errors import InvalidArgument, LedgerRejected, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.ledger.account import Account, Books, cost_in, record_of_cost
+from leastnoise.ledger.account import (
+    COSTS,
+    Account,
+    Books,
+    columns_of,
+    cost_in,
+    record_of_cost,
+)
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, SUMS, ZCDP
 from leastnoise.ledger.preregistered import Preregistered, certified, verify_once
 from leastnoise.ledger.store import Entry, Store, matches
+
+if TYPE_CHECKING:
+    from leastnoise._notebooks import Columns
 
 _LONGEST_NAME = 200
 
@@ -33,16 +44,28 @@ class Charge:
     rule: str
     cost: Cost
 
+    def __repr__(self) -> str:
+        cost = self.cost
+        if self.rule == ZCDP:
+            said = f"ρ {_words.at_least(cost.rho)}"
+        else:
+            said = f"ε {_words.at_least(cost.epsilon)} and δ {_words.at_least(cost.delta)}"
+        return _words.line("Charge", f"entry {self.number}, {said} by {self.rule}; {self.dataset}")
+
 
 @final
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(Framed, Shown):
     """The budgets in the file `path`, one account for each dataset.
 
     At every instant each release that was seen has been charged, so that all that is seen of a
     dataset together meets its budget, even if each release was chosen after seeing the earlier ones
     (theory/release.md §7). A crash can lose budget, never privacy. Costs are read from certificates
     and decided in exact fractions and balls: nothing depends on the data.
+
+    As a frame it has a row a charge or registered plan, oldest first, with the columns `number` (of
+    the entry), `kind` ("charge" or "plan"), `time` (UTC, ISO 8601), `dataset`, `label`, `rule` (the
+    filter), and `epsilon`, `delta`, `rho` and `leak` (what it cost, rounded up; see `Cost`).
 
     Not promised: anything once an older copy of the file is put back, on disks whose locks don't
     work (many network disks), or about releases that were not charged here.
@@ -63,6 +86,27 @@ class Ledger:
     def __post_init__(self) -> None:
         """Keep the path as one; raises InvalidArgument."""
         object.__setattr__(self, "path", _validate.path(self.path, name="path"))
+
+    def __repr__(self) -> str:
+        return _words.line("Ledger", str(self.path))
+
+    def _columns(self) -> Columns:
+        bodies = {
+            one.number: one.body for one in self.history() if one.body["kind"] in {"charge", "plan"}
+        }
+        texts = ("kind", "time", "dataset", "label", "rule")
+        costs = [cost_in(body) for body in bodies.values()]
+        return {
+            "number": [*bodies],
+            **{name: [body[name] for body in bodies.values()] for name in texts},
+            **{name: [printed_at_least(getattr(one, name)) for one in costs] for name in COSTS},
+        }
+
+    def _tables(self) -> dict[str, Columns]:
+        return {
+            "Accounts": columns_of(self.accounts().values()),
+            "Charges": self._columns(),
+        }
 
     def open_account(
         self,

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.accounting.proof.composed import gaussian_square, prove_composed
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
+from leastnoise.certificate.words import noise_of, statement
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
@@ -54,6 +55,10 @@ class Released:
             raise InvalidArgument(name="values", value=kind, expected="an array of float64")
         _validate.instance(self.certificate, Certificate, name="certificate", like="a Certificate")
 
+    def __repr__(self) -> str:
+        kind = _words.counted(self.values.size, "value")
+        return _words.line("Released", f"{kind}, safe to publish; {statement(self.certificate)}")
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001
         return np.array(self.values, dtype=dtype, copy=copy)
 
@@ -84,6 +89,10 @@ class Mechanism:
             object.__setattr__(self, "certificate", self.certificate.on_grid(grid))
         else:
             check_grid(self.certificate.grid, self.noise)
+
+    def __repr__(self) -> str:
+        noise = f"{noise_of(self.certificate)} noise of scale {_words.number(self.noise.scale)}"
+        return _words.line("Mechanism", f"{noise}, {statement(self.certificate)}")
 
     def __reduce__(self) -> tuple[type[Mechanism], tuple[Certificate]]:
         """Copy and unpickle through the constructor: what was stored has to verify again."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
+from leastnoise.certificate.words import noise_of, statement
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.grid import exponent_of
@@ -74,6 +75,12 @@ class Shares:
             if certificate.budget.epsilon > 1000 or room < _ROOM:
                 why = "its delta has nothing to spare; calibrate it for a little less"
                 raise NotApplicable(family=noise.name, why=why)
+
+    def __repr__(self) -> str:
+        clients = f"{_words.counted(self.clients, 'client')}, up to {self.absent:,} absent"
+        certificate = self.mechanism.certificate
+        noise = f"{noise_of(certificate)} noise, {statement(certificate)}"
+        return _words.line("Shares", f"{clients}; {noise}")
 
     @cached_property
     def _share(self) -> Share:

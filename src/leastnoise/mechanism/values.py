@@ -36,6 +36,10 @@ class ScaledIntegers:
     numerators: NDArray[np.int64]
     bits: int
 
+    def __repr__(self) -> str:
+        # values before noise, which no log and no notebook may show
+        return f"<ScaledIntegers: an array of shape {self.numerators.shape}>"
+
     def __post_init__(self) -> None:
         """Check the type of the numerators and the range of bits, never a value."""
         if isinstance(self.numerators, np.ma.MaskedArray):

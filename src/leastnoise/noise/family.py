@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument, NotRegistered
 from leastnoise.noise.base import Noise
 
@@ -150,6 +150,10 @@ class Family:
         for name in ("loss_unit", "for_one_number", "for_a_vector"):
             if (word := getattr(self, name)) is not None:
                 _validate.text(word, name=name, longest=100)
+
+    def __repr__(self) -> str:
+        place = self.law if isinstance(self.law, str) else self.law.__qualname__
+        return _words.line("Family", f"of {place.rpartition(':')[2]} noise")
 
     def part(self, name: str) -> Any:
         """Return the part called `name`, imported if only its place is known; None if left out.

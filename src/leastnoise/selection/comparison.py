@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
+from leastnoise import _words
+from leastnoise._notebooks import Framed, Shown
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.errors import NotApplicable
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.loss import Loss
 from leastnoise.selection.constructions import BALL
+
+if TYPE_CHECKING:
+    from leastnoise._notebooks import Columns
 
 
 @final
@@ -27,6 +32,12 @@ class Candidate:
     search_seconds: float
     proof_seconds: float
     note: str | None = None
+
+    def __repr__(self) -> str:
+        seconds = _words.number(round(self.search_seconds + self.proof_seconds, 1))
+        note = f"; {self.note}" if self.note else ""
+        error = _words.number(self.mechanism.mse)
+        return _words.line("Candidate", f"{self.label}, mse {error}, proved in {seconds} s{note}")
 
     @property
     def mae(self) -> float | None:
@@ -48,6 +59,9 @@ class Skipped:
     name: str
     why: str
 
+    def __repr__(self) -> str:
+        return _words.line("Skipped", f"{self.name}, {self.why}")
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +74,21 @@ class BestPossible:
     value: float
     bound: LowerBound
 
+    def __repr__(self) -> str:
+        least = f"no noise has less {self.bound.loss} than {_words.at_most(self.value)}"
+        return _words.line("BestPossible", least)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(Framed, Shown):
     """Every family: those that can serve, best first by `loss`, and those that can't.
 
     `best_possible` is there if a bound for this very problem is proved.
+
+    As a frame it has a row a candidate, best first, with the columns `noise`, `construction` (see
+    `Candidate`), `scale`, `mse` and `mae` (totals over the coordinates; `mae` is missing where no
+    closed form is known), `search_seconds`, `proof_seconds` and `note`.
     """
 
     loss: Loss
@@ -98,6 +120,36 @@ class Comparison:
         if self.best_possible.bound.scope == "integer" and not best.for_whole_numbers:
             return None
         return max(0.0, self.loss.of(self.mechanisms[0]) / self.best_possible.value - 1)
+
+    def _columns(self) -> Columns:
+        found = self.candidates
+        return {
+            "noise": [one.mechanism.noise.name for one in found],
+            "construction": [one.construction for one in found],
+            "scale": [float(one.mechanism.noise.scale) for one in found],
+            "mse": [one.mechanism.mse for one in found],
+            "mae": [one.mae for one in found],
+            "search_seconds": [one.search_seconds for one in found],
+            "proof_seconds": [one.proof_seconds for one in found],
+            "note": [one.note for one in found],
+        }
+
+    def _tables(self) -> dict[str, Columns]:
+        skipped = {
+            "noise": [one.name for one in self.skipped],
+            "why": [one.why for one in self.skipped],
+        }
+        return {"": self._columns()} | ({"Skipped": skipped} if self.skipped else {})
+
+    def __repr__(self) -> str:
+        kinds = _words.counted(len(self.candidates), "candidate")
+        rest = f"{kinds}, {len(self.skipped):,} skipped"
+        if not self.candidates:
+            return _words.line("Comparison", rest)
+        least = _words.number(self.loss.of(self.mechanisms[0]))
+        return _words.line(
+            "Comparison", f"{self.candidates[0].label} with {self.loss} {least} is best of {rest}"
+        )
 
     def __str__(self) -> str:
         """Return a table, a line a mechanism."""

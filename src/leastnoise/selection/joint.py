@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
+from leastnoise import _words
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
 from leastnoise.certificate.certificate import Certificate
@@ -33,6 +34,14 @@ class JointNoise:
     mechanisms: tuple[Mechanism, ...]
     certificate: PlanCertificate
     factor: float
+
+    def __repr__(self) -> str:
+        names = dict.fromkeys(one.noise.name for one in self.mechanisms)
+        kinds = f"{_words.counted(len(self.mechanisms), 'mechanism')} ({_words.listed(names)})"
+        budget = self.certificate.budget
+        said = _words.private(budget.epsilon, budget.delta)
+        factor = _words.number(self.factor)
+        return _words.line("JointNoise", f"{kinds}, together {said}; scales times {factor}")
 
 
 def calibrate_jointly(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.certificate import kinds
+from leastnoise import _words
+from leastnoise._notebooks import Framed, Shown
 from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
 from leastnoise.errors import Refused
-from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.exact import printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.quantiles import has_quantiles
@@ -25,8 +26,6 @@ from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.joint import Chosen, Offers, jointly
 from leastnoise.tables.layout import (
     MAX_BITS,
-    MAX_ROWS,
-    MAX_UNITS,
     Layout,
     of_block,
 )
@@ -36,37 +35,26 @@ from leastnoise.tables.noise_error import (
     check_range,
     expected_errors,
 )
+from leastnoise.tables.plan_record import (
+    block_record,
+    notes_of,
+    of_split,
+    plan_record,
+    relative_to,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from leastnoise.certificate.certificate import Certificate
+    from leastnoise._notebooks import Columns
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
 
+_ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
 Layouts = tuple[Layout, ...]
 """Those of one block, one for each way to bound a unit."""
-
-CLIP_NOTE = (
-    "Errors are of the noise alone: what clamping to bounds and clipping a person's rows take "
-    "away (bias) is not in them."
-)
-PURE_NOTE = "With delta = 0 the losses of the queries add up: each has its share of epsilon."
-SPLIT_NOTE = (
-    "Accounting for all queries together proved no less noise for each: each has its share of the "
-    "budget."
-)
-JOINT_NOTE = (
-    "All queries together meet the budget, by tight composition. A query's own epsilon and delta "
-    "are what its noise is worth alone; they add up to more than the budget."
-)
-MEAN_NOTE = (
-    "A mean's error depends on how many rows its group has, which isn't public: it is shown, at "
-    "most, for assumed sizes."
-)
-
 
 # A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows, and the
 # integers that a block sums, of at most 22 bits, are on it.
@@ -114,12 +102,12 @@ class BlockPlan:
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        return self.baselines.saved(_of_split(self.mechanism.certificate, self.split), self.first)
+        return self.baselines.saved(of_split(self.mechanism.certificate, self.split), self.first)
 
     @property
     def relative_to_split(self) -> float | None:
         """The error over that of `split`, None without it."""
-        return _relative(self.mechanism.certificate, self.split)
+        return relative_to(self.mechanism.certificate, self.split)
 
     def to_record(self) -> dict[str, Any]:
         """Return the block as JSON values."""
@@ -134,86 +122,45 @@ class BlockPlan:
         )
 
 
-def _of_split(certificate: Certificate, split: Noise | None) -> Certificate:
-    return certificate if split is None else replace(certificate, noise=split)
-
-
-def _relative(certificate: Certificate, split: Noise | None) -> float | None:
-    return None if split is None else float(certificate.noise.scale / split.scale)
-
-
-def block_record(
-    layout: Layout,
-    *,
-    group: tuple[str, ...],
-    first: int,
-    certificate: Certificate,
-    baselines: Baselines,
-    split: Noise | None,
-) -> dict[str, Any]:
-    """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
-    grid, noise = certificate.grid, NoiseError.of(certificate, first)
-    errors = expected_errors(layout, noise, baselines)
-    return {
-        "name": layout.name,
-        "cells": layout.cells,
-        "dimension": layout.dimension,
-        "epsilon": decimal_text(certificate.budget.epsilon),
-        "delta": decimal_text(certificate.budget.delta),
-        "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
-        "bounding": None if layout.by_row else layout.bounding.to_record(),
-        "bits": layout.bits,
-        "drawn_with": [name for name in group if name != layout.name],
-        "noise": certificate.noise.name,
-        "geometry": None if certificate.geometry is None else certificate.geometry.kind,
-        "spherical_noise": baselines.spherical.name,
-        "saved_by_geometry": baselines.saved(_of_split(certificate, split), first),
-        "error_relative_to_split": _relative(certificate, split),
-        "scale": decimal_text(certificate.noise.scale),
-        "grid": None if grid is None else decimal_text(grid),
-        "errors": [vars(error) for error in errors],
-        "wishes": [vars(wish) for wish in wishes(layout, errors)],
-    }
-
-
-def plan_record(
-    certificate: PlanCertificate,
-    unit: str,
-    layouts: Sequence[Layout],
-    blocks: list[dict[str, Any]],
-) -> dict[str, Any]:
-    """Return a plan as JSON values, from its blocks' records."""
-    return {
-        "version": 1,
-        "unit": unit,
-        "neighbours": layouts[0].neighbours,
-        "epsilon": decimal_text(certificate.budget.epsilon),
-        "delta": decimal_text(certificate.budget.delta),
-        "rule": certificate.rule,
-        "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
-        "blocks": blocks,
-        "notes": list(_notes(layouts, certificate.budget, certificate.rule)),
-    }
-
-
-def _notes(layouts: Sequence[Layout], budget: Budget, rule: str) -> tuple[str, ...]:
-    asked = {one.kind for layout in layouts for one in layout.statistics}
-    notes = (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
-    if len(layouts) == 1:
-        return notes
-    if rule == COMPOSED:
-        return (*notes, JOINT_NOTE)
-    return (*notes, SPLIT_NOTE if budget.delta else PURE_NOTE)
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """A whole release before it happens; everything in it is public."""
+class Plan(Framed, Shown):
+    """A whole release before it happens; everything in it is public.
+
+    As a frame it has a row an expected error, the same in every cell of a query, with the columns
+    `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
+    `delta` (what the noise is worth alone), and in the statistic's own units `std`,
+    `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
+    """
 
     budget: Budget
     unit: str
     blocks: tuple[BlockPlan, ...]
+
+    def __repr__(self) -> str:
+        names = [block.name for block in self.blocks]
+        queries = _words.counted(len(names), "query", "queries")
+        said = _words.private(self.budget.epsilon, self.budget.delta)
+        return _words.line(
+            "Plan", f"{queries}, {said} for each {self.unit}: {_words.listed(names)}"
+        )
+
+    def _columns(self) -> Columns:
+        rows = [(block, error) for block in self.blocks for error in block.errors]
+        budgets = [block.mechanism.certificate.budget for block, _ in rows]
+        return {
+            "query": [block.name for block, _ in rows],
+            "statistic": [error.statistic for _, error in rows],
+            "rows": [error.rows for _, error in rows],
+            "cells": [block.layout.cells for block, _ in rows],
+            "noise": [block.mechanism.noise.name for block, _ in rows],
+            "epsilon": [printed_at_least(budget.epsilon) for budget in budgets],
+            "delta": [printed_at_least(budget.delta) for budget in budgets],
+            **{name: [getattr(error, name) for _, error in rows] for name in _ERRORS},
+        }
+
+    def _tables(self) -> dict[str, Columns]:
+        return {"": self._columns()}
 
     @property
     def certificate(self) -> PlanCertificate:
@@ -234,7 +181,7 @@ class Plan:
         """What the numbers don't say."""
         joint = self.blocks[0].split is not None
         layouts = [block.layout for block in self.blocks]
-        return _notes(layouts, self.budget, COMPOSED if joint else RULE)
+        return notes_of(layouts, self.budget, COMPOSED if joint else RULE)
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""

@@ -8,8 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, final
 
-from leastnoise import _validate
-from leastnoise.tables import output, source, spec_file
+from leastnoise import _validate, _words
+from leastnoise._notebooks import Shown
+from leastnoise.errors import InvalidArgument
+from leastnoise.tables import output, seal, source, spec_file
 from leastnoise.tables.layout import MAX_ROWS
 from leastnoise.tables.source_names import IN_MEMORY
 from leastnoise.tables.spec import LEAST
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from leastnoise._notebooks import Columns
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.frames import Frame
@@ -43,16 +46,28 @@ class _Statement(TypedDict):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReleasedTables:
+class ReleasedTables(Shown):
     """Tables that are safe to publish, by name, and the certificate that says why.
 
-    `path` is the directory that holds them, if the spec has an output.
+    `path` is the directory that holds them, if the spec has an output, and `entry` the number of
+    the ledger's entry that was charged for them, if the spec has a ledger. Each table becomes a
+    frame by its own `to_pandas`, `to_polars` or `to_arrow`.
     """
 
     tables: dict[str, Table]
     certificate: PlanCertificate
     plan: Plan
     path: Path | None
+    entry: int | None = None
+
+    def __repr__(self) -> str:
+        budget = self.certificate.budget
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.unit}"
+        tables = _words.counted(len(self.tables), "table")
+        return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
+
+    def _tables(self) -> dict[str, Columns]:
+        return {name: table.columns for name, table in self.tables.items()}
 
 
 @final
@@ -91,6 +106,17 @@ class Release:
         self._folder = _validate.path(folder, name="folder")
         self._spec = spec_file.parse(raw, folder=self._folder)
         self._planned: tuple[Spec, Plan] | None = None
+
+    def __repr__(self) -> str:
+        # the source isn't named: an address may hold a secret, and a frame would show its rows
+        names, privacy = [query.name for query in self._spec.query], self._spec.privacy
+        if privacy.epsilon == LEAST:
+            said = "the least ε"
+        else:
+            said = _words.private(self._spec.budget.epsilon, privacy.delta)
+        queries = _words.counted(len(names), "query", "queries")
+        said = f"{queries}, {said} for each {privacy.unit_label}: {_words.listed(names)}"
+        return _words.line("Release", said)
 
     @classmethod
     def from_toml(
@@ -159,8 +185,12 @@ class Release:
             return None
         return self._ledger(account).afford(plan.certificate, **self._statement(account))
 
-    def run(self, *, progress: Progress | None = None) -> ReleasedTables:
+    def run(
+        self, *, progress: Progress | None = None, sign: str | Path | None = None
+    ) -> ReleasedTables:
         """Read the source, add the noise, and write the output directory if the spec has one.
+
+        With `sign`, a PEM file of an Ed25519 private key, the directory is signed with it.
 
         `progress` is told the stages, never a number of rows. Every call draws fresh noise: it is
         another release, which spends the whole budget again. A ledger in the spec is charged before
@@ -169,7 +199,10 @@ class Release:
         """
         tell = _validate.listener(progress) or _silent
         wanted = self._spec.output
+        key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
         if wanted is None:
+            if key is not None:
+                raise InvalidArgument(name="sign", value=sign, expected="a spec with an [output]")
             return self._release(tell, path=None, folder=None)
         path = self._folder / wanted.path
         account = self._spec.privacy.ledger
@@ -182,6 +215,7 @@ class Release:
             with output.writing(path):
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
+                seal.Seal.of(folder, entry=released.entry).write(folder, key)
         return released
 
     def _release(self, tell: Progress, *, path: Path | None, folder: Path | None) -> ReleasedTables:
@@ -201,12 +235,14 @@ class Release:
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
             try_queries(found, spec=spec, plan=plan)
-        self._charge(certificate, tell)
+        entry = self._charge(certificate, tell)
         drawn = {
             table.name: table for draw in plan.draws for table in self._tables(draw, found, tell)
         }
         tables = {block.name: drawn[block.name] for block in plan.blocks}
-        return ReleasedTables(tables=tables, certificate=certificate, plan=plan, path=path)
+        return ReleasedTables(
+            tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
+        )
 
     def _check_account(self) -> None:
         """Raise what the ledger would say, as far as that is known before the noise is found."""
@@ -217,17 +253,17 @@ class Release:
                 plan=account.plan, budget=known, **self._statement(account)
             )
 
-    def _charge(self, certificate: PlanCertificate, tell: Progress) -> None:
+    def _charge(self, certificate: PlanCertificate, tell: Progress) -> int | None:
+        """Charge the ledger, if there is one; return the number of its entry."""
         account = self._spec.privacy.ledger
         if account is None:
-            return
+            return None
         tell("Charging the ledger")
         ledger, statement = self._ledger(account), self._statement(account)
         label = ", ".join(query.name for query in self._spec.query)
         if account.plan is None:
-            ledger.charge(certificate, label=label, **statement)
-        else:
-            ledger.use(certificate, plan=account.plan, label=label, **statement)
+            return ledger.charge(certificate, label=label, **statement).number
+        return ledger.use(certificate, plan=account.plan, label=label, **statement)
 
     def _ledger(self, account: LedgerAccount) -> Ledger:
         from leastnoise.ledger.ledger import Ledger

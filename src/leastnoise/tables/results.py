@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from leastnoise import _words
+from leastnoise._notebooks import Framed, Shown
 from leastnoise.tables.columns import SUFFIXES, result_columns
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise._notebooks import Columns
     from leastnoise.tables.layout import Layout
     from leastnoise.tables.noise_error import NoiseError
 
@@ -24,11 +27,25 @@ LARGEST_WHOLE = 2**53
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Table:
-    """A named table: column names, and a list of values for each, of equal lengths."""
+class Table(Framed, Shown):
+    """A named table: column names, and a list of values for each, of equal lengths.
+
+    As a frame it has the same columns: those of the groups, and for each statistic its value,
+    `_std`, `_low` and `_high` in the statistic's own units; see `table_of`.
+    """
 
     name: str
     columns: dict[str, list[Any]]
+
+    def __repr__(self) -> str:
+        columns = _words.counted(len(self.columns), "column")
+        return _words.line("Table", f"{_words.counted(len(self), 'row')}, {columns}; {self.name}")
+
+    def _columns(self) -> Columns:
+        return self.columns
+
+    def _tables(self) -> dict[str, Columns]:
+        return {self.name: self.columns}
 
     @property
     def rows(self) -> Iterator[tuple[Any, ...]]:

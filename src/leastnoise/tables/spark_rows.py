@@ -6,7 +6,7 @@ Sessions are the user's own, classic or Connect, whichever the frame or the name
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
@@ -28,7 +28,7 @@ class SparkRows:
     """
 
     name: str
-    frame: Any
+    frame: Any = field(repr=False)  # Spark may be set to show rows
     files: Mapping[str, Held] | None = None
     typed: bool = True
 

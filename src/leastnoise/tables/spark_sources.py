@@ -42,7 +42,8 @@ def found(data: Data, folder: Path) -> SparkRows:
     if data.source is None:
         with guarded(f"the table {data.table}"):
             return SparkRows(f"the table {data.table}", session.table(data.table))
-    texts = (data.source,) if isinstance(data.source, str) else data.source
+    source = data.source
+    texts: list[str] = [source] if isinstance(source, str) else list(source)
     if any(map(is_database, texts)):
         raise SourceError(f"{texts[0]} can't be read by Spark. {_ONLY_PARQUET}")
     if not any(map(_SCHEME.match, texts)):

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, Refused, SourceError
-from leastnoise.tables import output, spec_file, together
+from leastnoise.ledger.check import charged_account
+from leastnoise.tables import output, seal, spec_file, together
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import SUFFIXES, result_columns
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.noise_error import NoiseError, check_range
-from leastnoise.tables.plan import JOIN, block_record, plan_record, share_of
+from leastnoise.tables.plan import JOIN, share_of
+from leastnoise.tables.plan_record import block_record, plan_record
 from leastnoise.tables.results import LARGEST_WHOLE, key_columns
 from leastnoise.tables.table_files import as_read, read_table
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
     from leastnoise.guarantees.sensitivity import Neighbours
+    from leastnoise.ledger.account import Account
     from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
 
@@ -41,27 +44,55 @@ _CLOSE = 1e-7
 @final
 @dataclass(frozen=True, kw_only=True)
 class VerifiedRelease:
-    """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε."""
+    """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
+
+    `layouts` say what each table holds. `entry` is the number that its ledger's entry has, as the
+    release says, and `account` what that ledger charged, if it was given. `signed` says whether a
+    signature was checked; it is None if there is one that wasn't.
+    """
 
     spec: Spec
     certificate: PlanCertificate
     delta: Interval
+    layouts: tuple[Layout, ...]
+    entry: int | None
+    account: Account | None
+    signed: bool | None
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows each table has, by name."""
+        return {layout.name: layout.cells for layout in self.layouts}
+
+    def __repr__(self) -> str:
+        queries = _words.counted(len(self.spec.query), "query", "queries")
+        budget = self.spec.budget
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each"
+        return _words.line(
+            "VerifiedRelease", f"{queries}, proved {said} {self.spec.privacy.unit_label}"
+        )
 
 
-def verify_directory(path: str | Path) -> VerifiedRelease:
+def verify_directory(
+    path: str | Path, *, ledger: str | Path | None = None, key: str | Path | None = None
+) -> VerifiedRelease:
     """Return the release in the directory `path`, proved again.
 
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
     block's certificate with them, proves all blocks and all together, makes the plan again
-    and compares it, and checks the columns and keys of the tables, and the stated deviations of
-    counts and sums. Raises
-    SourceError if the directory can't be read, CertificateRejected, with the reason, if anything in
-    it is false.
+    and compares it, and checks the columns and keys of the tables, the stated deviations of counts
+    and sums, and that no file was changed since (by the SHA-256 that the release wrote). With a
+    `ledger` all of that is proved again too, and the release has to be in it; with a `key`, a PEM
+    file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if the
+    directory can't be read, CertificateRejected, with the reason, if anything in it is false, and
+    what `check_ledger` does.
 
     Not promised: that the tables came out of the mechanism (values and intervals are not looked
-    at), or that the source was what it says.
+    at), that the source was what it says, or, without a key, that nobody wrote both a table and its
+    SHA-256 anew.
     """
     folder = _validate.path(path, name="path")
+    public = None if key is None else seal.public_key(_validate.path(key, name="key"))
     spec = _stored_spec(folder)
     certificate = _stored_certificate(folder)
     if certificate.budget != spec.budget:
@@ -75,11 +106,33 @@ def verify_directory(path: str | Path) -> VerifiedRelease:
     _check_plan(folder, spec, certificate, draws)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
+    layouts = tuple(layout for draw in draws for layout in draw.layouts)
     for draw in draws:
         for layout, first in zip(draw.layouts, draw.firsts, strict=True):
             noise = NoiseError.of(draw.certificate, first)
             check_table(folder / f"{layout.name}.{kind}", layout, noise)
-    return VerifiedRelease(spec=spec, certificate=certificate, delta=delta)
+    sealed = seal.Seal.read(folder)
+    texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
+    sealed.check(folder, names=[*texts, *(f"{layout.name}.{kind}" for layout in layouts)])
+    if public is not None:
+        seal.check_signature(folder, public)
+    unchecked = None if seal.is_signed(folder) else False
+    return VerifiedRelease(
+        spec=spec,
+        certificate=certificate,
+        delta=delta,
+        layouts=layouts,
+        entry=sealed.entry,
+        account=None if ledger is None else _charged(certificate, sealed, ledger),
+        signed=True if public is not None else unchecked,
+    )
+
+
+def _charged(certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path) -> Account:
+    """Return the account that was charged; raises CertificateRejected if none was."""
+    if sealed.entry is None:
+        raise CertificateRejected("The release says that no ledger was charged for it.")
+    return charged_account(ledger, sealed.entry, certificate)
 
 
 def _stored_spec(folder: Path) -> Spec:

@@ -1,0 +1,112 @@
+"""How results say in one line what they are, with no more digits than people read."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_DIGITS = 4
+_LONGEST = 120  # characters of a line
+_EXPONENT = re.compile(r"e([+-])0*")
+_LEAST_GROUPED, _MOST_GROUPED = 1000, 10**9
+
+
+def line(name: str, text: str) -> str:
+    """Return `<name: text>`, cut to 120 characters; what isn't printable becomes blanks.
+
+    >>> line("Plan", "2 queries")
+    '<Plan: 2 queries>'
+    """
+    shown = f"<{name}: {text}"
+    shown = "".join(letter if letter.isprintable() else " " for letter in shown)
+    return f"{shown}>" if len(shown) < _LONGEST else f"{shown[: _LONGEST - 2]}…>"
+
+
+def number(value: Fraction | float) -> str:
+    """Return about `value`, in four digits or its whole part.
+
+    >>> number(Fraction(1, 3)), number(1e-5), number(12345.678), number(2.5e12)
+    ('0.3333', '1e-5', '12,346', '2.5e12')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if _LEAST_GROUPED <= abs(value) < _MOST_GROUPED:
+        return f"{round(value):,}"
+    return _short(_rounded(value, ROUND_HALF_EVEN))
+
+
+def at_least(value: Fraction | float) -> str:
+    """Return `value` rounded up to four digits: what is stated of a budget holds as it is read.
+
+    >>> at_least(Fraction(2, 3)), at_least(Fraction(1, 10**5)), at_least(0.0)
+    ('0.6667', '1e-5', '0')
+    """
+    return _short(_rounded(value, ROUND_CEILING))
+
+
+def at_most(value: Fraction | float) -> str:
+    """Return `value` rounded down to four digits: a lower bound holds as it is read.
+
+    >>> at_most(Fraction(2, 3)), at_most(48.49999)
+    ('0.6666', '48.49')
+    """
+    return _short(_rounded(value, ROUND_FLOOR))
+
+
+def private(epsilon: Fraction, delta: Fraction) -> str:
+    """Return the guarantee as people write it, rounded up.
+
+    >>> private(Fraction(1), Fraction(1, 10**8)), private(Fraction(1, 2), Fraction(0))
+    ('(1, 1e-8)-DP', '0.5-DP')
+    """
+    if not delta:
+        return f"{at_least(epsilon)}-DP"
+    return f"({at_least(epsilon)}, {at_least(delta)})-DP"
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "query", "queries"), counted(1200, "entry", "entries"), counted(0, "charge")
+    ('1 query', '1,200 entries', '0 charges')
+    """
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def listed(names: Collection[str], *, most: int = 4) -> str:
+    """Return the names one after another, and where there are many the first of them.
+
+    >>> listed(["a", "b"]), listed(list("abcdef"))
+    ('a, b', 'a, b, c, d, …')
+    """
+    shown = list(names)
+    return ", ".join([*shown[:most], *(["…"] if len(shown) > most else [])])
+
+
+def sensitivity(value: object) -> str:
+    """Return a sensitivity as it is written: its class, with the bound if it has one.
+
+    >>> from leastnoise.guarantees.sensitivity import L2
+    >>> sensitivity(L2("0.5"))
+    'L2(0.5)'
+    """
+    name, bound = type(value).__name__, getattr(value, "bound", None)
+    return f"{name}({at_least(bound)})" if isinstance(bound, Fraction) else name
+
+
+def _rounded(value: Fraction | float, rounding: str) -> Decimal:
+    exactly = Fraction(value)
+    context = Context(prec=_DIGITS, rounding=rounding)
+    return context.divide(Decimal(exactly.numerator), Decimal(exactly.denominator))
+
+
+def _short(value: Decimal) -> str:
+    if _LEAST_GROUPED <= abs(value) < _MOST_GROUPED:
+        return f"{int(value):,}"  # whole, as it has four digits
+    return _EXPONENT.sub(lambda found: "e" + found[1].strip("+"), f"{float(value):.{_DIGITS}g}")

@@ -1,0 +1,282 @@
+"""A release as one page that anyone can read: HTML without scripts, and nothing from a network.
+
+Everything on it is from the directory, verified again before: the spec, the plan, the certificate
+and the tables.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leastnoise import _validate, _words
+from leastnoise.certificate.strict_json import parse_object
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.report import words
+from leastnoise.report.bar_chart import Bar, bar_chart
+from leastnoise.tables import output
+from leastnoise.tables.columns import SUFFIXES
+from leastnoise.tables.layout import Bins
+from leastnoise.tables.table_files import read_table
+from leastnoise.tables.verify import verify_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.layout import Layout
+    from leastnoise.tables.spec import Spec
+    from leastnoise.tables.statistic import Statistic
+    from leastnoise.tables.verify import VerifiedRelease
+
+MOST_ROWS, MOST_BARS = 200, 40
+"""Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
+_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_PROMISES = (
+    "Who sees these tables, even with all that is known of everybody else, learns little about any "
+    "one {unit}: nearly the same tables would have come out without it. That stays so whatever "
+    "else is published later, and for whatever is computed from the tables."
+)
+_NO_PROMISES = (
+    "It doesn't hide what holds for many: if the tables show that a habit is common, it is common.",
+    "Releases add up: another one from the same rows costs more of the same budget.",
+    "It says nothing of how the rows were gathered, or of what is kept elsewhere.",
+)
+
+
+def report(folder: str | Path, *, ledger: str | Path | None = None) -> str:
+    """Return the page about the release in `folder`; raises what `verify_directory` does."""
+    found = verify_directory(folder, ledger=ledger)
+    return page_of(found, _validate.path(folder, name="folder"))
+
+
+def page_of(found: VerifiedRelease, folder: Path) -> str:
+    """Return the page about a release that was verified."""
+    plan = parse_object(output.read_text(folder, output.PLAN))
+    spec = found.spec
+    kind = spec.output.format if spec.output else "parquet"
+    unit = "row" if spec.privacy.by_row else spec.privacy.unit_label
+    records = {block["name"]: block for block in plan["blocks"]}
+    tables = "".join(
+        _block(layout, records[layout.name], read_table(folder / f"{layout.name}.{kind}", layout))
+        for layout in found.layouts
+    )
+    body = (
+        f"<header><h1>{escape(folder.name or str(folder))}</h1>"
+        f"<p>Statistics with {escape(words.guarantee(found.certificate.budget))}, made by "
+        "leastnoise. Every number has noise added to it, so that nobody can be found out; how "
+        "much is said beside it.</p></header><main>"
+        + _section("What was asked", _list([_asked(layout) for layout in found.layouts]))
+        + _section("Who is protected", _protected(found, unit))
+        + _section("The budget", _budget(found))
+        + f"<section><h2>The tables</h2>{tables}</section>"
+        + _section("What was cut off", _clipped(spec, found.layouts))
+        + _section("Why this noise", _noise(found.layouts, records))
+        + _section(
+            "What this promises",
+            f"<p>{escape(_PROMISES.format(unit=unit))}</p>"
+            "<h3>And what it doesn't</h3>" + _list(_NO_PROMISES),
+        )
+        + _section("Checked", _list(words.verified_release(found, folder)[1:]))
+        + "</main>"
+    )
+    title = f"{folder.name}: a differentially private release"
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
+    )
+
+
+def _asked(layout: Layout) -> str:
+    """Return what a table holds."""
+    what = ", ".join(asked.label for asked in layout.statistics)
+    if layout.conditions:
+        return f"{layout.name}: {what} for each of {layout.cells:,} conditions."
+    by = ", ".join(axis.column for axis in layout.axes)
+    return f"{layout.name}: {what} by {by}." if by else f"{layout.name}: {what}."
+
+
+def _protected(found: VerifiedRelease, unit: str) -> str:
+    lines = [words.unit_of(found.spec.privacy) + " is protected: " + _meaning(found)]
+    if not found.spec.privacy.by_row:
+        lines += [
+            f"In {layout.name}, each {unit} {layout.bounding.in_words(layout.numbers)}."
+            for layout in found.layouts
+        ]
+    return _list(lines)
+
+
+def _meaning(found: VerifiedRelease) -> str:
+    budget = found.certificate.budget
+    changed = "is there" if found.spec.privacy.neighbours == "add-remove" else "has other values"
+    epsilon = float(budget.epsilon)
+    times = f" ≈ {_words.at_least(math.exp(epsilon))}" if epsilon < 10 else ""
+    besides = f", and by {decimal_text(budget.delta)} besides" if budget.delta else ""
+    return (
+        f"whether it {changed} or not changes the probability of anything that is published by a "
+        f"factor of at most e^{decimal_text(budget.epsilon)}{times}{besides}."
+    )
+
+
+def _budget(found: VerifiedRelease) -> str:
+    budget = found.certificate.budget
+    epsilon, delta = decimal_text(budget.epsilon), decimal_text(budget.delta)
+    proved = words.proved_delta(budget, found.delta)
+    lines = [f"This release spends ε = {epsilon} and δ = {delta}. {proved}"]
+    if found.account is not None:
+        account, whole = found.account, found.account.budget
+        lines.append(
+            f"The account {account.dataset!r} has ε = {decimal_text(whole.epsilon)} and δ = "
+            f"{decimal_text(whole.delta)} in all. Its {account.charges:,} charges up to now have "
+            f"ε = {decimal_text(account.spent.epsilon)} and δ = "
+            f"{decimal_text(account.spent.delta)} by plain sums."
+        )
+    lines.append(words.of_ledger(found))
+    return _list(lines)
+
+
+def _block(layout: Layout, record: dict[str, Any], columns: dict[str, list[Any]]) -> str:
+    keys = {name: found for name, found in columns.items() if not _is_value(name, layout)}
+    labels = [", ".join(map(_text, row)) for row in zip(*_grouped(layout, keys), strict=True)]
+    charts = "".join(_chart(layout.name, asked, labels, columns) for asked in layout.statistics)
+    heads = [*keys, *(h for asked in layout.statistics for h in (asked.label, "95 % interval"))]
+    shown = min(layout.cells, MOST_ROWS)
+    rows = []
+    for place in range(shown):
+        cells = [f'<th scope="row">{escape(_text(found[place]))}</th>' for found in keys.values()]
+        for asked in layout.statistics:
+            value, _, low, high = (_number(columns[asked.label + s][place]) for s in SUFFIXES)
+            cells += [f"<td>{_short(value)}</td>", f"<td>{_short(low)} to {_short(high)}</td>"]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    more = layout.cells - shown
+    note = f"<p>{more:,} more rows are in the table's file.</p>" if more else ""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    caption = f"{layout.name}: {layout.cells:,} rows, {record['noise']} noise"
+    return (
+        f"<article><h3>{escape(layout.name)}</h3>{charts}"
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(layout.name)}, table">'
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>{note}</article>"
+    )
+
+
+def _grouped(layout: Layout, keys: dict[str, list[Any]]) -> list[list[Any]]:
+    """Return the columns of `keys`, the two ends of a band in one."""
+    left = list(keys.values())
+    found: list[list[Any]] = []
+    for axis in layout.axes:
+        column = left.pop(0)
+        if isinstance(axis, Bins):
+            upper = left.pop(0)
+            column = [
+                f"{_end(a, '−∞')} to {_end(b, '∞')}" for a, b in zip(column, upper, strict=True)
+            ]
+        found.append(column)
+    return [*found, *left]
+
+
+def _end(value: Any, infinite: str) -> str:
+    number = _number(value)
+    return f"{number:.6g}" if math.isfinite(number) else infinite
+
+
+def _is_value(name: str, layout: Layout) -> bool:
+    return any(name == f"{asked.label}{end}" for asked in layout.statistics for end in SUFFIXES)
+
+
+def _chart(
+    table: str, asked: Statistic, labels: Sequence[str], columns: dict[str, list[Any]]
+) -> str:
+    bars = []
+    for place, label in enumerate(labels[:MOST_BARS]):
+        value, _, low, high = (_number(columns[asked.label + s][place]) for s in SUFFIXES)
+        if all(map(math.isfinite, (value, low, high))):
+            bars.append(Bar(label=label or asked.label, value=value, low=low, high=high))
+    title = f"{asked.label} of {table}"
+    if len(labels) > MOST_BARS:
+        title += f", the first {MOST_BARS} of {len(labels):,}"
+    chart = bar_chart(title, bars, unit=asked.label)
+    return f"<figure>{chart}<figcaption>{escape(title)}</figcaption></figure>" if chart else ""
+
+
+def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
+    lines = []
+    for name, column in spec.columns.items():
+        if column.bounds is not None:
+            low, high = (f"{float(end):.6g}" for end in column.bounds)
+            lines.append(f"A {name} below {low} counts as {low}, one above {high} as {high}.")
+    for layout in layouts:
+        lines += [
+            f"In {layout.name}, rows are left out where {axis.column} is {axis.dropped}."
+            for axis in layout.axes
+            if isinstance(axis, Bins) and axis.dropped
+        ]
+    if not spec.privacy.by_row:
+        lines.append("What anybody has beyond the limits above is made smaller, or not counted.")
+    lines.append(
+        "These limits are the spec's own, chosen without the rows. How much they cut off isn't "
+        "known: it would tell of those who are cut off. Errors on this page are of the noise alone."
+    )
+    return _list(lines)
+
+
+def _noise(layouts: Sequence[Layout], records: dict[str, Any]) -> str:
+    rows = []
+    for layout in layouts:
+        for error in records[layout.name]["errors"]:
+            of = f" in groups of {error['rows']:,} rows" if error["rows"] else ""
+            own, *others = (
+                error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
+            )  # fmt: skip
+            told = [f"<td>{_short(own)}</td>", *(f"<td>{_times(one, own)}</td>" for one in others)]
+            name = escape(f"{layout.name}, {error['statistic']}{of}")
+            noise = escape(records[layout.name]["noise"])
+            rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(told)}</tr>')
+    heads = ("statistic", "noise", "std of its error", "Laplace noise", "Gaussian noise")
+    head = "".join(f'<th scope="col">{one}</th>' for one in heads)
+    return (
+        "<p>Of the noise that protects as much, leastnoise takes what errs least. Laplace and "
+        "Gaussian noise for the same budget and limits would err as the last columns say.</p>"
+        '<div class="wide" tabindex="0" role="region" aria-label="errors, table"><table>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _times(other: float | None, own: float) -> str:
+    if other is None:
+        return "can't do it"
+    return f"{_short(other)} ({other / own:.2f} times)"
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{title}</h2>{content}</section>"
+
+
+def _list(lines: Sequence[str]) -> str:
+    """Return sentences as a list; no line ends within a number such as 1e-6."""
+    items = (re.sub(r"(\d)e-(\d)", "\\1e\u2011\\2", escape(line)) for line in lines)
+    return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _short(value: float) -> str:
+    """Return a number for people: tenths of counts, four digits of what is small."""
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+    return text.replace("-", "−")

@@ -1,0 +1,138 @@
+"""What was proved, in sentences for people who don't know differential privacy's symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from leastnoise import _words
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.sensitivity import L1, L2, Integer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.interval import Interval
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.tables.spec import Privacy
+    from leastnoise.tables.verify import VerifiedRelease
+
+_NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
+_FROM = {
+    "add-remove": "Neighbouring tables differ by one {unit} that is there or not.",
+    "replace-one": "Neighbouring tables differ by one {unit} that has other values.",
+}
+
+_CHECKED = (
+    "Their keys, columns and stated errors are those of the spec and its noise; no file was "
+    "changed since the release (SHA-256)."
+)
+_UNCHECKED = (
+    "Not checked, since nobody can: that the published values were drawn from this noise, and that "
+    "the source was what it says."
+)
+
+
+def guarantee(budget: Budget) -> str:
+    """Return the guarantee's name.
+
+    >>> from leastnoise.guarantees.budget import Budget
+    >>> guarantee(Budget(epsilon=1, delta="1e-6")), guarantee(Budget(epsilon="0.5"))
+    ('(1, 1e-6)-differential privacy', '0.5-differential privacy')
+    """
+    epsilon, delta = decimal_text(budget.epsilon), decimal_text(budget.delta)
+    inside = f"({epsilon}, {delta})" if budget.delta else epsilon
+    return f"{inside}-differential privacy"
+
+
+def proved_delta(budget: Budget, delta: Interval) -> str:
+    """Return what was proved of δ at the budget's ε."""
+    if not budget.delta:
+        return f"At epsilon {decimal_text(budget.epsilon)} its delta is 0."
+    at = f"at epsilon {decimal_text(budget.epsilon)}"
+    return f"Its delta {at} is at most {_words.at_least(delta.upper)}."
+
+
+def unit_of(privacy: Privacy) -> str:
+    """Return who is protected."""
+    return "Each row" if privacy.by_row else f"Each {privacy.unit_label}, all of its rows together,"
+
+
+def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
+    """Return what `verify_directory` has checked, and what nobody can."""
+    privacy, budget = found.spec.privacy, found.certificate.budget
+    unit = "row" if privacy.by_row else privacy.unit_label
+    who = f"{unit_of(privacy)} has {guarantee(budget)}. {proved_delta(budget, found.delta)}"
+    tables = ", ".join(
+        f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
+    )
+    return [
+        f"Verified {folder}.",
+        f"{who} {_FROM[privacy.neighbours].format(unit=unit)}",
+        f"Tables: {tables}. {_CHECKED}",
+        of_ledger(found),
+        _of_signature(found),
+        _UNCHECKED,
+    ]
+
+
+def of_ledger(found: VerifiedRelease) -> str:
+    """Return which entry of a ledger was charged, if any."""
+    if found.entry is None:
+        return "Ledger: the release says that none was charged for it."
+    if found.account is None:
+        return f"Ledger: not checked. It was entry {found.entry}; check it with --ledger FILE."
+    return (
+        f"Ledger: the account {found.account.dataset!r} was charged for it, by entry {found.entry}."
+    )
+
+
+def _of_signature(found: VerifiedRelease) -> str:
+    if found.signed:
+        return "Signature: by the owner of this key."
+    if found.signed is None:
+        return "Signature: not checked. There is one; check it with --key FILE."
+    return (
+        "Signature: there is none, so whoever can write to the directory can have changed a table "
+        "and its SHA-256 together. leastnoise release --sign KEY signs one."
+    )
+
+
+def verified_certificate(certificate: Certificate | PlanCertificate, delta: Interval) -> list[str]:
+    """Return what the proof of one certificate says."""
+    budget = certificate.budget
+    proved = proved_delta(budget, delta)
+    blocks: Sequence[tuple[str, Certificate]] | None = getattr(certificate, "blocks", None)
+    if blocks is not None:
+        names = ", ".join(name for name, _ in blocks)
+        return [f"Together the releases {names} have {guarantee(budget)}. {proved}"]
+    return [_of_one(certificate), proved]  # type: ignore[arg-type]
+
+
+def _of_one(certificate: Certificate) -> str:
+    noise = certificate.noise
+    times = "" if certificate.compositions == 1 else f", used {certificate.compositions:,} times,"
+    rate = certificate.sampling_rate
+    of = "" if rate == 1 else f" on samples at the rate {decimal_text(rate)}"
+    whom = _moves(certificate.sensitivity, certificate.neighbours)
+    numbers = "one number" if certificate.dimension == 1 else f"{certificate.dimension:,} numbers"
+    return (
+        f"{noise.name} noise of scale {float(noise.scale):.6g} on {numbers}{times}{of} has "
+        f"{guarantee(certificate.budget)} for {whom}."
+    )
+
+
+def _moves(sensitivity: Sensitivity, neighbours: Neighbours | None) -> str:
+    """Return whom it is for, by what one of them can change."""
+    how = {
+        None: "whoever changes the true values",
+        "add-remove": "whoever, by being there or not, changes the true values",
+        "replace-one": "whoever, by having other values, changes the true values",
+    }[neighbours]
+    if not isinstance(sensitivity, L1 | L2 | Integer):
+        return f"{how} as {sensitivity!r} says"
+    bound = decimal_text(sensitivity.bound)
+    return f"{how} by at most {bound} ({_NORMS[sensitivity.kind]} of the changes)"

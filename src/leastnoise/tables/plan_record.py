@@ -1,0 +1,114 @@
+"""A plan as JSON values, which a certificate can confirm, and what its numbers don't say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from leastnoise.certificate import kinds
+from leastnoise.certificate.plan import COMPOSED, PlanCertificate
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.accuracy import wishes
+from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout
+from leastnoise.tables.noise_error import NoiseError, expected_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.baselines import Baselines
+
+CLIP_NOTE = (
+    "Errors are of the noise alone: what clamping to bounds and clipping a person's rows take "
+    "away (bias) is not in them."
+)
+PURE_NOTE = "With delta = 0 the losses of the queries add up: each has its share of epsilon."
+SPLIT_NOTE = (
+    "Accounting for all queries together proved no less noise for each: each has its share of the "
+    "budget."
+)
+JOINT_NOTE = (
+    "All queries together meet the budget, by tight composition. A query's own epsilon and delta "
+    "are what its noise is worth alone; they add up to more than the budget."
+)
+MEAN_NOTE = (
+    "A mean's error depends on how many rows its group has, which isn't public: it is shown, at "
+    "most, for assumed sizes."
+)
+
+
+def of_split(certificate: Certificate, split: Noise | None) -> Certificate:
+    """Return what a block would have if it met its part of the budget alone."""
+    return certificate if split is None else replace(certificate, noise=split)
+
+
+def relative_to(certificate: Certificate, split: Noise | None) -> float | None:
+    """Return the scale over that of `split`, None without it."""
+    return None if split is None else float(certificate.noise.scale / split.scale)
+
+
+def block_record(
+    layout: Layout,
+    *,
+    group: tuple[str, ...],
+    first: int,
+    certificate: Certificate,
+    baselines: Baselines,
+    split: Noise | None,
+) -> dict[str, Any]:
+    """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
+    grid, noise = certificate.grid, NoiseError.of(certificate, first)
+    errors = expected_errors(layout, noise, baselines)
+    return {
+        "name": layout.name,
+        "cells": layout.cells,
+        "dimension": layout.dimension,
+        "epsilon": decimal_text(certificate.budget.epsilon),
+        "delta": decimal_text(certificate.budget.delta),
+        "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
+        "bounding": None if layout.by_row else layout.bounding.to_record(),
+        "bits": layout.bits,
+        "drawn_with": [name for name in group if name != layout.name],
+        "noise": certificate.noise.name,
+        "geometry": None if certificate.geometry is None else certificate.geometry.kind,
+        "spherical_noise": baselines.spherical.name,
+        "saved_by_geometry": baselines.saved(of_split(certificate, split), first),
+        "error_relative_to_split": relative_to(certificate, split),
+        "scale": decimal_text(certificate.noise.scale),
+        "grid": None if grid is None else decimal_text(grid),
+        "errors": [vars(error) for error in errors],
+        "wishes": [vars(wish) for wish in wishes(layout, errors)],
+    }
+
+
+def plan_record(
+    certificate: PlanCertificate,
+    unit: str,
+    layouts: Sequence[Layout],
+    blocks: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Return a plan as JSON values, from its blocks' records."""
+    return {
+        "version": 1,
+        "unit": unit,
+        "neighbours": layouts[0].neighbours,
+        "epsilon": decimal_text(certificate.budget.epsilon),
+        "delta": decimal_text(certificate.budget.delta),
+        "rule": certificate.rule,
+        "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
+        "blocks": blocks,
+        "notes": list(notes_of(layouts, certificate.budget, certificate.rule)),
+    }
+
+
+def notes_of(layouts: Sequence[Layout], budget: Budget, rule: str) -> tuple[str, ...]:
+    """Return what the numbers of a plan don't say."""
+    asked = {one.kind for layout in layouts for one in layout.statistics}
+    notes = (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
+    if len(layouts) == 1:
+        return notes
+    if rule == COMPOSED:
+        return (*notes, JOINT_NOTE)
+    return (*notes, SPLIT_NOTE if budget.delta else PURE_NOTE)

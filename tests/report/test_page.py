@@ -1,0 +1,169 @@
+"""The page about a release: true, short, and it loads nothing."""
+
+from __future__ import annotations
+
+import html.parser
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import CertificateRejected
+from leastnoise.report import page
+from leastnoise.report.bar_chart import Bar, bar_chart
+from tests.cli.program import run
+from tests.tables.test_release import make_rows, release
+
+HOSTILE = '<script>alert("x")</script>&amp;'
+
+
+class _Reader(html.parser.HTMLParser):
+    """What a page is made of: tags, attributes and words; raises for tags that don't close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def read(text: str) -> _Reader:
+    reader = _Reader()
+    reader.feed(text)
+    assert not reader.open
+    return reader
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_rows(tmp_path_factory.mktemp("page"))
+    release(folder).run()
+    return folder / "out"
+
+
+def test_it_says_what_was_released(made: Path) -> None:
+    text = page.report(made)
+    reader = read(text)
+    words = " ".join(reader.words)
+    assert "(1, 1e-6)-differential privacy" in words
+    assert "In by_plan, each who has at most 4 rows." in words
+    assert "A x below 0 counts as 0, one above 10 as 10." in words
+    for line in (made / "by_plan.csv").read_text().splitlines()[1:]:
+        plan, count = line.split(",")[0], float(line.split(",")[1])
+        shown = f"{count:,.1f}" if abs(count) >= 100 else f"{count:.4g}"
+        assert plan in reader.words
+        assert shown.replace("-", "−") in reader.words
+    assert len(text.encode()) < 200_000
+
+
+def test_it_loads_nothing_and_runs_nothing(made: Path) -> None:
+    reader = read(page.report(made))
+    assert not {"script", "link", "img", "iframe", "object"} & set(reader.tags)
+    names = {name for name, _ in reader.attributes}
+    assert not {name for name in names if name.startswith("on")} | (names & {"src", "href"})
+    assert ("lang", "en") in reader.attributes
+    assert "default-src 'none'; style-src 'unsafe-inline'" in dict(reader.attributes).values()
+    for svg in re.findall(r"<svg.*?</svg>", page.report(made), re.DOTALL):
+        assert 'role="img"' in svg
+        assert "<title>" in svg
+
+
+def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
+    conditions = {"name": "c", "where": {HOSTILE: {"x": {"min": 1}}}}
+    release(folder, query=[*query, conditions], output={"path": "<b>", "format": "json"}).run()
+    text = page.report(folder / "<b>")
+    assert HOSTILE not in text
+    assert "<b>" not in text
+    assert HOSTILE in read(text).words
+
+
+def test_a_large_table_is_cut_off_and_says_so(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    many = [{"name": "q", "statistics": ["count"], "group_by": {"plan": list(range(5000))}}]
+    release(folder, query=many, output={"path": "out", "format": "parquet"}).run()
+    text = page.report(folder / "out")
+    assert "4,800 more rows are in the table's file." in text
+    assert "the first 40 of 5,000" in text
+    assert len(text.encode()) < 200_000
+
+
+def test_nothing_is_reported_that_does_not_verify(made: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(made, tmp_path / "out")
+    (copy / "by_plan.csv").write_text((copy / "by_plan.csv").read_text().replace("1", "2", 1))
+    with pytest.raises(CertificateRejected):
+        page.report(copy)
+
+
+def test_the_ledger_is_told(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    ledger = ln.Ledger(folder / "a.ledger")
+    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
+    privacy = {"unit": "row", "epsilon": 1, "ledger": {"path": "a.ledger"}}
+    release(folder, privacy=privacy, contribution=None).run()
+    text = page.report(folder / "out", ledger=folder / "a.ledger")
+    assert "Its 1 charges up to now have ε = 1 and δ = 0" in text
+    assert "was charged for it, by entry 2." in text
+
+
+def test_the_command_writes_it_once(made: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(made, tmp_path / "out")
+    done = run("report", str(copy))
+    target = tmp_path / "out-report.html"
+    assert str(target) in done.stdout
+    assert target.read_text() == page.report(copy)
+    again = run("report", str(copy))
+    assert again.returncode == 2
+    assert "exists" in again.stderr
+    run("report", str(copy), "--output", str(tmp_path / "b.html"))
+    assert (tmp_path / "b.html").read_text() == target.read_text()
+    none = run("report", str(tmp_path))
+    assert none.returncode == 2
+    assert "has no spec.toml" in none.stderr
+
+
+def test_release_writes_a_page_and_asks_before(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    changes: dict[str, Any] = {"privacy": {"unit": "row", "epsilon": 1}, "contribution": None}
+    (folder / "spec.toml").write_text(release(folder, **changes).to_toml())
+    (folder / "out-report.html").write_text("mine")
+    asked = run("release", str(folder / "spec.toml"), "--report")
+    assert asked.returncode == 2
+    assert "exists" in asked.stderr
+    assert not (folder / "out").exists()
+    (folder / "out-report.html").unlink()
+    done = run("release", str(folder / "spec.toml"), "--report")
+    assert "Its page is" in done.stdout
+    assert read((folder / "out-report.html").read_text()).words
+
+
+def test_a_chart_reaches_every_end() -> None:
+    chart = bar_chart("t", [Bar(label="a", value=-3, low=-8.5, high=2)], unit="count")
+    shown = re.findall(r'class="tick"[^>]*>([-\d,.]+)<', chart)
+    ticks = [float(one.replace(",", "")) for one in shown]
+    assert min(ticks) <= -8.5
+    assert max(ticks) >= 2
+    assert bar_chart("t", [], unit="count") == ""
+    for value in (0.0, 1e-300, 1e300):
+        read(bar_chart("t", [Bar(label="a", value=value, low=value, high=value)], unit="x"))

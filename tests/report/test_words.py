@@ -1,0 +1,74 @@
+"""What was proved, in sentences: no number in them is better than the proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.report import words
+from tests.tables.test_release import make_rows, release
+
+
+def test_a_release_in_sentences(tmp_path: Path) -> None:
+    release(make_rows(tmp_path)).run()
+    found = ln.verify_directory(tmp_path / "out")
+    said = words.verified_release(found, tmp_path / "out")
+    assert said[1].startswith(
+        "Each who, all of its rows together, has (1, 1e-6)-differential privacy. Its delta at "
+        "epsilon 1 is at most "
+    )
+    assert said[1].endswith("Neighbouring tables differ by one who that is there or not.")
+    assert said[2].startswith("Tables: by_plan (3 rows), bins (")
+    assert said[3] == "Ledger: the release says that none was charged for it."
+    assert said[4].startswith("Signature: there is none")
+    assert said[-1].startswith("Not checked, since nobody can")
+
+
+@pytest.mark.parametrize(
+    ("certificate", "expected"),
+    [
+        (
+            ln.calibrate("laplace", epsilon=2, sensitivity=ln.L1(3)).certificate,
+            (
+                "laplace noise of scale 1.5 on one number has 2-differential privacy for whoever "
+                "changes the true values by at most 3 (sum of the sizes of the changes)."
+            ),
+        ),
+        (
+            ln.calibrate(
+                "gaussian", epsilon=1, delta="1e-6", sensitivity=ln.L2(1), dimension=1000,
+                compositions=5, sampling_rate="0.1",
+            ).certificate,
+            (
+                "on 1,000 numbers, used 5 times, on samples at the rate 0.1 has "
+                "(1, 1e-6)-differential privacy for whoever, by being there or not, changes the "
+                "true values by at most 1 (length of the changes)."
+            ),
+        ),
+        (
+            ln.calibrate(
+                "gaussian", epsilon=1, delta="1e-6",
+                sensitivity=ln.CountingQueries(dimension=3, neighbours="replace-one"),
+            ).certificate,
+            "for whoever, by having other values, changes the true values as CountingQueries(",
+        ),
+    ],
+)  # fmt: skip
+def test_a_certificate_in_a_sentence(certificate: ln.Certificate, expected: str) -> None:
+    sentence, delta = words.verified_certificate(certificate, certificate.verify())
+    assert expected in sentence
+    if certificate.budget.delta == 0:
+        assert delta == "At epsilon 2 its delta is 0."
+    else:
+        assert delta.startswith("Its delta at epsilon 1 is at most 1e-6.")
+
+
+def test_several_releases_in_a_sentence() -> None:
+    one = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)).certificate
+    plan = ln.PlanCertificate.prove(budget=ln.Budget(epsilon=2), blocks=(("a", one), ("b", one)))
+    (said,) = words.verified_certificate(plan, plan.verify())
+    assert said == (
+        "Together the releases a, b have 2-differential privacy. At epsilon 2 its delta is 0."
+    )

@@ -1,0 +1,171 @@
+"""What a release was when it was published: its files, its charge and its signature."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import CertificateRejected, InvalidArgument, InvalidInput, LedgerRejected
+from tests.tables.resealed import verify_resealed
+from tests.tables.test_release import make_rows, release
+
+# of a row and without delta, for which noise is soon found
+PURE: dict[str, Any] = {"privacy": {"unit": "row", "epsilon": 1}, "contribution": None}
+
+
+def openssl(*arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A signed release with a ledger, its keys, and another's."""
+    folder = make_rows(tmp_path_factory.mktemp("sealed"))
+    for name in ("own", "other"):
+        openssl("genpkey", "-algorithm", "ed25519", "-out", str(folder / f"{name}.pem"))
+        openssl(
+            "pkey",
+            "-in",
+            str(folder / f"{name}.pem"),
+            "-pubout",
+            "-out",
+            str(folder / f"{name}.pub"),
+        )
+    ledger = ln.Ledger(folder / "a.ledger")
+    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
+    privacy = PURE["privacy"] | {"ledger": {"path": "a.ledger"}}
+    release(folder, **PURE | {"privacy": privacy}).run(sign=folder / "own.pem")
+    return folder
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(original, tmp_path / "made")
+
+
+def test_a_release_is_in_its_ledger_and_signed(folder: Path) -> None:
+    plain = ln.verify_directory(folder / "out")
+    assert (plain.entry, plain.account, plain.signed) == (2, None, None)
+    found = ln.verify_directory(folder / "out", ledger=folder / "a.ledger", key=folder / "own.pub")
+    assert (found.entry, found.signed) == (2, True)
+    assert found.account is not None
+    assert found.account.dataset == "rows"
+
+
+@pytest.mark.parametrize("name", ["spec.toml", "plan.json", "certificate.json"])
+def test_what_was_changed_since_is_rejected(folder: Path, name: str) -> None:
+    file = folder / "out" / name
+    text = file.read_text()
+    file.write_text(text + "\n")  # which changes nothing else that is checked
+    with pytest.raises(CertificateRejected, match=f"{name} isn't what it was") as caught:
+        ln.verify_directory(folder / "out")
+    assert "SHA-256" in str(caught.value)
+    file.write_text(text)
+    ln.verify_directory(folder / "out")
+
+
+def test_a_value_that_was_edited_is_rejected(folder: Path) -> None:
+    file = folder / "out" / "by_plan.csv"
+    head, first, *rest = file.read_text().splitlines(keepends=True)
+    key, _, others = first.partition(",")
+    edited = f"{key},999.0,{others.partition(',')[2]}"
+    file.write_text("".join([head, edited, *rest]))
+    with pytest.raises(CertificateRejected, match=r"by_plan.csv isn't what it was"):
+        ln.verify_directory(folder / "out")
+    verify_resealed(folder / "out")  # nobody can see it where its sum was written anew, ...
+    with pytest.raises(CertificateRejected, match="not the signature of this key"):
+        ln.verify_directory(folder / "out", key=folder / "own.pub")  # ... but by a signature
+
+
+def test_another_ledger_and_another_key_are_rejected(folder: Path) -> None:
+    with pytest.raises(CertificateRejected, match="not the signature of this key"):
+        ln.verify_directory(folder / "out", key=folder / "other.pub")
+    empty = ln.Ledger(folder / "b.ledger")
+    empty.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
+    with pytest.raises(LedgerRejected, match=r"Entry 2 of .* is not about this release"):
+        ln.verify_directory(folder / "out", ledger=folder / "b.ledger")
+    empty.charge(ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1)).certificate, unit="row")
+    with pytest.raises(LedgerRejected, match="not about this release"):
+        ln.verify_directory(folder / "out", ledger=folder / "b.ledger")
+    (folder / "out" / "release.sig").unlink()
+    with pytest.raises(CertificateRejected, match="isn't signed"):
+        ln.verify_directory(folder / "out", key=folder / "own.pub")
+    (folder / "out" / "release.json").unlink()
+    with pytest.raises(CertificateRejected, match=r"release.json is missing"):
+        ln.verify_directory(folder / "out")
+
+
+def test_a_release_of_a_plan_is_one_of_its_uses(tmp_path: Path) -> None:
+    made = release(make_rows(tmp_path), **PURE)
+    ledger = ln.Ledger(tmp_path / "a.ledger")
+    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
+    plan = ledger.register(
+        [(made.plan().certificate, 2)], budget=ln.Budget(epsilon=2), unit="row"
+    ).number
+    privacy = PURE["privacy"] | {"ledger": {"path": "a.ledger", "plan": plan}}
+    release(tmp_path, **PURE | {"privacy": privacy}).run()
+    found = ln.verify_directory(tmp_path / "out", ledger=tmp_path / "a.ledger")
+    assert found.entry == 3
+    assert found.account is not None
+    assert found.account.dataset == "rows"
+
+
+def test_a_release_without_a_ledger_says_so(tmp_path: Path) -> None:
+    release(make_rows(tmp_path), **PURE).run()
+    assert ln.verify_directory(tmp_path / "out").signed is False
+    ledger = ln.Ledger(tmp_path / "a.ledger")
+    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=5))
+    with pytest.raises(CertificateRejected, match="no ledger was charged"):
+        ln.verify_directory(tmp_path / "out", ledger=tmp_path / "a.ledger")
+
+
+@pytest.mark.parametrize("what", ["none", "folder", "text", "public", "rsa", "password"])
+def test_keys_that_are_none_are_refused_before_anything_is_charged(folder: Path, what: str) -> None:
+    key = folder / "key.pem"
+    if what == "folder":
+        key.mkdir()
+    elif what == "text":
+        key.write_text("secret")
+    elif what == "public":
+        shutil.copy(folder / "own.pub", key)
+    elif what == "rsa":
+        openssl("genpkey", "-algorithm", "RSA", "-out", str(key))
+    elif what == "password":
+        openssl(
+            "genpkey", "-algorithm", "ed25519", "-aes256", "-pass", "pass:secret", "-out", str(key)
+        )
+    before = ln.Ledger(folder / "a.ledger").accounts()["rows"].charges
+    privacy = PURE["privacy"] | {"ledger": {"path": "a.ledger"}}
+    again = release(folder, **PURE | {"privacy": privacy, "output": {"path": "new"}})
+    with pytest.raises(InvalidInput, match=r"key.pem") as caught:
+        again.run(sign=key)
+    assert "secret" not in str(caught.value)
+    assert ln.Ledger(folder / "a.ledger").accounts()["rows"].charges == before
+    assert not (folder / "new").exists()
+    with pytest.raises(InvalidInput):
+        ln.verify_directory(folder / "out", key=folder / "own.pem")
+
+
+def test_what_is_not_written_is_not_signed(folder: Path) -> None:
+    with pytest.raises(InvalidArgument, match="output"):
+        release(folder, **PURE, output=None).run(sign=folder / "own.pem")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"kind"', '"fine"'), ("release-record", "other"), ('"version": 1', '"version": true'),
+     ('"entry": 2', '"entry": 0'), ('"entry": 2', '"entry": true'), ('"entry": 2', '"entry": "2"'),
+     ('"spec.toml"', '"../spec.toml"'), ("{", "[")],
+)  # fmt: skip
+def test_records_that_make_no_sense_are_rejected(folder: Path, old: str, new: str) -> None:
+    file = folder / "out" / "release.json"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(CertificateRejected, match=r"release\.json"):
+        ln.verify_directory(folder / "out")
