@@ -88,7 +88,12 @@ def test_it_is_refused_until_it_is_filled_in(tmp_path: Path, kind: str) -> None:
     path.write_text(text)
     commands = [one.split("    (")[0].split() for one in done.stdout.splitlines()]
     told = [words[2:] for words in commands if words[1:2] == ["leastnoise"]]
-    assert told == [["release", "spec.toml", "--plan"], ["release", "spec.toml"], ["verify", "out"]]
+    assert told == [
+        ["release", "spec.toml", "--plan"],
+        ["release", "spec.toml"],
+        ["verify", "out"],
+        ["report", "out"],
+    ]
     for words in told if kind == "csv" else told[:1]:  # to plan is to look at the source
         ran = run(*words, cwd=tmp_path)
         assert ran.returncode == 0, ran.stderr

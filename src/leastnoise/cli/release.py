@@ -47,52 +47,53 @@ def command(
 
     The output directory appears whole or not at all, with plan, certificate and spec.
     """
-    # An engine that is named here is on no line of the file.
-    elsewhere = () if engine is None else ("data.engine",)
-    with spec_errors.located(spec, elsewhere=elsewhere):
-        _release(spec, plan=plan, assume=assume, engine=engine, as_json=as_json)
-
-
-def _release(
-    spec: Path, *, plan: bool, assume: str | None, engine: str | None, as_json: bool
-) -> None:
-    from leastnoise.errors import InvalidInput, SpecError
     from leastnoise.tables.release import Release
 
     rows = None if assume is None else _rows(assume)
-    release = Release.from_toml(spec, assume=rows, engine=engine)
-    if plan:
-        with records.stages() as tell:
-            planned = release.plan(progress=tell)
-            needed = release.needed_epsilon()
-        if not as_json:
-            least = release.spec.privacy.epsilon == "least"
-            records.print_plan(planned, least=least, needed=needed)
-        admitted = release.afford(planned)
-        if as_json:
-            more = {} if needed is None else {"needed_epsilon": float(needed)}
-            records.print_json(planned.to_record() | more)
-        elif admitted is not None:
-            typer.echo(f"The ledger would admit it, by the filter {admitted}.")
-        return
+    # An engine that is named here is on no line of the file.
+    with spec_errors.located(spec, elsewhere=() if engine is None else ("data.engine",)):
+        release = Release.from_toml(spec, assume=rows, engine=engine)
+        if plan:
+            _plan(release, as_json=as_json)
+        else:
+            _publish(release, spec.parent, sign=sign, report=report, as_json=as_json)
+
+
+def _plan(release: Release, *, as_json: bool) -> None:
+    with records.stages() as tell:
+        planned = release.plan(progress=tell)
+        needed = release.needed_epsilon()
+    if not as_json:
+        least = release.spec.privacy.epsilon == "least"
+        records.print_plan(planned, least=least, needed=needed)
+    admitted = release.afford(planned)
+    if as_json:
+        more = {} if needed is None else {"needed_epsilon": float(needed)}
+        records.print_json(planned.to_record() | more)
+    elif admitted is not None:
+        typer.echo(f"The ledger would admit it, by the filter {admitted}.")
+
+
+def _publish(
+    release: Release, folder: Path, *, sign: Path | None, report: bool, as_json: bool
+) -> None:
+    """Publish, with paths of the spec relative to `folder`."""
+    from leastnoise.errors import InvalidInput, SpecError
+
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
-    page = pages.new_page(spec.parent / release.spec.output.path) if report else None
+    page = pages.new_page(folder / release.spec.output.path) if report else None
     with records.stages() as tell:
         released = release.run(progress=tell, sign=sign)
     if page is not None and released.path is not None:
-        pages.write(released.path, page, ledger=_ledger_of(release, spec))
+        account = release.spec.privacy.ledger
+        pages.write(released.path, page, ledger=account and folder / account.path)
     try:
         _show(released, as_json=as_json, page=page)
     except (OSError, SystemExit):  # of stdout; rich exits where the reader of a pipe is gone
         raise InvalidInput(
             f"The release is published in {released.path}, but standard output can't be written to."
         ) from None
-
-
-def _ledger_of(release: Release, spec: Path) -> Path | None:
-    account = release.spec.privacy.ledger
-    return None if account is None else spec.parent / account.path
 
 
 def _rows(assume: str) -> int:
