@@ -67,6 +67,21 @@ def test_what_is_read_is_what_was_written(tmp_path: Path, name: str) -> None:
     assert oct((tmp_path / "out").stat().st_mode)[-3:] == oct(0o777 & ~_umask())[-3:]
 
 
+def test_a_law_whose_coordinates_depend_on_each_other(tmp_path: Path) -> None:
+    from dask import array  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    law = ln.noise.GeneralizedGamma(scale=3, alpha=SIZE - 1, p=1, dimension=SIZE)  # as l2 has it
+    budget = ln.Budget(epsilon=3, delta="0.5")
+    made = ln.Mechanism(ln.Certificate.prove(budget=budget, noise=law, sensitivity=ln.L2(1)))
+    vector = array.concatenate([ones(0), ones()])  # an empty block, too
+    found = ln.release_vector(made, vector, tmp_path / "out").compute()
+    errors = found - 2.0**20
+    for part in np.split(errors, 4):
+        assert part.std() == pytest.approx(made.std[0], rel=0.15)
+    assert np.unique(errors).size > 0.99 * SIZE
+    assert len(list((tmp_path / "out").iterdir())) == 4
+
+
 def _umask() -> int:
     os.umask(mask := os.umask(0o077))
     return mask

@@ -15,7 +15,7 @@ import leastnoise as ln
 from leastnoise.entropy.lazy import LazyGamma
 from leastnoise.entropy.scaled import SETTLED_BITS, ScaledSampler, Settled
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.shared_draw import SharedDraw
 
 LAWS = {"gaussian": ln.L2(1), "l2": ln.L2(1), "laplace": ln.L1(1)}
@@ -55,6 +55,41 @@ def test_all_parts_share_one_radius() -> None:
     squares = np.array(pairs) / noise.noise.variance / 10
     expected = (20 + 3) / (20 + 1) - 1  # see test_chunks
     assert float(np.cov(squares.T)[0, 1]) == pytest.approx(expected, abs=0.03)
+
+
+def radial(dimension: int) -> ln.Mechanism:
+    law = ln.noise.GeneralizedGamma(scale=2, alpha="3.5", p="1.3", dimension=dimension)
+    budget = ln.Budget(epsilon=3, delta="0.5")
+    return ln.Mechanism(ln.Certificate.prove(budget=budget, noise=law, sensitivity=ln.L2(1)))
+
+
+def test_parts_of_known_sizes_have_the_law_of_the_vector() -> None:
+    """Generalized gamma in R^6 as 1 + 2 + 3 coordinates: lengths, coordinates and parts' shares."""
+    noise, sizes = radial(6), (1, 2, 3)
+    found = []
+    for _ in range(3000):
+        draws = SharedDraw.in_parts(noise.certificate, noise.grid, sizes)
+        parts = [
+            elsewhere(draw).added_to(np.zeros(n)) for draw, n in zip(draws, sizes, strict=True)
+        ]
+        found.append(np.concatenate(parts))
+    here = np.array(found)
+    there = np.array([noise.release(np.zeros(6)).values for _ in range(3000)])
+    norms = [np.linalg.norm(one, axis=1) for one in (here, there)]
+    assert stats.kstest(*norms).pvalue > 1e-4
+    for place in range(6):
+        assert stats.kstest(here[:, place], there[:, place]).pvalue > 1e-4
+    shares = np.sum(here[:, 3:] ** 2, axis=1) / norms[0] ** 2
+    assert stats.kstest(shares, stats.beta(1.5, 1.5).cdf).pvalue > 1e-4
+    assert abs(np.corrcoef(shares, norms[0])[0, 1]) < 0.08
+
+
+def test_a_part_of_a_known_size_is_asked_for_whole() -> None:
+    noise = radial(5)
+    one, other = SharedDraw.in_parts(noise.certificate, noise.grid, (2, 3))
+    with pytest.raises(InvalidArgument, match="2 of them"):
+        one.added_to(np.zeros(3))
+    assert other.added_to(np.zeros(3)).shape == (3,)
 
 
 def test_no_two_parts_have_the_same_bits() -> None:

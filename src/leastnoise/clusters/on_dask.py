@@ -35,17 +35,33 @@ def check(vector: Any, dimension: int) -> None:
     as_exact(np.empty(0, dtype=vector.dtype))
 
 
-def release(vector: Any, draw: SharedDraw, folder: Path) -> Any:
-    """Return the dask array that is read from the files in `folder`; see `release_vector`."""
+def sizes_of(vector: Any) -> list[int]:
+    """Return how many coordinates each block has that isn't empty."""
+    return [size for size in vector.chunks[0] if size]
+
+
+def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
+    """Return the dask array that is read from the files in `folder`; see `release_vector`.
+
+    There is a draw for each block that isn't empty.
+    """
     from dask.base import compute  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
     hidden = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     hidden.mkdir(mode=0o700)
     try:
-        write = delayed(_Writer(hidden, draw), pure=False)
-        blocks = vector.to_delayed().ravel().tolist()
-        failures = compute(*(write(block, place) for place, block in enumerate(blocks)))
+        blocks = [
+            block
+            for block, size in zip(vector.to_delayed().ravel(), vector.chunks[0], strict=True)
+            if size
+        ]
+        failures = compute(
+            *(
+                delayed(_Writer(hidden, draw), pure=False)(block, place)
+                for place, (block, draw) in enumerate(zip(blocks, draws, strict=True))
+            )
+        )
         if any(failures):
             raise SourceError(f"The vector wasn't released: {next(filter(None, failures))}")
         for leftover in hidden.glob(".*"):  # of attempts whose worker died, or came second
@@ -54,7 +70,7 @@ def release(vector: Any, draw: SharedDraw, folder: Path) -> Any:
         hidden.rename(folder)
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
-    return _read(folder, vector.chunks[0])
+    return _read(folder, sizes_of(vector))
 
 
 def _umask() -> int:

@@ -25,8 +25,9 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
     the work, and is as secret as the values. Every call spends the budget again.
 
     Raises InvalidArgument for another vector, NotApplicable for noise other than gaussian, l2 and
-    laplace and for a geometry, SourceError if the folder exists or can't be written to, and, where
-    positions are missing or twice, before anything is written.
+    laplace (and generalized-gamma on dask, which says how large its parts are) and for a geometry,
+    SourceError if the folder exists or can't be written to, and, where positions are missing or
+    twice, before anything is written.
 
     >>> import dask.array  # doctest: +SKIP
     >>> import leastnoise as ln
@@ -35,7 +36,7 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
     """
     like = "a Mechanism, such as calibrate() returns"
     mechanism = _validate.instance(mechanism, Mechanism, name="mechanism", like=like)
-    path = _path(folder)
+    certificate, path = mechanism.certificate, _path(folder)
     kind = type(vector).__module__
     is_spark = kind.startswith("pyspark.sql.") and type(vector).__name__ == "DataFrame"
     if not is_spark and not kind.startswith("dask.array"):
@@ -47,9 +48,11 @@ def release_vector(mechanism: Mechanism, vector: Any, folder: str | os.PathLike[
         )
     if is_spark:
         on_spark.check(vector, mechanism.noise.dimension)
-        return on_spark.release(vector, _drawn(mechanism), path)
+        return on_spark.release(vector, SharedDraw.of(certificate, mechanism.grid), path)
     on_dask.check(vector, mechanism.noise.dimension)
-    return on_dask.release(vector, _drawn(mechanism), _new_folder(path))
+    target = _new_folder(path)
+    draws = SharedDraw.in_parts(certificate, mechanism.grid, on_dask.sizes_of(vector))
+    return on_dask.release(vector, draws, target)
 
 
 def _path(folder: object) -> str:
@@ -60,10 +63,6 @@ def _path(folder: object) -> str:
             name="folder", value=_validate.shown(folder), expected="folder to be a new one's path"
         )
     return path
-
-
-def _drawn(mechanism: Mechanism) -> SharedDraw:
-    return SharedDraw.of(mechanism.certificate, mechanism.grid)
 
 
 def _new_folder(path: str) -> Path:

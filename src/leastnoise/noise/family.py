@@ -87,6 +87,8 @@ class Family:
     limit: says where the search for a law was cut off, so that another may have less loss.
     design: returns such a law too, by an optimiser that is told what `effort` to make.
     sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
+    radius: returns the length of a draw, from the law, a grid and entropy, of spherical noise whose
+        sampler takes all coordinates at once: parts of a vector are drawn from their own lengths.
     share: returns a client's `Share` (noise/share.py), from the law, a grid and how many there are;
         left out where sums of shares aren't proved to be the law.
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
@@ -120,6 +122,7 @@ class Family:
     limit: Part | None = None
     design: Part | None = None
     sampler: Part | None = None
+    radius: Part | None = None
     share: Part | None = None
     quantile: Part | None = None
     knows_quantiles: Part | None = None
@@ -186,6 +189,7 @@ _OPTIONAL = (
     "limit",
     "design",
     "sampler",
+    "radius",
     "share",
     "quantile",
     "knows_quantiles",

@@ -89,6 +89,7 @@ _families: dict[str, Family] = {
         fit="leastnoise.noise.radial.fit.generalized_gamma:search",
         several="leastnoise.noise.radial.fit.generalized_gamma_several:several",
         sampler="leastnoise.noise.radial.sampler.generalized_gamma:sampler",
+        radius="leastnoise.noise.radial.sampler.generalized_gamma:radius",
         quantile="leastnoise.noise.radial.profile.quantiles:generalized_gamma",
     ),
     "geometric": Family(
