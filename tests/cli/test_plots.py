@@ -31,7 +31,7 @@ def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -
     assert all(labels.count(name) >= 2 for name in NAMES)
     # whose radius has no density of its own here
     assert {"optimal-radial", "k-staircase"} <= set(root.itertext())
-    assert "Error against the dimension" in labels
+    assert "Error (mse) against the dimension, ε = 1, δ = 1e-5" in labels
     assert "Density of the radius" in labels
 
 
@@ -40,8 +40,8 @@ def test_the_terminal_shows_the_table_and_both_figures() -> None:
     done = run("compare", *QUERY, "--plot", "-")
     assert done.returncode == 0, done.stderr
     table, errors, radius = (
-        done.stdout.partition("Error against")[0],
-        done.stdout.partition("Error against")[2].partition("Density of")[0],
+        done.stdout.partition("Error (mse) against")[0],
+        done.stdout.partition("Error (mse) against")[2].partition("Density of")[0],
         done.stdout.partition("Density of")[2],
     )
     assert all(name in part for name in NAMES for part in (table, errors, radius))
@@ -51,7 +51,7 @@ def test_the_terminal_shows_the_table_and_both_figures() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--plot", "errors.png"), ".svg"),
+        (("--plot", "errors.jpg"), ".svg"),
         (("--plot", "errors"), ".svg"),
         (("--plot", "-", "--json"), "--json"),
         (("--plot", "a.svg", "--integer"), "--integer"),

@@ -16,6 +16,13 @@ def test_replaces_whole_files(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_the_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    write_file(tmp_path / "made", b"\x00")
+    assert (tmp_path / "made").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert (tmp_path / "made").read_bytes() == b"\x00"
+
+
 def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

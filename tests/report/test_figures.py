@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from leastnoise.errors import InvalidArgument, InvalidInput
+from leastnoise.noise.registry import FAMILIES
+from leastnoise.report import figures
 from leastnoise.report.figures import Figure, Line
 
 FIGURE = Figure(
@@ -15,7 +18,7 @@ FIGURE = Figure(
     y_label="mse",
     lines=(
         Line(name="gaussian", x=[1, 10, 100], y=[1, 1, 1]),
-        Line(name="no noise has less", x=[1, 10, 100], y=[0.2, 0.5, 0.9], dashed=True),
+        Line(name="no noise has less", x=[1, 10, 100], y=[0.2, 0.5, 0.9], marks=True),
     ),
     log_x=True,
 )
@@ -30,10 +33,31 @@ def test_the_file_is_svg_with_the_names_in_it(tmp_path: Path) -> None:
     assert FIGURE.title in text
 
 
-def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
-    FIGURE.save(tmp_path / "a.svg")
-    FIGURE.save(tmp_path / "b.svg")
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+@pytest.mark.parametrize(
+    ("kind", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_the_same_figure_gives_the_same_bytes(tmp_path: Path, kind: str, start: bytes) -> None:
+    for name in ("a", "b"):
+        FIGURE.save(tmp_path / f"{name}.{kind}")
+    assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+    assert (tmp_path / f"a.{kind}").read_bytes().startswith(start)
+
+
+def test_what_is_known_at_points_alone_has_no_line_between_them(tmp_path: Path) -> None:
+    points = replace(FIGURE, lines=FIGURE.lines[1:])
+    points.save(tmp_path / "a.svg")
+    joined = replace(points, lines=(replace(points.lines[0], marks=False),))
+    joined.save(tmp_path / "b.svg")
+    marked, line = ((tmp_path / name).read_text() for name in ("a.svg", "b.svg"))
+    assert marked.count("<use") == line.count("<use") + 4  # three, and that of the legend
+    colour, _ = figures._look(points.lines[0].name)
+    assert f"stroke: {colour}" in line
+    assert f"stroke: {colour}" not in marked
+
+
+def test_a_family_looks_the_same_in_every_figure(tmp_path: Path) -> None:
+    looks = {name: figures._look(name) for name in FAMILIES}
+    assert len(set(looks.values())) == len(looks)
 
 
 def test_the_terminal_shows_every_line() -> None:
@@ -44,7 +68,7 @@ def test_the_terminal_shows_every_line() -> None:
 
 def test_other_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=r"\.svg"):
-        FIGURE.save(tmp_path / "a.png")
+        FIGURE.save(tmp_path / "a.jpg")
     assert not list(tmp_path.iterdir())
 
 

@@ -22,8 +22,9 @@ Plot = Annotated[
     str | None,
     typer.Option(
         "--plot",
-        metavar="FILE.svg",
-        help="Draw errors against the dimension, and the radius; - draws in the terminal. "
+        metavar="FILE",
+        help="Draw errors against the dimension, and the radius, as .svg, .png or .pdf; - draws in the "
+        "terminal. "
         "Compares in about eight dimensions, some seconds each.",
     ),
 ]
@@ -52,7 +53,7 @@ class Request:
         """Return what --plot asks for, None if it isn't there, before anything is computed.
 
         Raises InvalidArgument with one of the options in `refused`, with --json in the terminal,
-        and for a file that isn't SVG; InvalidInput without the libraries.
+        and for a file of another kind; InvalidInput without the libraries.
         """
         if target is None:
             return None

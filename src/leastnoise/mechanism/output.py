@@ -9,23 +9,32 @@ from pathlib import Path
 from leastnoise.errors import InvalidInput
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically: a crash leaves the old file, or none, never half a one.
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write `content` to `path` atomically: a crash leaves the old file, or none, never half a one.
+
+    The file has the permissions that any new file has; a text is UTF-8.
 
     Raises InvalidInput if the folder doesn't exist or can't be written to.
     """
     temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+            dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
             temporary = Path(file.name)
-            file.write(text)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else "it is no path"
         raise InvalidInput(f"Can't write {path}: {reason}.") from error
+
+
+def _umask() -> int:
+    """Return the process' mask of permissions, which can be read by setting it alone."""
+    os.umask(mask := os.umask(0o077))
+    return mask

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
 from leastnoise.report.figures import Figure, Line
 from leastnoise.selection.comparison import Comparison
@@ -56,10 +57,11 @@ def error_figure(found: Mapping[int, Comparison]) -> Figure:
             proved.append((dimension, value))
     drawn = [_line(name, points) for name, points in lines.items()]
     if proved:
-        drawn.append(_line("no noise has less (proved)", proved, dashed=True))
-    loss = next(iter(found.values())).loss
+        drawn.append(_line("no noise has less (proved)", proved, marks=True))
+    first = next(iter(found.values()))
+    loss = first.loss
     return Figure(
-        title="Error against the dimension",
+        title=f"Error ({loss}) against the dimension, {_budget(first)}",
         x_label="dimension",
         y_label=f"{loss} / {loss} of the Gaussian",
         lines=tuple(drawn),
@@ -68,9 +70,14 @@ def error_figure(found: Mapping[int, Comparison]) -> Figure:
     )
 
 
-def _line(name: str, points: Sequence[tuple[int, float]], *, dashed: bool = False) -> Line:
+def _budget(found: Comparison) -> str:
+    budget = found.mechanisms[0].certificate.budget
+    return f"ε = {decimal_text(budget.epsilon)}, δ = {decimal_text(budget.delta)}"
+
+
+def _line(name: str, points: Sequence[tuple[int, float]], *, marks: bool = False) -> Line:
     x, y = zip(*points, strict=True)
-    return Line(name=name, x=x, y=y, dashed=dashed)
+    return Line(name=name, x=x, y=y, marks=marks)
 
 
 def radius_figure(found: Comparison) -> Figure | None:
@@ -84,7 +91,7 @@ def radius_figure(found: Comparison) -> Figure | None:
         return None
     radii = _radii(list(laws.values()))
     return Figure(
-        title="Density of the radius ‖X‖₂",
+        title=f"Density of the radius ‖X‖₂, {_budget(found)}",
         x_label="‖X‖₂",
         y_label="density",
         lines=tuple(

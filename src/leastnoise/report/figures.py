@@ -1,4 +1,4 @@
-"""Line figures: SVG files by matplotlib, and the terminal by plotext."""
+"""Line figures: SVG, PNG and PDF files by matplotlib, and the terminal by plotext."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from typing import Any, final
 
 from leastnoise.errors import InvalidArgument, InvalidInput
 from leastnoise.mechanism.output import write_file
+from leastnoise.noise.registry import FAMILIES
 
 TERMINAL = "-"
 """The target that stands for the terminal where a file could be named."""
 
 _MARKERS = "•×+o*#"  # told apart without colours
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+"""Told apart by the colour-blind (Okabe & Ito 2008)."""
+_WIDE = 1e3  # of a logarithmic axis, which has room for powers of ten alone
+_STYLES = ("-", "--", "-.", ":")
+_METADATA = {".svg": {"Date": None}, ".png": {"Software": None}, ".pdf": {"CreationDate": None}}
+"""By the ending of a file: neither a date nor a version, so that a figure that didn't change makes
+no difference."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A named line through points; a bound is drawn dashed."""
+    """A named line through points; as `marks` the points alone, where nothing is known between."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     dashed: bool = False
+    marks: bool = False
 
 
 @final
@@ -43,7 +52,7 @@ class Figure:
     log_y: bool = False
 
     def save(self, path: str | Path) -> None:
-        """Write the figure to `path`, an SVG file; see `save_side_by_side`."""
+        """Write the figure to `path`; see `save_side_by_side`."""
         save_side_by_side([self], path)
 
     def text(self, *, width: int = 100, height: int = 28) -> str:
@@ -58,61 +67,83 @@ class Figure:
         plot.xscale("log" if self.log_x else "linear")
         plot.yscale("log" if self.log_y else "linear")
         for line, marker in zip(self.lines, itertools.cycle(_MARKERS), strict=False):
-            plot.plot(list(line.x), list(line.y), label=line.name, marker=marker)
+            draw = plot.scatter if line.marks else plot.plot
+            draw(list(line.x), list(line.y), label=line.name, marker=marker)
         return str(plot.uncolorize(plot.build()))
 
 
 def save_side_by_side(figures: Sequence[Figure], path: str | Path) -> None:
-    """Write figures to `path`, one SVG file; the same figures give the same bytes.
+    """Write figures to `path`, an SVG, PNG or PDF file; the same figures give the same bytes.
 
     Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't installed or the
     file can't be written.
     """
-    path = _svg(path)
+    path = _file(path)
     matplotlib = _library("matplotlib")
-    size = (6.4 * len(figures), 4.0)
-    colours: dict[str, str] = {}  # the same name has the same colour in all of them
+    size = (7.6 * len(figures), 4.0)
     canvas = _library("matplotlib.figure").Figure(figsize=size, layout="constrained")
     for figure, axes in zip(
         figures, canvas.subplots(1, len(figures), squeeze=False)[0], strict=True
     ):
         for line in figure.lines:
-            style = "--" if line.dashed else "-"
+            colour, style = _look(line.name)
+            if line.marks:
+                axes.plot(line.x, line.y, "kv", label=line.name, markersize=5)
+                continue
             alone = "o" if len(line.x) == 1 else None  # a line through one point can't be seen
-            colour = colours.setdefault(line.name, f"C{len(colours)}")
+            style = "--" if line.dashed else style
             axes.plot(
                 line.x, line.y, style, color=colour, marker=alone, label=line.name, linewidth=1.4
             )
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
         axes.set_xscale("log" if figure.log_x else "linear")
         axes.set_yscale("log" if figure.log_y else "linear")
+        for axis, log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
+            if log:
+                axis.set_major_formatter("{x:g}")
+                low, high = axis.get_view_interval()
+                axis.set_minor_formatter(_between_powers if high / low < _WIDE else "")
         axes.grid(visible=True, linewidth=0.4, alpha=0.5)
-        axes.legend(fontsize="small")
-    # Neither a date nor random identifiers: a figure that didn't change makes no difference.
+        # Beside the axes, where no line can be under it.
+        axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
     with matplotlib.rc_context({"svg.hashsalt": "leastnoise", "svg.fonttype": "none"}):
-        text = io.StringIO()
-        canvas.savefig(text, format="svg", metadata={"Date": None})
-    write_file(path, text.getvalue())
+        content, kind = io.BytesIO(), path.suffix.lower()
+        canvas.savefig(content, format=kind[1:], metadata=_METADATA[kind], dpi=150)
+    write_file(path, content.getvalue())
+
+
+def _between_powers(value: float, place: int | None = None) -> str:
+    """Return 2·10^n and 5·10^n as decimals, and nothing for other ticks between powers of ten."""
+    del place
+    first = f"{value:e}"[0]
+    return f"{value:g}" if first in "25" else ""
+
+
+def _look(name: str) -> tuple[str, str]:
+    """Return the colour and style of what is called `name`: of a family the same in all figures."""
+    place = sorted(FAMILIES).index(name) if name in FAMILIES else sum(name.encode())
+    return _COLOURS[place % len(_COLOURS)], _STYLES[place // len(_COLOURS) % len(_STYLES)]
 
 
 def check_target(target: str) -> None:
     """Raise what drawing on `target`, a file or TERMINAL, would raise, before there is a figure.
 
-    InvalidArgument for a file that isn't SVG, InvalidInput if its folder doesn't exist or the
-    library isn't installed.
+    InvalidArgument for a file that isn't SVG, PNG or PDF, InvalidInput if its folder doesn't exist
+    or the library isn't installed.
     """
     if target == TERMINAL:
         _library("plotext")
         return
-    if not _svg(target).parent.is_dir():
+    if not _file(target).parent.is_dir():
         raise InvalidInput(f"Can't write {target}: its folder doesn't exist.")
     _library("matplotlib")
 
 
-def _svg(path: str | Path) -> Path:
+def _file(path: str | Path) -> Path:
     path = Path(path)
-    if path.suffix.lower() != ".svg":
-        raise InvalidArgument(name="plot", value=path.name, expected="a file ending in .svg")
+    if path.suffix.lower() not in _METADATA:
+        expected = "a file ending in .svg, .png or .pdf"
+        raise InvalidArgument(name="plot", value=path.name, expected=expected)
     return path
 
 
