@@ -1,4 +1,4 @@
-"""`--plot`: the figures of `leastnoise compare`, in the terminal or an SVG file."""
+"""`--plot`: the figures of `leastnoise compare`, in the terminal or a file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ Plot = Annotated[
     typer.Option(
         "--plot",
         metavar="FILE",
-        help="Draw errors against the dimension, and the radius, as .svg, .png or .pdf; - draws in the "
-        "terminal. "
-        "Compares in about eight dimensions, some seconds each.",
+        help="Draw errors against the dimension, and the radius, in a file ending in .svg, .png "
+        "or .pdf; - draws in the terminal. Compares in about eight dimensions, some seconds each.",
     ),
 ]
 
