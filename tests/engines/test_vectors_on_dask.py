@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +115,39 @@ def test_killed_workers_draw_no_second_noise(tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "first.npy"), found[:BLOCK])
     assert found.size == SIZE
     assert np.unique(found).size > SIZE * 0.99
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from dask import array
+import leastnoise as ln
+
+def slow(values, block_id=None):
+    if block_id == (3,):
+        print("here", flush=True)
+        time.sleep(60)
+    return values
+
+noise = ln.calibrate("l2", epsilon=1, delta="1e-6", sensitivity=ln.L2(1), dimension=4000)
+vector = array.ones(4000, chunks=1000).map_blocks(slow, dtype=float)
+ln.release_vector(noise, vector, Path(sys.argv[1]) / "out")
+"""
+
+
+def test_a_killed_release_leaves_no_half_vector(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "here\n"
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    assert not (tmp_path / "out").exists()
+    (leftover,) = tmp_path.iterdir()
+    assert leftover.name.startswith(".out.")
+    assert oct(leftover.stat().st_mode)[-3:] == "700"
+    ln.release_vector(noise(), ones(), tmp_path / "out")  # it is in no way
 
 
 def test_what_fails_on_a_worker_tells_no_value(
