@@ -262,6 +262,7 @@ _GOOD: dict[str, Any] = {
     "geometry": None,
     "clients": 2,
     "shares": lambda: [np.int64(1)] * 2,
+    "added": np.int64(1),
     "folder": "made",
     "vector": 1.0,  # no dask array or Spark frame, which tests/engines has
 }

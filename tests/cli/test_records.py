@@ -74,3 +74,8 @@ def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
         code, _, error = plan("spec.toml", "--assume", wrong)
         assert code == 2
         assert "assume" in error
+
+
+def test_what_a_release_calls_things_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    records.print_sentences(["Each row\x1b[1A\x1b[2KVerified by all.\u202e has 1-DP"])
+    assert capsys.readouterr().out == "Each row?[1A?[2KVerified by all.? has 1-DP\n"

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
+from leastnoise.clusters import on_dask
 from leastnoise.errors import InvalidArgument, SourceError
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
@@ -167,6 +168,38 @@ def test_what_fails_on_a_worker_tells_no_value(
     assert "1.04857" not in said
     assert "1048576" not in said
     assert not list((tmp_path / "gone").iterdir())
+
+
+@pytest.mark.parametrize("name", ["gaussian", "l2"])
+def test_a_block_of_another_size_is_refused(tmp_path: Path, name: str) -> None:
+    """How many values there are is as secret as they are: it would be published without noise."""
+    fewer = ones().map_blocks(lambda values: values[values > 2.0**21], dtype=float)
+    with pytest.raises(SourceError, match="another size than its array says") as caught:
+        ln.release_vector(noise(name), fewer, tmp_path / "out")
+    assert str(caught.value).count("0") == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_any_kind_is_told_by_its_name_alone(tmp_path: Path) -> None:
+    ragged = ones().map_blocks(lambda values: [[1048576.0], values], meta=np.empty(0))
+    with pytest.raises(SourceError, match="ValueError") as caught:
+        ln.release_vector(noise(), ragged, tmp_path / "out")
+    assert "1048576" not in str(caught.value)
+
+
+def test_what_a_late_worker_writes_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = on_dask._publish
+
+    def late(working: Path, *others: Path, count: int) -> None:
+        (working / ".late").write_bytes(b"a second draw")
+        inner(working, *others, count=count)
+
+    monkeypatch.setattr(on_dask, "_publish", late)
+    ln.release_vector(noise(), ones(), tmp_path / "out")
+    assert all(file.suffix == ".npy" for file in (tmp_path / "out").iterdir())
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
 
 
 def test_what_is_no_vector_is_refused_and_nothing_is_written(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from scipy import stats
 import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.share import share_of
 
 DRAWS = 4000
@@ -74,11 +75,12 @@ def test_gaussian_shares_have_the_variance_that_is_certified() -> None:
     noise = gaussian(20_000)
     shares = ln.Shares(mechanism=noise, clients=10, absent=2)
     values = np.linspace(-3, 3, 20_000)
-    found = shares.total([shares.share(values) for _ in range(8)])
+    found = shares.total(shares.add(shares.share(values) for _ in range(8)), clients=8)
     errors = found.values - 8 * values
     assert stats.kstest(errors / noise.std, "norm").pvalue > 1e-4
     assert found.certificate.delta == noise.certificate.delta
-    everybody = shares.total([shares.share(values) for _ in range(10)]).values - 10 * values
+    added = shares.add(shares.share(values) for _ in range(10))
+    everybody = shares.total(added, clients=10).values - 10 * values
     assert everybody.std() == pytest.approx(noise.std[0] * np.sqrt(10 / 8), rel=0.03)
 
 
@@ -108,26 +110,54 @@ def test_a_sum_of_rounded_gaussians_is_nearly_a_rounded_one(deviation: float, co
     assert worst > 1e-12  # they do differ
 
 
-def test_what_is_sent_may_be_added_modulo_two_to_the_64() -> None:
-    noise = gaussian(3)
+def test_a_client_whose_values_are_beyond_all_bounds_hides_as_well() -> None:
+    """A share that was cut off would have no noise; modulo 2^64 the sum keeps all of it."""
+    noise = gaussian(1)
     shares = ln.Shares(mechanism=noise, clients=4)
+    huge = [1e300, -1e300, 3.0, 0.0]
+    sums = np.array(
+        [
+            float(shares.total(shares.add(map(shares.share, huge)), clients=4).values)
+            for _ in range(500)
+        ]
+    )
+    assert sums.std() == pytest.approx(noise.std[0], rel=0.15)
+    assert abs(sums.mean() - 3) < 5 * noise.std[0] / np.sqrt(500)
+    alone = {int(shares.share(2e13)) for _ in range(50)}
+    assert len(alone) == 50
+    whole = ln.Shares(mechanism=geometric(), clients=3)
+    far = [2**63 - 1, -(2**63) + 1, 5]
+    found = [int(whole.add(whole.share(one) for one in far)) for _ in range(500)]
+    assert np.var(found) == pytest.approx(geometric().noise.variance, rel=0.4)
+
+
+def test_shares_add_up_modulo_two_to_the_64() -> None:
+    shares = ln.Shares(mechanism=gaussian(3), clients=4)
     sent = [shares.share([2.0**30, -5.0, 0.25]) for _ in range(4)]
-    wrapped = np.sum(np.array(sent).astype(np.uint64), axis=0, dtype=np.uint64).astype(np.int64)
-    exact = shares.total(sent).values
-    assert np.array_equal(wrapped * float(shares.grid), exact)
-    assert exact[0] == pytest.approx(2.0**32, abs=100)
+    exact = [sum(int(one[place]) for one in sent) for place in range(3)]
+    assert [int(one) % 2**64 for one in shares.add(sent)] == [one % 2**64 for one in exact]
 
 
 def test_too_few_shares_are_no_release() -> None:
     shares = ln.Shares(mechanism=geometric(), clients=10, absent=3)
-    sent = [shares.share(1) for _ in range(11)]
-    for wrong in (sent[:6], sent, []):
+    sent = [shares.share(1) for _ in range(10)]
+    for count in (6, 11, 0):
         with pytest.raises(InvalidArgument, match="7 to 10 shares"):
-            shares.total(wrong)
-    for wrong in ([1.5] * 8, ["secret"] * 8, [np.zeros(2, dtype=np.int64)] * 8, 7, None):
-        with pytest.raises(InvalidArgument, match=r"shares|shape") as caught:
-            shares.total(wrong)  # type: ignore[arg-type]
+            shares.total(shares.add(sent), clients=count)
+    for wrong in ([1.5] * 8, ["secret"] * 8, [], 7, None, [np.int64(1), np.zeros(2, np.int64)]):
+        with pytest.raises(InvalidArgument, match="shares") as caught:
+            shares.add(wrong)  # type: ignore[arg-type]
         assert "secret" not in str(caught.value)
+    for total in (1.5, "secret", np.zeros(2, dtype=np.int64), None):
+        with pytest.raises(InvalidArgument, match=r"shares|shape"):
+            shares.total(total, clients=8)  # type: ignore[arg-type]
+
+
+def test_geometric_noise_hides_whole_numbers_alone() -> None:
+    shares = ln.Shares(mechanism=geometric(), clients=2)
+    for half in (0.5, 1.0, Fraction(1, 2), ScaledIntegers(numerators=np.array(1), bits=1)):
+        with pytest.raises(InvalidArgument, match="ints"):
+            shares.share(half)  # type: ignore[arg-type]
 
 
 def test_shares_of_whole_numbers_are_whole() -> None:

@@ -124,7 +124,21 @@ def test_the_ledger_is_told(tmp_path: Path) -> None:
     release(folder, privacy=privacy, contribution=None).run()
     text = page.report(folder / "out", ledger=folder / "a.ledger")
     assert "Its 1 charges up to now have ε = 1 and δ = 0" in text
-    assert "was charged for it, by entry 2." in text
+    assert "entry 2 of the account" in text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "little", "weak"), [(1, True, False), (2, False, False), (20, False, True)]
+)
+def test_no_more_is_promised_than_epsilon_gives(
+    tmp_path: Path, epsilon: int, little: bool, weak: bool
+) -> None:
+    folder = make_rows(tmp_path)
+    release(folder, privacy={"unit": "row", "epsilon": epsilon}, contribution=None).run()
+    text = page.report(folder / "out")
+    assert ("learns little" in text) == little
+    assert ("nearly the same tables" in text) == little
+    assert ("weak promise" in text) == weak
 
 
 def test_the_command_writes_it_once(made: Path, tmp_path: Path) -> None:
@@ -165,5 +179,7 @@ def test_a_chart_reaches_every_end() -> None:
     assert min(ticks) <= -8.5
     assert max(ticks) >= 2
     assert bar_chart("t", [], unit="count") == ""
-    for value in (0.0, 1e-300, 1e300):
+    assert bar_chart("t", [Bar(label="a", value=1e308, low=-1e308, high=1e308)], unit="x") == ""
+    assert bar_chart("t", [Bar(label="a", value=0, low=0, high=5e-324)], unit="x") == ""
+    for value in (0.0, 1e-290, 1e300):
         read(bar_chart("t", [Bar(label="a", value=value, low=value, high=value)], unit="x"))

@@ -22,7 +22,15 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert said[1].endswith("Neighbouring tables differ by one who that is there or not.")
     assert said[2].startswith("Tables: by_plan (3 rows), bins (")
     assert said[3] == "Ledger: the release says that none was charged for it."
-    assert said[4].startswith("Signature: there is none")
+    assert said[2].endswith("Each file has the SHA-256 that release.json states.")
+    assert said[4].startswith("Signature: there is none, so whoever can write")
+    (tmp_path / "out" / "release.sig").write_text("00")
+    (tmp_path / "out" / "more.csv").write_text("")
+    found = ln.verify_directory(tmp_path / "out")
+    said = words.verified_release(found, tmp_path / "out")
+    assert "Not of the release, and not checked: more.csv." in said[2]
+    assert said[4].startswith("Signature: there is one, not checked (--key FILE), so whoever can")
+    assert not any("changed since" in one for one in said)
     assert said[-1].startswith("Not checked, since nobody can")
 
 

@@ -100,6 +100,28 @@ def test_another_ledger_and_another_key_are_rejected(folder: Path) -> None:
         ln.verify_directory(folder / "out")
 
 
+def test_an_account_for_others_was_not_charged_for_it(folder: Path) -> None:
+    certificate = ln.PlanCertificate.from_json((folder / "out" / "certificate.json").read_text())
+    for name, unit in (("rows", "person"), ("others", "row")):
+        ledger = ln.Ledger(folder / f"{name}.ledger")
+        ledger.open_account(name, unit=unit, budget=ln.Budget(epsilon=5))
+        ledger.charge(certificate, unit=unit)
+    with pytest.raises(CertificateRejected, match=r"Entry 2 of .*"):
+        ln.verify_directory(folder / "out", ledger=folder / "rows.ledger")
+    found = ln.verify_directory(folder / "out", ledger=folder / "others.ledger")
+    assert found.account is not None  # the spec names no account, and none can be told from another
+    spec = folder / "out" / "spec.toml"
+    named = 'path = "a.ledger"\ndataset = "rows"'
+    spec.write_text(spec.read_text().replace('path = "a.ledger"', named))
+    with pytest.raises(CertificateRejected, match="of the account 'others'"):
+        verify_directory_resealed(folder, "others.ledger")
+
+
+def verify_directory_resealed(folder: Path, ledger: str) -> None:
+    verify_resealed(folder / "out")
+    ln.verify_directory(folder / "out", ledger=folder / ledger)
+
+
 def test_a_release_of_a_plan_is_one_of_its_uses(tmp_path: Path) -> None:
     made = release(make_rows(tmp_path), **PURE)
     ledger = ln.Ledger(tmp_path / "a.ledger")

@@ -27,7 +27,8 @@ def command(
 ) -> None:
     """Write a first spec for a source, to be filled in.
 
-    From the names and types of its columns alone: no row is read, and nothing of any is written.
+    From the names and types of its columns alone: no row is read, but for the first line of a CSV,
+    which has to be a header.
     """
     from leastnoise.errors import InvalidInput
     from leastnoise.tables import starter

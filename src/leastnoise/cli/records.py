@@ -28,8 +28,12 @@ def print_json(record: dict[str, Any]) -> None:
 
 
 def print_sentences(sentences: Sequence[str]) -> None:
-    """Write each from a new line on; none is broken within a word or a path."""
-    for sentence in sentences:
+    """Write each from a new line on; none is broken within a word or a path.
+
+    What isn't printable is written as ?: names in a release could move the cursor otherwise.
+    """
+    for said in sentences:
+        sentence = "".join(letter if letter.isprintable() else "?" for letter in said)
         lines = textwrap.wrap(
             sentence, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
         )

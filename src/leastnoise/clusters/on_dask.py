@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
-from leastnoise.errors import InvalidArgument, LeastnoiseError, SourceError
+from leastnoise.errors import InvalidArgument, SourceError
 from leastnoise.mechanism.reading import as_exact
 
 if TYPE_CHECKING:
@@ -48,29 +48,40 @@ def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
     from dask.base import compute  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    hidden = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-    hidden.mkdir(mode=0o700)
+    working, whole = (folder.with_name(f".{folder.name}.{uuid.uuid4().hex}") for _ in range(2))
+    working.mkdir(mode=0o700)
     try:
-        blocks = [
-            block
-            for block, size in zip(vector.to_delayed().ravel(), vector.chunks[0], strict=True)
-            if size
-        ]
+        sizes = sizes_of(vector)
+        blocks = zip(vector.to_delayed().ravel(), vector.chunks[0], strict=True)
+        filled = [block for block, size in blocks if size]
         failures = compute(
             *(
-                delayed(_Writer(hidden, draw), pure=False)(block, place)
-                for place, (block, draw) in enumerate(zip(blocks, draws, strict=True))
+                delayed(_Writer(working, draw, size), pure=False)(block, place)
+                for place, (block, draw, size) in enumerate(zip(filled, draws, sizes, strict=True))
             )
         )
         if any(failures):
             raise SourceError(f"The vector wasn't released: {next(filter(None, failures))}")
-        for leftover in hidden.glob(".*"):  # of attempts whose worker died, or came second
-            leftover.unlink()
-        hidden.chmod(0o777 & ~_umask())
-        hidden.rename(folder)
+        _publish(working, whole, folder, count=len(sizes))
     finally:
-        shutil.rmtree(hidden, ignore_errors=True)
-    return _read(folder, sizes_of(vector))
+        shutil.rmtree(working, ignore_errors=True)
+        shutil.rmtree(whole, ignore_errors=True)
+    return _read(folder, sizes)
+
+
+def _publish(working: Path, whole: Path, folder: Path, *, count: int) -> None:
+    """Move the files of all blocks to `folder` at once, and nothing that a late worker may write.
+
+    No worker knows the folder `whole`, in which they are put together.
+    """
+    try:
+        whole.mkdir(mode=0o700)
+        for place in range(count):
+            (working / _name(place)).rename(whole / _name(place))
+        whole.chmod(0o777 & ~_umask())
+        whole.rename(folder)
+    except OSError as error:
+        raise SourceError(f"{folder} can't be written to: {error.strerror}.") from None
 
 
 def _umask() -> int:
@@ -81,23 +92,27 @@ def _umask() -> int:
 @final
 @dataclass(frozen=True, repr=False)
 class _Writer:
-    """What a worker does. It never raises: dask would print its arguments, which are the values."""
+    """What a worker does. It never raises: dask may print arguments, which are the values."""
 
     __name__: ClassVar[str] = "add_noise"  # dask shows it in the place of a repr
 
     _folder: Path
     _draw: SharedDraw
+    _size: int
 
     def __call__(self, values: Any, place: int) -> str | None:
         """Write the noisy values of a block to its file; return what went wrong."""
         file = self._folder / _name(place)
         try:
+            found = np.asarray(values)
+            if found.shape != (self._size,):  # how many there are is a secret, too
+                return "a block has another size than its array says."
             if not file.exists():
-                _write_once(file, self._draw.added_to(np.asarray(values)))
-        except LeastnoiseError as error:
-            return str(error)
+                _write_once(file, self._draw.added_to(found))
         except OSError as error:
             return f"a worker can't write to {self._folder.parent}: {error.strerror}."
+        except Exception as error:  # noqa: BLE001 (its message may quote values)
+            return f"a worker failed with {type(error).__name__}."
         return None
 
 

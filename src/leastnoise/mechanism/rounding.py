@@ -35,6 +35,8 @@ from leastnoise.mechanism.whitening import whiten
 from leastnoise.noise.draw import sampler_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from leastnoise.entropy.base import Block, Sampler
@@ -73,7 +75,7 @@ def add_noise(
     is not promised: equal time for all draws (theory/release.md §1).
     """
     check_grid(grid, noise)
-    exact_values = read(noise, values)
+    exact_values = _read(noise, values)
     shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
     draw = Draw(noise, grid, entropy=entropy)
     with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
@@ -95,7 +97,7 @@ class Draw:
 
     def chunk(self, values: Values) -> NDArray[np.float64]:
         """Return the next coordinates of the vector with noise; raises like `add_noise`."""
-        exact_values = read(self._noise, values)
+        exact_values = _read(self._noise, values)
         shape = flat(exact_values).shape
         if len(shape) != 1 or shape[0] > self.left:
             raise InvalidArgument(
@@ -113,26 +115,30 @@ class Draw:
         return np.ldexp(steps.astype(np.float64), self._exponent)
 
 
-def read(noise: Noise, values: Values) -> Plain:
-    """Return the exact numbers that noise is added to; raises InvalidArgument for types alone."""
+def _read(noise: Noise, values: Values) -> Plain:
     exact_values = as_exact(values)
     if noise.for_whole_numbers:  # a fraction would stay visible in the sum
         return nearest_whole(exact_values)
     return exact_values
 
 
-def round_sums(sampler: Sampler, exponent: int, values: ExactValues) -> NDArray[np.int64]:
-    """Return k = round(v/2^exponent + x), flat, shape (d,): the exact core of `add_noise`."""
+def round_sums(
+    sampler: Sampler, exponent: int, values: ExactValues, *, fit: Callable[[int], int] | None = None
+) -> NDArray[np.int64]:
+    """Return k = round(v/2^exponent + x), flat, shape (d,): the exact core of `add_noise`.
+
+    Where k may be beyond ±2^62 it is what `fit` makes of it, by default cut off there.
+    """
     split = splitter(values, exponent)
     size = flat(values).size
     steps = np.empty(size, dtype=np.int64)
     for start in range(0, size, _BLOCK):
         here = slice(start, min(start + _BLOCK, size))
-        steps[here] = _round_block(sampler.draw(here.stop - start), split(here))
+        steps[here] = _round_block(sampler.draw(here.stop - start), split(here), fit or _cut_off)
     return steps
 
 
-def _round_block(block: Block, part: Split) -> NDArray[np.int64]:
+def _round_block(block: Block, part: Split, fit: Callable[[int], int]) -> NDArray[np.int64]:
     """Return whole + round(f + x) for one block."""
     y = np.add(block.estimates, part.fraction, out=block.estimates)
     nearest = np.rint(y)
@@ -145,7 +151,7 @@ def _round_block(block: Block, part: Split) -> NDArray[np.int64]:
     steps = nearest.astype(np.int64)
     steps += part.whole
     for index in np.flatnonzero(undecided).tolist():
-        steps[index] = _round_exactly(block, part, index)
+        steps[index] = fit(_round_exactly(block, part, index))
     return steps
 
 
@@ -168,8 +174,11 @@ def _round_exactly(block: Block, part: Split, index: int) -> int:
         below = (block.enclose(index, bits) + ball(fraction)).floor()
         return None if (found := below.unique_fmpz()) is None else int(found)
 
-    total = int(part.whole[index]) + beyond + decide(question)
-    return max(-LARGEST_RESULT, min(LARGEST_RESULT, total))
+    return int(part.whole[index]) + beyond + decide(question)
+
+
+def _cut_off(steps: int) -> int:
+    return max(-LARGEST_RESULT, min(LARGEST_RESULT, steps))
 
 
 def _check_shape(values: ExactValues, dimension: int) -> tuple[int, ...]:

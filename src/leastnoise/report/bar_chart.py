@@ -10,6 +10,7 @@ from typing import final
 
 _WIDTH, _ROW, _TOP, _BOTTOM = 520, 22, 6, 34
 _LABEL_WIDTH, _LETTER, _TICKS = 200, 6.6, 5
+_LEAST_SPAN = 1e-300
 _LONGEST = 28  # letters of a label
 
 
@@ -25,13 +26,18 @@ class Bar:
 
 
 def bar_chart(title: str, bars: Sequence[Bar], *, unit: str) -> str:
-    """Return an SVG of horizontal bars from 0, each with its interval; "" without bars."""
+    """Return an SVG of horizontal bars from 0, each with its interval.
+
+    "" without bars, and for values that no axis can hold.
+    """
     if not bars:
         return ""
     labels = [_shortened(bar.label) for bar in bars]
     left = min(_LABEL_WIDTH, 12 + _LETTER * max(map(len, labels)))
     low = min(0.0, *(min(bar.low, bar.value) for bar in bars))
     high = max(0.0, *(max(bar.high, bar.value) for bar in bars))
+    if not (high == low or _LEAST_SPAN < high - low < math.inf):
+        return ""
     ticks = _ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
     width = _WIDTH - left - 30

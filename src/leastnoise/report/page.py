@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_BARS = 200, 40
 """Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-_PROMISES = (
-    "Who sees these tables, even with all that is known of everybody else, learns little about any "
-    "one {unit}: nearly the same tables would have come out without it. That stays so whatever "
-    "else is published later, and for whatever is computed from the tables."
+_LITTLE, _MUCH = 1, 4
+"""An epsilon up to which little can be learnt of a unit, and one beyond which much may be."""
+_STAYS = (
+    "That stays so whatever else is known or published later, and for whatever is computed from "
+    "the tables."
 )
 _NO_PROMISES = (
     "It doesn't hide what holds for many: if the tables show that a habit is common, it is common.",
@@ -66,8 +67,8 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
     body = (
         f"<header><h1>{escape(folder.name or str(folder))}</h1>"
         f"<p>Statistics with {escape(words.guarantee(found.certificate.budget))}, made by "
-        "leastnoise. Every number has noise added to it, so that nobody can be found out; how "
-        "much is said beside it.</p></header><main>"
+        "leastnoise. Every number has noise added to it; how much is said beside it, and how far "
+        "it protects, below.</p></header><main>"
         + _section("What was asked", _list([_asked(layout) for layout in found.layouts]))
         + _section("Who is protected", _protected(found, unit))
         + _section("The budget", _budget(found))
@@ -76,7 +77,7 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
         + _section("Why this noise", _noise(found.layouts, records))
         + _section(
             "What this promises",
-            f"<p>{escape(_PROMISES.format(unit=unit))}</p>"
+            f"<p>{escape(_promise(found, unit))} {_STAYS}</p>"
             "<h3>And what it doesn't</h3>" + _list(_NO_PROMISES),
         )
         + _section("Checked", _list(words.verified_release(found, folder)[1:]))
@@ -120,6 +121,20 @@ def _meaning(found: VerifiedRelease) -> str:
     return (
         f"whether it {changed} or not changes the probability of anything that is published by a "
         f"factor of at most e^{decimal_text(budget.epsilon)}{times}{besides}."
+    )
+
+
+def _promise(found: VerifiedRelease, unit: str) -> str:
+    epsilon = found.certificate.budget.epsilon
+    if epsilon <= _LITTLE:
+        return (
+            f"Who sees these tables learns little about any one {unit}: nearly the same tables "
+            "would have come out without it."
+        )
+    weak = " With so large an ε this is a weak promise." if epsilon > _MUCH else ""
+    return (
+        f"What any one {unit} changes in the chances of these tables is bounded by the factor "
+        f"above, and no more is promised.{weak}"
     )
 
 
@@ -240,7 +255,7 @@ def _noise(layouts: Sequence[Layout], records: dict[str, Any]) -> str:
     heads = ("statistic", "noise", "std of its error", "Laplace noise", "Gaussian noise")
     head = "".join(f'<th scope="col">{one}</th>' for one in heads)
     return (
-        "<p>Of the noise that protects as much, leastnoise takes what errs least. Laplace and "
+        "<p>Of the kinds of noise that it can prove, leastnoise takes what errs least. Laplace and "
         "Gaussian noise for the same budget and limits would err as the last columns say.</p>"
         '<div class="wide" tabindex="0" role="region" aria-label="errors, table"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"

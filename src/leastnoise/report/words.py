@@ -26,10 +26,8 @@ _FROM = {
     "replace-one": "Neighbouring tables differ by one {unit} that has other values.",
 }
 
-_CHECKED = (
-    "Their keys, columns and stated errors are those of the spec and its noise; no file was "
-    "changed since the release (SHA-256)."
-)
+_CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
+_SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
     "Not checked, since nobody can: that the published values were drawn from this noise, and that "
     "the source was what it says."
@@ -72,32 +70,38 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     return [
         f"Verified {folder}.",
         f"{who} {_FROM[privacy.neighbours].format(unit=unit)}",
-        f"Tables: {tables}. {_CHECKED}",
+        f"Tables: {tables}. {_CHECKED} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,
     ]
 
 
+def _beside(found: VerifiedRelease) -> str:
+    if not found.others:
+        return ""
+    return f" Not of the release, and not checked: {_words.listed(found.others)}."
+
+
 def of_ledger(found: VerifiedRelease) -> str:
-    """Return which entry of a ledger was charged, if any."""
+    """Return which entry of a ledger is about such a release, if any."""
     if found.entry is None:
         return "Ledger: the release says that none was charged for it."
     if found.account is None:
         return f"Ledger: not checked. It was entry {found.entry}; check it with --ledger FILE."
     return (
-        f"Ledger: the account {found.account.dataset!r} was charged for it, by entry {found.entry}."
+        f"Ledger: entry {found.entry} of the account {found.account.dataset!r} is a charge for a "
+        "release with this certificate. That it wasn't another one can't be seen from it."
     )
 
 
 def _of_signature(found: VerifiedRelease) -> str:
     if found.signed:
-        return "Signature: by the owner of this key."
-    if found.signed is None:
-        return "Signature: not checked. There is one; check it with --key FILE."
+        return "Signature: by the owner of this key. No file was changed since."
+    said = "there is none" if found.signed is False else "there is one, not checked (--key FILE)"
     return (
-        "Signature: there is none, so whoever can write to the directory can have changed a table "
-        "and its SHA-256 together. leastnoise release --sign KEY signs one."
+        f"Signature: {said}, so whoever can write to the directory can have changed a table and "
+        "its SHA-256 together. leastnoise release --sign KEY signs one."
     )
 
 

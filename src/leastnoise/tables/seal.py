@@ -85,6 +85,7 @@ def _is_entry(value: object) -> bool:
 
 def private_key(path: Path) -> Ed25519PrivateKey:
     """Return the Ed25519 key in a PEM file; raises InvalidInput for anything else."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
 
@@ -93,7 +94,7 @@ def private_key(path: Path) -> Ed25519PrivateKey:
         key = serialization.load_pem_private_key(text, password=None)
     except TypeError:
         raise InvalidInput(f"{path} asks for a password: give a key without one.") from None
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise InvalidInput(f"{path} holds no private key as PEM. {_MAKE_ONE}") from None
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise InvalidInput(f"{path} holds a key of another kind than Ed25519. {_MAKE_ONE}")
@@ -102,13 +103,14 @@ def private_key(path: Path) -> Ed25519PrivateKey:
 
 def public_key(path: Path) -> Ed25519PublicKey:
     """Return the public Ed25519 key in a PEM file; raises InvalidInput for anything else."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
 
     how = "Make it of the private one: openssl pkey -in key.pem -pubout -out key.pub"
     try:
         key = serialization.load_pem_public_key(_key_text(path))
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise InvalidInput(f"{path} holds no public key as PEM. {how}") from None
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise InvalidInput(f"{path} holds a key of another kind than Ed25519. {_MAKE_ONE}")
@@ -119,14 +121,22 @@ def check_signature(folder: Path, key: Ed25519PublicKey) -> None:
     """Raise CertificateRejected unless the seal in `folder` was signed by that `key`."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
 
+    if not is_signed(folder):
+        raise CertificateRejected(f"The release isn't signed: it has no {SIGNATURE}.")
     try:
         text = _files.read_bytes(folder / RECORD, most=_files.LARGEST_CERTIFICATE, links=False)
         signature = _files.read_text(folder / SIGNATURE, most=200, links=False)
         key.verify(bytes.fromhex(signature.strip()), text)
-    except SourceError:
-        raise CertificateRejected(f"The release isn't signed: it has no {SIGNATURE}.") from None
+    except SourceError as error:
+        raise CertificateRejected(str(error)) from None
     except (InvalidSignature, ValueError):
         raise CertificateRejected(f"{SIGNATURE} is not the signature of this key.") from None
+
+
+def others(folder: Path, sealed: Seal) -> tuple[str, ...]:
+    """Return the names of files in `folder` that aren't of the release, in order."""
+    known = {*sealed.files, RECORD, SIGNATURE}
+    return tuple(sorted(file.name for file in folder.iterdir() if file.name not in known))
 
 
 def is_signed(folder: Path) -> bool:

@@ -48,7 +48,8 @@ class VerifiedRelease:
 
     `layouts` say what each table holds. `entry` is the number that its ledger's entry has, as the
     release says, and `account` what that ledger charged, if it was given. `signed` says whether a
-    signature was checked; it is None if there is one that wasn't.
+    signature was checked; it is None if there is one that wasn't. `others` are files in the
+    directory that aren't of the release.
     """
 
     spec: Spec
@@ -58,6 +59,7 @@ class VerifiedRelease:
     entry: int | None
     account: Account | None
     signed: bool | None
+    others: tuple[str, ...]
 
     @property
     def rows(self) -> dict[str, int]:
@@ -123,16 +125,30 @@ def verify_directory(
         delta=delta,
         layouts=layouts,
         entry=sealed.entry,
-        account=None if ledger is None else _charged(certificate, sealed, ledger),
+        account=None if ledger is None else _charged(spec, certificate, sealed, ledger),
+        others=seal.others(folder, sealed),
         signed=True if public is not None else unchecked,
     )
 
 
-def _charged(certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path) -> Account:
+def _charged(
+    spec: Spec, certificate: PlanCertificate, sealed: seal.Seal, ledger: str | Path
+) -> Account:
     """Return the account that was charged; raises CertificateRejected if none was."""
     if sealed.entry is None:
         raise CertificateRejected("The release says that no ledger was charged for it.")
-    return charged_account(ledger, sealed.entry, certificate)
+    account = charged_account(ledger, sealed.entry, certificate)
+    named = spec.privacy.ledger.dataset if spec.privacy.ledger else None
+    try:
+        account.check_statement(
+            certificate, unit=spec.privacy.unit_label, neighbours=spec.privacy.neighbours
+        )
+    except Refused as error:
+        raise CertificateRejected(f"Entry {sealed.entry} of {ledger}: {error}") from None
+    if named not in {None, account.dataset}:
+        why = f"it is of the account {account.dataset!r}, the spec names {named!r}"
+        raise CertificateRejected(f"Entry {sealed.entry} of {ledger}: {why}.")
+    return account
 
 
 def _stored_spec(folder: Path) -> Spec:

@@ -9,10 +9,11 @@ from scipy import stats
 
 from leastnoise.balls.core import precision
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
+from leastnoise.entropy.spherical import _Spacings
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.sampler.generalized_gamma import _Spacings, sampler
+from leastnoise.noise.radial.sampler.generalized_gamma import sampler
 
 LAWS = (
     (1, "-0.5", "0.7"),
