@@ -21,7 +21,8 @@ from leastnoise.guarantees.geometry import Cells
 from leastnoise.noise.registry import FAMILIES
 from tests.attacks.public import RESULTS
 from tests.hostile_values import BIG, HOSTILE
-from tests.public_calls import NOISE, SUBJECTS, certificate, gaussian
+from tests.noise_calls import NOISE
+from tests.public_calls import SUBJECTS, certificate, gaussian
 
 # Hostile values that mean something after all.
 OPTIONAL = {

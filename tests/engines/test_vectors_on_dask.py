@@ -19,6 +19,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.clusters import on_dask
 from leastnoise.errors import InvalidArgument, SourceError
+from leastnoise.mechanism.output import umask
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
@@ -67,7 +68,7 @@ def test_what_is_read_is_what_was_written(tmp_path: Path, name: str) -> None:
         f"00000{place}.npy" for place in range(4)
     ]
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
-    assert oct((tmp_path / "out").stat().st_mode)[-3:] == oct(0o777 & ~_umask())[-3:]
+    assert oct((tmp_path / "out").stat().st_mode)[-3:] == oct(0o777 & ~umask())[-3:]
 
 
 def test_a_law_whose_coordinates_depend_on_each_other(tmp_path: Path) -> None:
@@ -83,11 +84,6 @@ def test_a_law_whose_coordinates_depend_on_each_other(tmp_path: Path) -> None:
         assert part.std() == pytest.approx(made.std[0], rel=0.15)
     assert np.unique(errors).size > 0.99 * SIZE
     assert len(list((tmp_path / "out").iterdir())) == 4
-
-
-def _umask() -> int:
-    os.umask(mask := os.umask(0o077))
-    return mask
 
 
 def _dies_once(folder: str) -> Any:

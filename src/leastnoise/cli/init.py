@@ -44,7 +44,7 @@ def command(
         why = getattr(error, "strerror", None) or "no file can have that name"
         raise InvalidInput(f"--output {output} can't be written: {why}.") from None
     spec, released = shlex.quote(str(output)), shlex.quote(str(output.parent / starter.OUTPUT))
-    typer.echo(
+    typer.echo(  # TODO is the mark in the user's new file
         f"Written to {output}: what it leaves open is marked TODO. Next:\n"
         f"  1. Fill in {output}, from public knowledge and never from the data.\n"
         f"  2. leastnoise release {spec} --plan    (says what is missing, and how large errors "

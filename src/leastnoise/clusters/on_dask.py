@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, SourceError
+from leastnoise.mechanism.output import umask
 from leastnoise.mechanism.reading import as_exact
 
 if TYPE_CHECKING:
@@ -78,15 +79,10 @@ def _publish(working: Path, whole: Path, folder: Path, *, count: int) -> None:
         whole.mkdir(mode=0o700)
         for place in range(count):
             (working / _name(place)).rename(whole / _name(place))
-        whole.chmod(0o777 & ~_umask())
+        whole.chmod(0o777 & ~umask())
         whole.rename(folder)
     except OSError as error:
         raise SourceError(f"{folder} can't be written to: {error.strerror}.") from None
-
-
-def _umask() -> int:
-    os.umask(mask := os.umask(0o077))
-    return mask
 
 
 @final

@@ -25,7 +25,7 @@ def write_file(path: Path, content: str | bytes) -> None:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(0o666 & ~umask())
         temporary.replace(path)
     except (OSError, ValueError) as error:  # ValueError: a path that holds a NUL
         if temporary is not None:
@@ -34,7 +34,7 @@ def write_file(path: Path, content: str | bytes) -> None:
         raise InvalidInput(f"Can't write {path}: {reason}.") from error
 
 
-def _umask() -> int:
+def umask() -> int:
     """Return the process' mask of permissions, which can be read by setting it alone."""
     os.umask(mask := os.umask(0o077))
     return mask

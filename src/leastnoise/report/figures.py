@@ -81,12 +81,13 @@ def save_side_by_side(figures: Sequence[Figure], path: str | Path) -> None:
     path = _file(path)
     matplotlib = _library("matplotlib")
     size = (7.6 * len(figures), 4.0)
+    looks = _looks([line.name for figure in figures for line in figure.lines])
     canvas = _library("matplotlib.figure").Figure(figsize=size, layout="constrained")
     for figure, axes in zip(
         figures, canvas.subplots(1, len(figures), squeeze=False)[0], strict=True
     ):
         for line in figure.lines:
-            colour, style = _look(line.name)
+            colour, style = looks[line.name]
             if line.marks:
                 axes.plot(line.x, line.y, "kv", label=line.name, markersize=5)
                 continue
@@ -119,10 +120,15 @@ def _between_powers(value: float, place: int | None = None) -> str:
     return f"{value:g}" if first in "25" else ""
 
 
-def _look(name: str) -> tuple[str, str]:
-    """Return the colour and style of what is called `name`: of a family the same in all figures."""
-    place = sorted(FAMILIES).index(name) if name in FAMILIES else sum(name.encode())
-    return _COLOURS[place % len(_COLOURS)], _STYLES[place // len(_COLOURS) % len(_STYLES)]
+def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return a colour and a style for each name: those of a family are the same in all figures."""
+    every = [(colour, style) for style in _STYLES for colour in _COLOURS]
+    of_families = dict(zip(sorted(FAMILIES), itertools.cycle(every), strict=False))
+    found = {name: of_families[name] for name in names if name in of_families}
+    free = itertools.chain(
+        [one for one in every if one not in found.values()], itertools.cycle(every)
+    )
+    return found | {name: next(free) for name in dict.fromkeys(names) if name not in found}
 
 
 def check_target(target: str) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
@@ -109,11 +108,10 @@ def verified_certificate(certificate: Certificate | PlanCertificate, delta: Inte
     """Return what the proof of one certificate says."""
     budget = certificate.budget
     proved = proved_delta(budget, delta)
-    blocks: Sequence[tuple[str, Certificate]] | None = getattr(certificate, "blocks", None)
-    if blocks is not None:
-        names = ", ".join(name for name, _ in blocks)
+    if isinstance(certificate, PlanCertificate):
+        names = ", ".join(name for name, _ in certificate.blocks)
         return [f"Together the releases {names} have {guarantee(budget)}. {proved}"]
-    return [_of_one(certificate), proved]  # type: ignore[arg-type]
+    return [_of_one(certificate), proved]
 
 
 def _of_one(certificate: Certificate) -> str:
