@@ -8,7 +8,8 @@ import warnings
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.calibration.single import unit_law
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.design import radial_bound_find, radial_dual
+from leastnoise.design import radial_dual
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.refine import Task, refine
 from leastnoise.guarantees.budget import Budget
@@ -93,7 +94,7 @@ def bound_rows() -> list[tuple[str, ...]]:
     rows = []
     for dimension in (2, 7, 100):
         started = time.perf_counter()
-        witness = radial_dual.propose(BUDGET, dimension, seconds=radial_bound_find.SECONDS)
+        witness = radial_dual.propose(BUDGET, dimension, effort=Effort())
         search = time.perf_counter() - started
         bound = LowerBound.prove(
             loss=Loss.MSE, epsilon=BUDGET.epsilon, delta=BUDGET.delta, witness=witness
@@ -118,7 +119,7 @@ def design_rows() -> list[tuple[str, ...]]:
     ):
         task = Task(budget=Budget(epsilon=epsilon, delta=delta), loss=loss)
         started = time.process_time()
-        found = refine(task, gap=gap, seconds=60)
+        found = refine(task, gap=gap, effort=Effort())
         seconds = time.process_time() - started
         target = f"{100 * gap:g} % in {3 if gap == 0.01 else 60} s"
         shown = f"ε = {epsilon}, δ = {delta}, {loss.value}"

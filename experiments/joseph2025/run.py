@@ -22,6 +22,7 @@ import numpy as np
 
 import leastnoise as ln
 from leastnoise.design import radial_bound_find
+from leastnoise.design.effort import Effort
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.noise.common.fit import classic
 from leastnoise.report.figures import Figure, Line
@@ -83,7 +84,7 @@ def beyond(dimension: int) -> Row:
     best = ln.least_noise(
         epsilon=BUDGET.epsilon, delta=BUDGET.delta, sensitivity=ln.L2(1), dimension=dimension
     )
-    bound = radial_bound_find.prove(VectorTask(budget=BUDGET, dimension=dimension), seconds=120)
+    bound = radial_bound_find.prove(VectorTask(budget=BUDGET, dimension=dimension), effort=Effort())
     return [str(dimension), best.noise.name, f"{best.mse:.9g}", f"{bound.value:.9g}"]
 
 

@@ -4,7 +4,7 @@ They are kept in losses.csv, a line a setting and loss, with 9 digits; lines tha
 are not computed again. "mixture" is the best of all K = 0 … MOST_MODES, with its K and σ;
 "certified" says whether that law is proved to be private. The other families are; "theorem", the
 loss of the quasi-Gaussian law at the scale of Theorem 4.2, is not proved here. The lower bound is
-proved; it is within GAP of the loss of "optimal", or as near as SECONDS allow.
+proved; it is within GAP of the loss of "optimal", or as near as EFFORT allows.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leastnoise.calibration.single import unit_law
+from leastnoise.design.effort import WORK, Effort
 from leastnoise.design.find import design
 from leastnoise.design.refine import Task
 from leastnoise.errors import Refused
@@ -29,7 +30,8 @@ from leastnoise.noise.request import Request
 from leastnoise.selection.public import calibrate
 
 PATH = Path(__file__).parent / "losses.csv"
-GAP, SECONDS = 0.005, 20.0
+GAP = 0.005
+EFFORT = Effort(gap=GAP, work=WORK // 3)  # about 20 s
 BENCHMARKS = ("truncated-laplace", "tulap", "staircase", "flipped-huber", "cactus")
 CALIBRATED = ("quasi-gaussian", "gaussian", *BENCHMARKS, "truncated-staircase")
 FIELDS = (
@@ -46,14 +48,14 @@ Cells = dict[tuple[str, str, str], Cell]
 def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
     """Compute the lines of one setting.
 
-    "inf" stands for a family that can't serve, and for "optimal" if no law was found in SECONDS.
+    "inf" stands for a family that can't serve, and for "optimal" if no law was found with EFFORT.
     """
     budget = Budget(epsilon=epsilon, delta=delta)
     mixtures = [mixture_of(budget, modes) for modes in range(MOST_MODES + 1)]
     as_published = QuasiGaussian(scale=published_scale(budget), spacing=1, decay=budget.epsilon)
     for loss in Loss:
         best, certified = certified_mixture(min(mixtures, key=loss.of), budget)
-        found = design(Task(budget=budget, loss=loss), gap=GAP, seconds=SECONDS)
+        found = design(Task(budget=budget, loss=loss), EFFORT)
         yield {
             "delta": delta,
             "epsilon": epsilon,

@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
-from losses import BENCHMARKS, GAP, SECONDS, Cell, Cells
+from losses import BENCHMARKS, GAP, Cell, Cells
 from verdicts import (
     CLOSE,
     IMPOSSIBLE,
@@ -269,7 +269,7 @@ def gap_section(known: Cells) -> Lines:
         *prose(
             "Loss above the proved lower bound on the loss of any additive noise, in per cent. The"
             f" bounds were sought until `optimal`, noise from a linear program, was within"
-            f" {100 * GAP:g} % of them, or for at most {SECONDS:g} seconds; more time raises them."
+            f" {100 * GAP:g} % of them, or for about 20 seconds of work at most; more raises them."
         ),
     ]
     mixtures, all_noise = (

@@ -16,6 +16,7 @@ import statistics
 import textwrap
 from pathlib import Path
 
+from leastnoise.design.effort import WORK, Effort
 from leastnoise.design.find import design
 from leastnoise.design.refine import Task
 from leastnoise.errors import Refused
@@ -42,7 +43,7 @@ MECHANISMS = (
 )
 FIELDS = ("delta", "epsilon", "loss", *MECHANISMS, "optimal", "bound")
 SHOWN = ("0.005", "0.1", "0.5")  # δ of the figures
-GAP, SECONDS = 0.005, 20.0
+EFFORT = Effort(gap=0.005, work=WORK // 3)  # about 20 s
 DRAWN = {Loss.MAE: "E|X|", Loss.MSE: "E X²"}
 
 Cell = dict[str, str]
@@ -61,7 +62,7 @@ def cell_of(delta: str, epsilon: str, loss: Loss) -> Cell:
             print(f"{name} at ({epsilon}, {delta}): {error}", flush=True)
             cell[name] = "inf"
     task = Task(budget=Budget(epsilon=epsilon, delta=delta), loss=loss)
-    best = design(task, gap=GAP, seconds=SECONDS)
+    best = design(task, EFFORT)
     cell["optimal"] = f"{loss.of(best.law):.9g}" if best.law else "inf"
     cell["bound"] = f"{best.bound.value:.9g}" if best.bound else "0"
     return cell
@@ -201,7 +202,7 @@ def page(found: list[Cell]) -> str:
             "The gap to the best possible noise is the one shown or a little less: the best"
             " possible is between the bound and `optimal`, noise from a linear program. These are"
             f" {percent(statistics.median(optimal))} % apart in the median and"
-            f" {percent(max(optimal))} % at most, after at most {SECONDS:g} seconds a setting."
+            f" {percent(max(optimal))} % at most; a setting took 20 seconds of work at most."
         ),
         *section(found, Loss.MAE),
         *section(found, Loss.MSE),

@@ -20,6 +20,7 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.single import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import find
+from leastnoise.design.effort import Effort
 from leastnoise.design.refine import Design, Task
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -39,7 +40,7 @@ from tests.shifts import ROUTES, worst
 
 # Of a design: quick, and neither privacy nor the bound rests on it. Beyond ε = 5 no bound is asked,
 # and whatever law is found first is as good.
-GAP, SECONDS, FEW_SECONDS = 0.05, 60, 3
+GAP, WORK, LITTLE_WORK = 0.05, 3 * 10**9, 15 * 10**7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +64,9 @@ class Setting:
         return (L1 if family.norm == "l1" else L2)(self.sensitivity)
 
     def design(self) -> Design:
-        seconds = SECONDS if self.budget.epsilon <= 5 else FEW_SECONDS
-        return find.design(Task(budget=self.budget, loss=self.loss), gap=GAP, seconds=seconds)
+        work = WORK if self.budget.epsilon <= 5 else LITTLE_WORK
+        task = Task(budget=self.budget, loss=self.loss)
+        return find.design(task, Effort(gap=GAP, work=work))
 
     def proved(self, family: type[Noise]) -> Certificate:
         def designed(request: Request) -> Noise:
@@ -74,7 +76,7 @@ class Setting:
             return law
 
         searches: dict[type[Noise], Search] = {
-            DiscreteStaircase: partial(find.discrete_staircase, effort=find.Effort()),
+            DiscreteStaircase: partial(find.discrete_staircase, effort=Effort()),
             Optimal: designed,
         }
         return calibrate_family(

@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from leastnoise.design import cache, find, radial_bound_find
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 
 TASK = Task(budget=Budget(epsilon="1", delta="0.01"), loss=Loss.MAE)
+USUAL = Effort()
 
 
 @pytest.fixture
@@ -39,11 +41,25 @@ def test_a_design_is_kept_and_proved_again(folder: Path) -> None:
         assert find.cached(other) is None
 
 
-def test_a_finer_design_replaces_a_coarser_one(folder: Path) -> None:
-    coarse = find.design(TASK, gap=0.05)
-    fine = find.design(TASK, gap=0.002)
+def test_what_was_found_before_changes_nothing(folder: Path) -> None:
+    coarse = find.design(TASK, Effort(gap=0.05))
+    fine = find.design(TASK, Effort(gap=0.002))
     assert fine.gap <= 0.002 < coarse.gap
-    assert find.design(TASK, gap=0.05) == fine
+    assert find.design(TASK, Effort(gap=0.05)) == coarse
+    for path in folder.iterdir():
+        path.unlink()
+    assert find.design(TASK, Effort(gap=0.05)) == coarse
+
+
+def test_a_clock_takes_what_is_fine_enough_and_else_goes_on(folder: Path) -> None:
+    timed = Effort(gap=0.002, seconds=1e-3)
+    found = find.design(TASK, Effort(gap=0.002))
+    with pytest.raises(NotApplicable, match="effort"):
+        find.design(TASK, timed)
+    record = json.loads(next(folder.iterdir()).read_text())
+    record.pop("key")
+    cache.store(find._key(TASK, timed), record)
+    assert find.design(TASK, timed) == found
 
 
 DAMAGES: dict[str, Callable[[Any], object]] = {
@@ -104,16 +120,16 @@ def test_the_platform_decides_the_folder(system: str, monkeypatch: pytest.Monkey
 )
 def test_an_effort_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InvalidArgument):
-        find.Effort(**wrong)  # type: ignore[arg-type]
+        Effort(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_law_is_as_good_as_asked() -> None:
     request = Request(budget=TASK.budget, loss=TASK.loss)
     stages: list[str] = []
-    find.optimal(request, effort=find.Effort(gap=0.05, progress=stages.append))
-    coarse = find.cached(TASK)
-    find.optimal(request, effort=find.Effort())
+    find.optimal(request, effort=Effort(gap=0.05, progress=stages.append))
+    coarse = find.cached(TASK, Effort(gap=0.05))
+    find.optimal(request, effort=Effort())
     usual = find.cached(TASK)
     assert coarse is not None
     assert usual is not None
@@ -124,7 +140,7 @@ def test_a_law_is_as_good_as_asked() -> None:
 def test_vectors_have_no_gap_to_ask_for() -> None:
     request = Request(budget=TASK.budget, dimension=2)
     with pytest.raises(InvalidArgument, match="no gap"):
-        find.optimal_radial(request, effort=find.Effort(gap=0.01))
+        find.optimal_radial(request, effort=Effort(gap=0.01))
 
 
 def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> None:
@@ -137,13 +153,13 @@ def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> 
         loss=Loss.MSE, epsilon=vector.budget.epsilon, delta=vector.budget.delta, witness=witness
     )
     one = Task(budget=TASK.budget, loss=Loss.MSE)
-    cache.store(find._key(one), {"bound": bound.to_json(), "masses": None, "cells": None})
+    cache.store(find._key(one, USUAL), {"bound": bound.to_json(), "masses": None, "cells": None})
     assert find.cached(one) is None
     plane = VectorTask(budget=TASK.budget, dimension=2)
-    cache.store(radial_bound_find._key(plane), {"bound": bound.to_json()})
-    assert radial_bound_find.cached(plane) is None
-    cache.store(radial_bound_find._key(vector), {"bound": bound.to_json()})
-    assert radial_bound_find.cached(vector) == bound
+    cache.store(radial_bound_find._key(plane, USUAL), {"bound": bound.to_json()})
+    assert radial_bound_find.cached(plane, USUAL) is None
+    cache.store(radial_bound_find._key(vector, USUAL), {"bound": bound.to_json()})
+    assert radial_bound_find.cached(vector, USUAL) == bound
 
 
 def test_a_bound_for_whole_numbers_is_none_for_all_noise(folder: Path) -> None:
@@ -152,5 +168,5 @@ def test_a_bound_for_whole_numbers_is_none_for_all_noise(folder: Path) -> None:
     assert kept.bound is not None
     for other in (TASK, Task(budget=TASK.budget, loss=Loss.MAE, scope="integer", steps=3)):
         record = {"bound": kept.bound.to_json(), "masses": None, "cells": None}
-        cache.store(find._key(other), record)
+        cache.store(find._key(other, USUAL), record)
         assert find.cached(other) is None

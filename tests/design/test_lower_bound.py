@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound, Witness
 from leastnoise.design.refine import Design, Scope, Task, refine
 from leastnoise.errors import CertificateRejected, InvalidInput, LeastnoiseError
@@ -22,7 +23,7 @@ def made(
 ) -> Design:  # fmt: skip
     budget = Budget(epsilon=epsilon, delta=delta)
     task = Task(budget=budget, loss=Loss.named(loss), scope=scope, steps=steps)
-    return refine(task, gap=gap, seconds=60)
+    return refine(task, gap=gap, effort=Effort())
 
 
 def bound_of(design: Design) -> LowerBound:

@@ -11,6 +11,7 @@ import pytest
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.calibration.single import unit_law
 from leastnoise.design import radial
+from leastnoise.design.effort import Effort
 from leastnoise.design.radial_program import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -41,7 +42,7 @@ def _request(dimension: int, epsilon: str, delta: str, loss: Loss = Loss.MSE) ->
 )
 def test_losses(budget: tuple[int, str, str], loss: Loss, value: float) -> None:
     request = _request(*budget, loss)
-    law = radial.search(request)
+    law = radial.search(request, effort=Effort())
     assert loss.of(law) <= value
     assert loss.of(law) <= loss.of(unit_law(SphericalStaircase, request))
     proved = prove_delta(law, L2(1), request.budget.epsilon)
@@ -53,7 +54,7 @@ def test_the_program_sees_the_delta_that_is_evaluated() -> None:
     """Its law, as it is, has the δ and the loss that the program asked for."""
     edges = np.arange(1, 45) / 4
     program = RadialProgram(dimension=3, epsilon=1.0, delta=1e-2, power=2, edges=edges)
-    heights = program.solve(seconds=20)
+    heights = program.solve(allowance=Effort().begin())
     assert heights is not None
     falling = np.maximum.accumulate(heights[::-1])[::-1]  # within the solver's tolerance it does
     weights = [round(height / falling[0] * 2**80) for height in falling]
@@ -82,7 +83,7 @@ def test_refusals() -> None:
         (_request(4, "500", "1e-5"), "than floats can hold"),
     ):
         with pytest.raises(NotApplicable, match=why):
-            radial.search(request)
+            radial.search(request, effort=Effort())
     with pytest.raises(InvalidArgument, match="no fixed parameters"):
         radial.search(
             Request(budget=Budget(epsilon=1, delta="0.1"), dimension=2, fixed={"cells": 3})

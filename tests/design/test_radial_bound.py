@@ -15,6 +15,7 @@ from scipy.stats import gamma
 
 from leastnoise.calibration.single import unit_law
 from leastnoise.design import radial_dual
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.design.radial_bound_tail import tail
@@ -34,7 +35,7 @@ def made(dimension: int, epsilon: str, delta: str) -> LowerBound:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(radial_dual, "_WORK", COARSE)
         patch.setattr(radial_dual, "_ROUNDS", 4)
-        witness = radial_dual.propose(budget, dimension, seconds=60)
+        witness = radial_dual.propose(budget, dimension, effort=Effort())
     return LowerBound.prove(
         loss=Loss.MSE, epsilon=budget.epsilon, delta=budget.delta, witness=witness
     )
@@ -301,5 +302,5 @@ def test_bounds_of_the_default_fineness(
 ) -> None:
     """Issue-sized examples; prototypes without proof had 5.619, 7.394, 47.33 and 1286.6."""
     budget = Budget(epsilon=epsilon, delta=delta)
-    witness = radial_dual.propose(budget, dimension, seconds=60)
+    witness = radial_dual.propose(budget, dimension, effort=Effort())
     assert float(witness.bound(epsilon=budget.epsilon, delta=budget.delta)) > least

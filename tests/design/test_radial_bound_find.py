@@ -8,6 +8,7 @@ import pytest
 import scipy.optimize
 
 from leastnoise.design import cache, radial_bound_find, radial_dual
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.radial_bound import RadialWitness
 from leastnoise.design.radial_bound_find import VectorTask
@@ -19,6 +20,7 @@ from leastnoise.selection.public import compare
 
 GIVEN = {"generalized-gamma": {"alpha": 5, "p": 1}}  # whose search takes seconds
 TASK = VectorTask(budget=Budget(epsilon="1", delta="1e-4"), dimension=6)
+EFFORT = Effort()
 
 
 @pytest.fixture(autouse=True)
@@ -31,19 +33,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_bound_is_kept_and_proved_again() -> None:
-    assert radial_bound_find.cached(TASK) is None
-    made = radial_bound_find.prove(TASK)
-    assert radial_bound_find.cached(TASK) == made
+    assert radial_bound_find.cached(TASK, EFFORT) is None
+    made = radial_bound_find.prove(TASK, effort=EFFORT)
+    assert radial_bound_find.cached(TASK, EFFORT) == made
     for other in (
         VectorTask(budget=TASK.budget, dimension=7),
         VectorTask(budget=Budget(epsilon="1", delta="1e-5"), dimension=6),
     ):
-        assert radial_bound_find.cached(other) is None
+        assert radial_bound_find.cached(other, EFFORT) is None
 
 
 @pytest.mark.slow
 def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    radial_bound_find.prove(TASK)
+    radial_bound_find.prove(TASK, effort=EFFORT)
     (stored,) = (p.read_text() for p in cache.directory().iterdir())
     damages: dict[str, Any] = {
         "dimension": stored.replace('\\"dimension\\": 6', '\\"dimension\\": 7'),
@@ -54,9 +56,9 @@ def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPa
         assert text != stored, name
         (path,) = cache.directory().iterdir()
         path.write_text(text)
-        assert radial_bound_find.cached(TASK) is None, name
+        assert radial_bound_find.cached(TASK, EFFORT) is None, name
         path.write_text(stored)
-    assert radial_bound_find.cached(TASK) is not None
+    assert radial_bound_find.cached(TASK, EFFORT) is not None
 
 
 @pytest.mark.slow
@@ -83,16 +85,10 @@ def test_it_is_below_every_family(dimension: int, epsilon: str, delta: str) -> N
 
 @pytest.mark.slow
 def test_it_scales_with_the_sensitivity() -> None:
-    unit = radial_bound_find.prove(TASK)
-    found = compare(
-        epsilon="1",
-        delta="1e-4",
-        sensitivity=(L2(5), L2("2.5")),
-        dimension=6,
-        parameters=GIVEN,
-    ).best_possible
+    unit = radial_bound_find.prove(TASK, effort=EFFORT)
+    found = _compared(sensitivity=(L2(5), L2("2.5")), bound=True).best_possible
     assert found is not None
-    assert found.bound == unit  # found again, without asking for it
+    assert found.bound == unit
     assert found.value == pytest.approx(6.25 * unit.value)
     assert Fraction(found.value) <= Fraction(25, 4) * Fraction(unit.value)
 
@@ -102,28 +98,35 @@ def _compared(**arguments: Any) -> Comparison:
 
 
 @pytest.mark.slow
+def test_what_the_cache_holds_is_not_shown_unasked() -> None:
+    radial_bound_find.prove(TASK, effort=EFFORT)
+    assert _compared(sensitivity=L2(1)).best_possible is None
+
+
+@pytest.mark.slow
 def test_there_is_none_where_it_would_not_hold() -> None:
     """An l1 ball holds fewer shifts than the l2 ball; rotations don't keep E‖X‖₁."""
-    radial_bound_find.prove(TASK)
+    radial_bound_find.prove(TASK, effort=EFFORT)
     for change in ({"loss": "mae"}, {"sensitivity": L1(1)}, {"sensitivity": (L2(1), L1(1))}):
         arguments: dict[str, Any] = {"sensitivity": L2(1), "bound": True} | change
         assert _compared(**arguments).best_possible is None
 
 
 def test_pure_privacy_has_a_bound_too() -> None:
-    made = radial_bound_find.prove(VectorTask(budget=Budget(epsilon="1", delta=0), dimension=5))
+    task = VectorTask(budget=Budget(epsilon="1", delta=0), dimension=5)
+    made = radial_bound_find.prove(task, effort=EFFORT)
     assert 3 < made.value < 30  # E‖X‖² = d(d + 1)/ε² of the l2 mechanism
 
 
 def test_what_is_too_wide_is_refused() -> None:
     task = VectorTask(budget=Budget(epsilon="1e-6", delta="1e-9"), dimension=9)
     with pytest.raises(NotApplicable):
-        radial_bound_find.prove(task)
+        radial_bound_find.prove(task, effort=EFFORT)
 
 
 def test_progress_is_told() -> None:
     told: list[str] = []
-    made = radial_bound_find.prove(TASK, progress=told.append)
+    made = radial_bound_find.prove(TASK, effort=Effort(progress=told.append))
     assert told
     assert all("6 dimensions" in line for line in told)
     assert isinstance(made, LowerBound)
@@ -131,7 +134,7 @@ def test_progress_is_told() -> None:
 
 
 def test_a_program_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real solver gives up, after a step instead of the seconds that it is told."""
+    """The real solver gives up, after a step instead of those that it is told."""
     solve, told = scipy.optimize.linprog, []
 
     def stopped(*args: Any, options: dict[str, Any], **rest: Any) -> Any:
@@ -140,5 +143,6 @@ def test_a_program_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(scipy.optimize, "linprog", stopped)
     with pytest.raises(NotApplicable, match="no linear program"):
-        radial_dual.propose(TASK.budget, TASK.dimension, seconds=40)
-    assert {options["time_limit"] for options in told} == {40 * radial_dual._PATIENCE}
+        radial_dual.propose(TASK.budget, TASK.dimension, effort=EFFORT)
+    assert {options["maxiter"] for options in told} == {radial_dual._MOST_STEPS}
+    assert not any("time_limit" in options for options in told)

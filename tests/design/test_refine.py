@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.design import closed_form, repair
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound, Scope
 from leastnoise.design.program import Program
 from leastnoise.design.refine import Design, Task, examined, mended, refine
@@ -157,7 +158,7 @@ def test_pure_privacy_has_a_bound_but_no_law() -> None:
 def test_progress_is_told() -> None:
     stages: list[str] = []
     task = Task(budget=Budget(epsilon="1", delta="0.01"), loss=Loss.MAE)
-    refine(task, gap=0.01, seconds=10, progress=stages.append)
+    refine(task, gap=0.01, effort=Effort(progress=stages.append))
     assert stages
     assert "cells" in stages[0]
 
@@ -174,7 +175,7 @@ def test_the_prices_beyond_the_reach_are_repaired() -> None:
     program = Program(
         cells=61, reach=277, epsilon=5.0, delta=1e-6, power=1, accuracy=2.5e-4, halving=3e-7
     )
-    solved = program.solve(seconds=60)
+    solved = program.solve(allowance=Effort().begin())
     assert solved is not None
     proved = LowerBound.prove(
         loss=Loss.MAE,
@@ -214,19 +215,32 @@ def test_a_staircase_rounded_to_the_lattice_is_as_private() -> None:
     assert private.mean_abs == pytest.approx(law.mean_abs, rel=1e-2)
 
 
-def test_the_best_so_far_is_returned_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+HARD = Task(budget=Budget(epsilon="5", delta="1e-6"), loss=Loss.MAE)
+
+
+def test_the_best_so_far_is_returned_when_the_work_is_done() -> None:
     """ε = 5, δ = 1e-6 once ended without any law: there is one after the first, coarse lattice."""
+    stages = list[str]()
+    design = refine(HARD, gap=0.001, effort=Effort(work=10**7, progress=stages.append))
+    assert design.law is not None
+    assert 0.001 < design.gap < 0.1
+    assert refine(HARD, gap=0.001, effort=Effort(work=10**7)) == design
+    more = list[str]()
+    refine(HARD, gap=0.001, effort=Effort(work=10**8, progress=more.append))
+    assert len(more) > len(stages)
+
+
+def test_the_best_so_far_is_returned_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     now, stages = [0.0], list[str]()
     monkeypatch.setattr(
-        "leastnoise.design.refine.time", SimpleNamespace(perf_counter=lambda: now[0])
+        "leastnoise.design.effort.time", SimpleNamespace(perf_counter=lambda: now[0])
     )
 
     def progress(stage: str) -> None:
         stages.append(stage)
         now[0] = 1000.0 * (len(stages) - 1)  # time is up when the second lattice begins
 
-    task = Task(budget=Budget(epsilon="5", delta="1e-6"), loss=Loss.MAE)
-    design = refine(task, gap=0.001, seconds=60, progress=progress)
+    design = refine(HARD, gap=0.001, effort=Effort(seconds=60, progress=progress))
     assert len(stages) == 2
     assert design.law is not None
     assert 0.001 < design.gap < 0.1
@@ -266,4 +280,4 @@ def test_the_brackets_are_reached(bracket: tuple[str, str, str, float, float]) -
 def test_an_error_names_the_family_that_is_designed(scope: Scope, name: str) -> None:
     task = Task(budget=Budget(epsilon="1e-9", delta="1e-9"), loss=Loss.MSE, scope=scope)
     with pytest.raises(NotApplicable, match=rf"^{name} does not apply"):
-        refine(task, gap=0.1, seconds=1e-3)
+        refine(task, gap=0.1, effort=Effort())

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
 
-from leastnoise import _validate
 from leastnoise.design import cache, radial
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.refine import Design, Progress, Task, examined, refine
+from leastnoise.design.refine import Design, Task, examined, refine
 from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
@@ -23,46 +21,14 @@ GAP = 0.005
 FINE_GAP = 0.0005
 _FINE_EPSILON = 2  # up to which FINE_GAP takes some seconds
 _LARGE_GAP, _LARGE_EPSILON = 0.02, 5  # beyond which less than that takes minutes
-SECONDS = 60.0
 MOST_STEPS = 40
 """A linear program for a whole-number sensitivity beyond this is too large."""
+_USUAL = Effort()
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """How near to the best possible a design has to be, and how long it is worth trying.
-
-    `gap` is relative (0.005 is half a per cent; None leaves it to who designs), `seconds` the time
-    after which the best so far is taken; `progress` is told the stages. Raises InvalidArgument for
-    a gap or a time that isn't positive.
-    """
-
-    gap: float | None = None
-    seconds: float = SECONDS
-    progress: Progress | None = None
-
-    def __post_init__(self) -> None:
-        _validate.listener(self.progress)
-        if self.gap is not None:
-            object.__setattr__(self, "gap", _validate.real(self.gap, name="gap"))
-        object.__setattr__(self, "seconds", _validate.real(self.seconds, name="time_limit"))
-        if self.gap is not None and not 0 < self.gap < 1:
-            raise InvalidArgument(
-                name="gap",
-                value=self.gap,
-                expected="0 < gap < 1",
-                hint="Half a per cent is 0.005.",
-            )
-        if not 0 < self.seconds < math.inf:
-            raise InvalidArgument(
-                name="time_limit", value=self.seconds, expected="a positive number of seconds"
-            )
-
-
-def cached(task: Task) -> Design | None:
-    """Return the stored design for `task` if there is one and it can be proved again."""
-    record = cache.load(_key(task))
+def cached(task: Task, effort: Effort = _USUAL) -> Design | None:
+    """Return the stored design that `effort` finds for `task`, if it can be proved again."""
+    record = cache.load(_key(task, effort))
     if record is None:
         return None
     try:
@@ -104,32 +70,34 @@ def fine_gap(task: Task) -> float:
     return FINE_GAP if task.budget.epsilon <= _FINE_EPSILON else plain_gap(task)
 
 
-def design(
-    task: Task, *, gap: float = GAP, seconds: float = SECONDS, progress: Progress | None = None
-) -> Design:
-    """Return a design within `gap` of the best possible, or the best found in about `seconds`.
+def design(task: Task, effort: Effort = _USUAL) -> Design:
+    """Return a design within the gap of `effort` of the best possible, or the best that it finds.
 
-    What was found before is taken from the cache if it is fine enough; raises NotApplicable if
-    nothing could be found.
+    Without a clock it is the same whatever was found before: the cache saves time alone. Raises
+    NotApplicable if nothing could be found.
     """
-    found = cached(task)
-    wanted = found is not None and (found.gap <= gap or not task.budget.delta)
-    if found is not None and (wanted or task.scope == "integer"):
+    gap = _gap(task, effort)
+    found = cached(task, effort)
+    if found is not None and (effort.seconds is None or found.gap <= gap):
         return found
-    made = refine(task, gap=gap, seconds=seconds, progress=progress)
-    if found is not None and found.gap <= made.gap:
-        return found
+    made = refine(task, gap=gap, effort=effort)
     if made.bound is not None:
         masses = None if made.law is None else list(made.law.masses)
         cells = None if made.law is None else made.law.cells
-        cache.store(_key(task), {"bound": made.bound.to_json(), "masses": masses, "cells": cells})
+        record = {"bound": made.bound.to_json(), "masses": masses, "cells": cells}
+        cache.store(_key(task, effort), record)
     return made
 
 
-def _key(task: Task) -> str:
+def _gap(task: Task, effort: Effort) -> float:
+    return plain_gap(task) if effort.gap is None else effort.gap
+
+
+def _key(task: Task, effort: Effort) -> str:
     budget = task.budget
     numbers = (decimal_text(budget.epsilon), decimal_text(budget.delta), str(task.steps))
-    return " ".join((task.scope, task.loss.value, *numbers))
+    asked = repr(_gap(task, effort)), effort.limit
+    return " ".join((task.scope, task.loss.value, *numbers, *asked))
 
 
 def optimal(request: Request, *, effort: Effort) -> Noise:
@@ -138,7 +106,7 @@ def optimal(request: Request, *, effort: Effort) -> Noise:
     Raises NotApplicable if no program could be solved, InvalidArgument for fixed parameters.
     """
     _refuse_fixed(request.fixed, "optimal")
-    found = _designed(Task(budget=request.budget, loss=request.loss), effort)
+    found = design(Task(budget=request.budget, loss=request.loss), effort)
     if found.law is None:
         raise NotApplicable(family="optimal", why="no private law was found on the lattices tried")
     return found.law
@@ -157,7 +125,7 @@ def discrete_staircase(request: Request, *, effort: Effort) -> Noise:
             family=DiscreteStaircase.name,
             why=f"it is computed for a sensitivity of at most {MOST_STEPS}",
         )
-    found = _designed(task, effort)
+    found = design(task, effort)
     if found.law is None:
         raise NotApplicable(
             family=DiscreteStaircase.name, why="no private law was found on the whole numbers"
@@ -173,12 +141,7 @@ def optimal_radial(request: Request, *, effort: Effort) -> Noise:
             value=effort.gap,
             expected="no gap for vectors: it isn't known while designing",
         )
-    return radial.search(request, seconds=effort.seconds)
-
-
-def _designed(task: Task, effort: Effort) -> Design:
-    gap = plain_gap(task) if effort.gap is None else effort.gap
-    return design(task, gap=gap, seconds=effort.seconds, progress=effort.progress)
+    return radial.search(request, effort=effort)
 
 
 def integer_task(request: Request) -> Task | None:

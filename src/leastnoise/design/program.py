@@ -15,12 +15,13 @@ when δ is evaluated exactly.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from leastnoise.design.effort import Allowance
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -62,12 +63,11 @@ class Program:
     accuracy: float = 0.0
     halving: float = 1.0
 
-    def solve(self, *, seconds: float, start: Rows | None = None) -> Solution | None:
-        """Return the optimum, or the last relaxation of it that the solver got through in time.
+    def solve(self, *, allowance: Allowance, start: Rows | None = None) -> Solution | None:
+        """Return the optimum, or the last relaxation of it that was solved within it.
 
         `start` are rows to begin with, of a program like this one. None if nothing was solved.
         """
-        deadline = time.perf_counter() + seconds
         rows = self._rows()
         m = self.cells
         # a few shifts over the whole range go most of the way; the rows of the multiples of m help
@@ -79,7 +79,7 @@ class Program:
         solved, losses = None, list[float]()
         for _ in range(_ROUNDS):
             chosen = rows.where(active)
-            found = self._optimum(chosen, deadline)
+            found = self._optimum(chosen, allowance)
             if found is None:
                 break
             solved = self._solution(chosen, found)
@@ -119,8 +119,8 @@ class Program:
         share = excess / (excess + 0.5)  # of the law for δ/2 in the mixture that meets δ
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
-    def _optimum(self, rows: Rows, deadline: float) -> Any:
-        """Return scipy's result for these rows, None if it has none by the deadline."""
+    def _optimum(self, rows: Rows, allowance: Allowance) -> Any:
+        """Return scipy's result for these rows, None if it has none within the allowance."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
         count = len(rows.shift)
@@ -128,9 +128,9 @@ class Program:
         costs, total = self._costs(count), self._normalisation(count)
         limits = np.append(np.zeros(count), np.ones(self.cells))
         for method, options in _STRATEGIES:
-            left = deadline - time.perf_counter()
-            if left <= 0:
+            if allowance.spent:
                 return None
+            size = len(limits)
             found = linprog(
                 costs,
                 A_ub=matrix,
@@ -140,12 +140,10 @@ class Program:
                 bounds=(0, None),
                 method=method,
                 options=options
-                | {
-                    "primal_feasibility_tolerance": _TOLERANCE,
-                    "time_limit": left,
-                    "maxiter": _PATIENCE * count,
-                },
+                | {"primal_feasibility_tolerance": _TOLERANCE}
+                | allowance.options(rows=size, most=_PATIENCE * count),
             )
+            allowance.charge(found, rows=size, interior=method == "highs-ipm")
             if found.status == _SOLVED:
                 return found
         return None

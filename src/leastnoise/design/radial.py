@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from leastnoise.design.effort import Effort
 from leastnoise.design.radial_program import Floats, RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.common.fit.fixed_shape import least_scale
@@ -22,7 +23,6 @@ from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
 
-SECONDS = 60.0
 _EVERY_EPSILON = 3  # up to this dimension it pays for every ε
 _LARGE_EPSILON = 8  # and above it from here on
 _CELLS = 2**30  # edges are whole multiples of 1/_CELLS
@@ -36,7 +36,7 @@ _STEEPEST = 600  # ln of the first height over the last
 _UNSAFE = Fraction(1, 1000)  # lengthened by more than that, a law is not what the program found
 
 
-def search(request: Request, *, seconds: float = SECONDS) -> OptimalRadial:
+def search(request: Request, *, effort: Effort) -> OptimalRadial:
     """Return the law of least loss on edges that step by fractions of the sensitivity.
 
     The edges include those of the best spherical staircase. Raises NotApplicable where it doesn't
@@ -65,7 +65,7 @@ def search(request: Request, *, seconds: float = SECONDS) -> OptimalRadial:
         power=1 if request.loss is Loss.MAE else 2,
         edges=np.array([float(Fraction(edge, _CELLS)) for edge in edges]),
     )
-    heights = program.solve(seconds=seconds)
+    heights = program.solve(allowance=effort.begin())
     if heights is None:
         raise _refused("its linear program was not solved")
     law = _rounded(heights, edges, request.dimension)

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from typing import final
 
 from leastnoise.design import cache, radial_dual
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.refine import Progress
 from leastnoise.errors import LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.loss import Loss
-
-SECONDS = 40.0
-"""After which no further program is begun; each takes a few seconds, and its proof as well."""
 
 
 @final
@@ -31,9 +28,9 @@ class VectorTask:
     dimension: int
 
 
-def cached(task: VectorTask) -> LowerBound | None:
-    """Return the stored bound for `task` if there is one and it can be proved again."""
-    record = cache.load(_key(task))
+def cached(task: VectorTask, effort: Effort) -> LowerBound | None:
+    """Return the stored bound that `effort` finds for `task`, if it can be proved again."""
+    record = cache.load(_key(task, effort))
     if record is None:
         return None
     try:
@@ -45,24 +42,22 @@ def cached(task: VectorTask) -> LowerBound | None:
     return bound if about else None
 
 
-def prove(
-    task: VectorTask, *, seconds: float = SECONDS, progress: Progress | None = None
-) -> LowerBound:
-    """Return a proved bound, from the cache if there is one there.
+def prove(task: VectorTask, *, effort: Effort) -> LowerBound:
+    """Return the proved bound that `effort` finds, from the cache if there is one there.
 
     Raises NotApplicable if no linear program was solved, or the noise is too wide for its grid.
     """
-    found = cached(task)
+    found = cached(task, effort)
     if found is not None:
         return found
-    witness = radial_dual.propose(task.budget, task.dimension, seconds=seconds, progress=progress)
+    witness = radial_dual.propose(task.budget, task.dimension, effort=effort)
     bound = LowerBound.prove(
         loss=Loss.MSE, epsilon=task.budget.epsilon, delta=task.budget.delta, witness=witness
     )
-    cache.store(_key(task), {"bound": bound.to_json()})
+    cache.store(_key(task, effort), {"bound": bound.to_json()})
     return bound
 
 
-def _key(task: VectorTask) -> str:
+def _key(task: VectorTask, effort: Effort) -> str:
     numbers = (decimal_text(task.budget.epsilon), decimal_text(task.budget.delta))
-    return " ".join(("vector", Loss.MSE.value, *numbers, str(task.dimension)))
+    return " ".join(("vector", Loss.MSE.value, *numbers, str(task.dimension), effort.limit))

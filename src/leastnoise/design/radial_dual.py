@@ -12,8 +12,7 @@ shortfall becomes the margin m(r) of the next program, and new radii are sampled
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise.calibration.single import unit_law
+from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -47,32 +47,29 @@ _FINEST, _MOST_CELLS = 1 << 11, 1 << 16
 _PRICE_BITS = 38
 _LEAST_DELTA = 1e-9  # a smaller δ drowns in the solver's tolerances; the proof takes the true one
 _ATTEMPTS = 3
-_PATIENCE = 0.4  # of all seconds, for one program; most take a tenth
+_MOST_STEPS = 1000  # of one program, where 60 mostly do; at tiny δ some would go on for minutes
+_SHARE_OF_TIME = 0.4  # of what is left goes to one program at most, if there is a clock
 
 
-def propose(
-    budget: Budget,
-    dimension: int,
-    *,
-    seconds: float,
-    progress: Callable[[str], None] | None = None,
-) -> RadialWitness:
-    """Return the best witness found in about `seconds`, for a worst shift of 1.
+def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
+    """Return the best witness found, for a worst shift of 1.
 
+    It is that of a fixed number of programs, or of those begun before the clock of `effort` is up.
     Raises NotApplicable if the noise is too wide for the grid, or no program could be solved.
     """
-    deadline = time.perf_counter() + seconds
+    allowance = effort.begin()
     delta = max(float(budget.delta), _LEAST_DELTA)
     for attempt in range(_ATTEMPTS):  # a larger δ is an easier program, and a weaker bound
         easier = min(delta * 30**attempt, 0.1)
-        search = _Search.of(budget, dimension, delta=easier, seconds=seconds * _PATIENCE)
+        search = _Search.of(budget, dimension, delta=easier)
         best: tuple[float, RadialWitness] | None = None
-        for value, witness in search.witnesses():
+        for value, witness in search.witnesses(allowance):
             if best is None or value > best[0]:
                 best = value, witness
-            if progress:
-                progress(f"Bounding noise in {dimension} dimensions: mse >= {max(best[0], 0):.4g}")
-            if time.perf_counter() > deadline:
+            if effort.progress:
+                least = max(best[0], 0)
+                effort.progress(f"Bounding noise in {dimension} dimensions: mse >= {least:.4g}")
+            if allowance.spent:
                 break
         if best is not None and best[0] > 0:
             return best[1]
@@ -82,22 +79,18 @@ def propose(
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Search:
-    """`nodes` in cells; `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l.
-
-    `seconds` is what one program may take.
-    """
+    """`nodes` in cells; `levels` as in the witness, `angles` θ_l with ω_l = cos θ_l."""
 
     dimension: int
     epsilon: Fraction
     delta: float
     true_delta: float
-    seconds: float
     cells: int
     nodes: NDArray[np.int64]
     levels: NDArray[np.int64]
 
     @classmethod
-    def of(cls, budget: Budget, dimension: int, *, delta: float, seconds: float) -> _Search:
+    def of(cls, budget: Budget, dimension: int, *, delta: float) -> _Search:
         reach = _reach(budget, dimension, delta)
         finest = min(_FINEST, math.sqrt(_WORK / (reach + 1)), _MOST_CELLS / (reach + 1))
         if finest < 1:
@@ -113,7 +106,6 @@ class _Search:
             epsilon=budget.epsilon,
             delta=delta,
             true_delta=float(budget.delta),
-            seconds=seconds,
             cells=cells,
             nodes=nodes,
             levels=np.unique(np.clip(levels, 1, (1 << LEVEL_BITS) - 1)),
@@ -128,7 +120,7 @@ class _Search:
         below_one = ((1 << LEVEL_BITS) - self.levels) / 2.0**LEVEL_BITS
         return 2 * np.arcsin(np.sqrt(below_one / 2))
 
-    def witnesses(self) -> Iterator[tuple[float, RadialWitness]]:
+    def witnesses(self, allowance: Allowance) -> Iterator[tuple[float, RadialWitness]]:
         """Yield witnesses with what they prove, mostly better and better ones."""
         from scipy.sparse import vstack  # noqa: PLC0415  (slow to import)
 
@@ -136,7 +128,7 @@ class _Search:
         matrix, margin = self._coefficients(samples), np.zeros(len(samples))
         mean: Floats | None = None
         for _ in range(_ROUNDS):
-            solved = self._solve(matrix, samples, margin)
+            solved = self._solve(matrix, samples, margin, allowance)
             if solved is None:
                 return
             level, prices = solved
@@ -190,7 +182,9 @@ class _Search:
         )
         return witness, witness.values(self.epsilon)
 
-    def _solve(self, matrix: Any, samples: Floats, margin: Floats) -> tuple[float, Floats] | None:
+    def _solve(
+        self, matrix: Any, samples: Floats, margin: Floats, allowance: Allowance
+    ) -> tuple[float, Floats] | None:
         """Return z and the prices, or None. Unknowns: δ·J, row by row, then z and δλ."""
         from scipy.optimize import linprog  # noqa: PLC0415
         from scipy.sparse import csr_matrix, eye, hstack, kron, vstack  # noqa: PLC0415
@@ -207,7 +201,7 @@ class _Search:
             b_ub=np.append(samples**2 - margin, np.zeros(nodes)),
             bounds=[(0, None)] * inner + [(0, 0)] * levels + [(None, None), (0, None)],
             method="highs-ipm",
-            options={"time_limit": self.seconds},  # at tiny δ some would go on for minutes
+            options=allowance.part(_SHARE_OF_TIME).options(rows=rows, most=_MOST_STEPS),
         )
         if found.status != 0:
             return None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.design.effort import Allowance
 from leastnoise.noise.shells.profile import outside
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class RadialProgram:
     power: int
     edges: Floats
 
-    def solve(self, *, seconds: float) -> Floats | None:
+    def solve(self, *, allowance: Allowance) -> Floats | None:
         """Return the heights, falling, of total mass 1; None if the solver didn't get there."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
@@ -65,8 +66,8 @@ class RadialProgram:
             options={
                 "primal_feasibility_tolerance": _TOLERANCE,
                 "dual_feasibility_tolerance": _TOLERANCE,
-                "time_limit": seconds,
-            },
+            }
+            | allowance.options(rows=len(limits)),
         )
         return found.x[:shells] * units if found.status == _SOLVED else None
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
@@ -14,6 +13,7 @@ import numpy as np
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.design import closed_form, repair
+from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
 from leastnoise.design.program import Program, Solution
 from leastnoise.errors import NotApplicable, Refused
@@ -27,8 +27,6 @@ from leastnoise.noise.request import Request
 from leastnoise.noise.steps.fit import truncated_staircase
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 
-Progress = Callable[[str], None]
-
 # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and δ),
 # and what its exact δ is still too large by is mended by a mixture.
 _EPSILON_MARGIN, _DELTA_MARGIN = 1e-11, 1e-7
@@ -36,7 +34,7 @@ _SPARE = 1e-12  # of a mixture's share, for rounding
 _ROUNDING = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
 _NEAR = 0.05  # of the gap: what a step of the design may cost
 _FINER = 1.06  # than the formula's number of cells, so that the first lattice mostly is enough
-_SHARE = 0.6  # of the time that is left goes to one lattice at most
+_SHARE = 0.6  # of what is left goes to one lattice at most
 _MOST_ROWS = 2_500_000  # the rows of one program, of which few are solved with: 200 MB
 _QUICK = 64  # cells: what takes a second or so
 _WORKING_DELTAS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
@@ -78,29 +76,28 @@ class Design:
         return max(0.0, self.bound.loss.of(self.law) / self.bound.value - 1)
 
 
-def refine(task: Task, *, gap: float, seconds: float, progress: Progress | None = None) -> Design:
-    """Return the best design found: within `gap`, or whatever there is after about `seconds`.
+def refine(task: Task, *, gap: float, effort: Effort) -> Design:
+    """Return the best design found: within `gap`, or whatever there is after that `effort`.
 
     Law and bound may come from different lattices. Raises NotApplicable if none could be solved.
     """
-    deadline = time.perf_counter() + seconds
+    allowance = effort.begin()
     best = Design(law=None, bound=None)
     rough = _Rough.of(task, gap)
     for cells in _cell_counts(task, rough, gap):
-        if time.perf_counter() > deadline:
+        if allowance.spent:
             break
-        if progress:
+        if effort.progress:
             shown = "" if math.isinf(best.gap) else f", now within {100 * best.gap:.2g} %"
-            progress(f"Designing noise on {cells} cells a sensitivity{shown}")
-        left = max(deadline - time.perf_counter(), 0.5)
-        found = _on_lattice(task, rough, cells, gap=gap, seconds=_SHARE * left)
+            effort.progress(f"Designing noise on {cells} cells a sensitivity{shown}")
+        found = _on_lattice(task, rough, cells, gap=gap, allowance=allowance.part(_SHARE))
         best = Design(
             law=_better(task, best.law, found.law), bound=_higher(best.bound, found.bound)
         )
         if best.gap <= gap or (best.bound and not task.budget.delta):  # at δ = 0 there is no law
             break
     if best.bound is None:
-        why = "no linear program was solved in the time given"
+        why = "no linear program was solved with the effort allowed"
         raise NotApplicable(family=task.family, why=why)
     return best
 
@@ -186,7 +183,9 @@ def _staircase(task: Task, delta: float) -> TruncatedStaircase:
         raise NotApplicable(family=task.family, why=str(error)) from error
 
 
-def _on_lattice(task: Task, rough: _Rough, cells: int, *, gap: float, seconds: float) -> Design:
+def _on_lattice(
+    task: Task, rough: _Rough, cells: int, *, gap: float, allowance: Allowance
+) -> Design:
     """Return the best law on one lattice and its bound, each None if it couldn't be had."""
     power = power_of(task.loss)
     if cells == 1:
@@ -195,7 +194,6 @@ def _on_lattice(task: Task, rough: _Rough, cells: int, *, gap: float, seconds: f
         prices = closed_form.witness(budget, power=power, points=len(weights))
         law, _ = examined(task, 1, weights)
         return Design(law=law, bound=_bound(task, prices))
-    deadline = time.perf_counter() + seconds
     program = Program(
         cells=cells,
         reach=math.ceil(cells * (rough.radius + 1)),
@@ -208,7 +206,7 @@ def _on_lattice(task: Task, rough: _Rough, cells: int, *, gap: float, seconds: f
     dearest = _NEAR * gap if task.scope == "real" else _ROUNDING
     best, rows = Design(law=None, bound=None), None
     for attempt in _attempts(program, rough):
-        solved = attempt.solve(seconds=deadline - time.perf_counter(), start=rows)
+        solved = attempt.solve(allowance=allowance, start=rows)
         if solved is None:
             break
         rows = solved.rows

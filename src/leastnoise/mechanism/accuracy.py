@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.design.find import Effort
+from leastnoise.design.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from fractions import Fraction
 
 from leastnoise.design import body_bound, find, radial_bound_find
-from leastnoise.design.find import Effort
+from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LARGEST_EPSILON, LowerBound, power_of
 from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
@@ -18,42 +17,32 @@ from leastnoise.selection.comparison import BestPossible
 from leastnoise.selection.fit import Problem
 
 
-def usual_seconds(problem: Problem) -> float:
-    """Return how long a bound is worth computing, if nobody says."""
-    vector = isinstance(_task(problem), VectorTask)
-    return radial_bound_find.SECONDS if vector else find.SECONDS
-
-
-def prove_bound(problem: Problem, effort: Effort) -> None:
-    """Keep a bound in the cache; where none can be had, or none is needed, none is computed."""
+def fine_gap(problem: Problem) -> float | None:
+    """Return the gap that a bound is computed to if nobody says; None for a vector."""
     task = _task(problem)
-    if task is None or from_volume(problem) is not None:
-        return
-    with suppress(NotApplicable):
-        if isinstance(task, VectorTask):
-            radial_bound_find.prove(task, seconds=effort.seconds, progress=effort.progress)
-        else:
-            gap = find.fine_gap(task) if effort.gap is None else effort.gap
-            find.design(task, gap=gap, seconds=effort.seconds, progress=effort.progress)
+    return find.fine_gap(task) if isinstance(task, Task) else None
 
 
-def best_possible(problem: Problem) -> BestPossible | None:
-    """Return a bound for this very problem, proved again; None if none is known.
+def best_possible(problem: Problem, effort: Effort, *, vectors: bool = True) -> BestPossible | None:
+    """Return the bound on the noise for this very problem that `effort` finds; None if none can be.
 
-    At δ = 0 it follows from the volume of the shifts. Else it was found with noise that was
-    designed, now or before.
+    At δ = 0 it follows from the volume of the shifts. Else a linear program finds it: for one
+    number the one that designs the best noise, which the same effort has mostly done before; for a
+    vector, unless `vectors` is false, one that takes about a quarter of a minute.
     """
     bound = from_volume(problem)
     if bound is not None:
         return BestPossible(value=bound.value, bound=bound)
     task = _task(problem)
-    if task is None:
+    if task is None or (isinstance(task, VectorTask) and not vectors):
         return None
-    if isinstance(task, VectorTask):
-        bound = radial_bound_find.cached(task)
-    else:
-        design = find.cached(task)
-        bound = design.bound if design else None
+    try:
+        if isinstance(task, VectorTask):
+            bound = radial_bound_find.prove(task, effort=effort)
+        else:
+            bound = find.design(task, effort).bound
+    except NotApplicable:
+        return None
     if bound is None:
         return None
     return BestPossible(value=bound.at_sensitivity(_radius(problem.offered)), bound=bound)

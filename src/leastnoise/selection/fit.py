@@ -9,7 +9,7 @@ from functools import partial
 from typing import final
 
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.design.find import Effort
+from leastnoise.design.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Sensitivity

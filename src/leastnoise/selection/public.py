@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.certificate.subject import check_sampling
-from leastnoise.design.find import SECONDS, Effort
-from leastnoise.design.refine import Progress
+from leastnoise.design.effort import WORK, Effort, Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact
@@ -24,14 +24,14 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import family_named, registered
 from leastnoise.noise.releases import Releases
-from leastnoise.selection.best_possible import best_possible, prove_bound, usual_seconds
+from leastnoise.selection.best_possible import best_possible, fine_gap
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
 from leastnoise.selection.fit import Problem, Way, fitted
 from leastnoise.selection.parameters import fixed_parameters
 from leastnoise.selection.rivals import quick, slow, worth_searching
 
 MOST_COMPOSITIONS = 10**7
-_PATIENCE = 5.0  # seconds that a comparison gives one family to design its law
+_WORK = WORK // 12  # that a comparison gives one family to design its law: five seconds
 
 Sensitivities = Sensitivity | Sequence[Sensitivity]
 """One sensitivity, or several that all hold for the query."""
@@ -61,10 +61,11 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     `sampling_rate` < 1 every release is of a Poisson sample, which each record is in with that
     probability, and neighbours differ by one record that is there or not. Noise that a linear
     program designs (`optimal`, `discrete-staircase`) is refined until it is within `gap` of the
-    best possible (0.005 if you don't say: half a per cent; 0.02 beyond ε = 5) or the best there is
-    after `time_limit` seconds (60). Raises
-    InvalidArgument for a malformed argument, NotApplicable if the family can't serve, NotCertified
-    if no proof was found.
+    best possible (0.005 if you don't say: half a per cent; 0.02 beyond ε = 5), or the best there is
+    after some work, about a minute's and the same on every machine, or after `time_limit` seconds
+    if you set them.
+    Raises InvalidArgument for a malformed argument, NotApplicable if the family can't serve,
+    NotCertified if no proof was found.
 
     >>> from leastnoise.guarantees.sensitivity import L2
     >>> m = calibrate("l2", epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=7)
@@ -106,12 +107,13 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     `compositions` together, each of a Poisson sample if `sampling_rate` < 1. Families that can't
     serve come with the reason.
     `best_possible` is a proved lower bound on the loss of any noise. At δ = 0 it follows from the
-    volume of the shifts, at once. Else it is there for one number, and for the mse of a vector with
-    an l2 sensitivity, if one is known from designing `optimal` noise or kept from before; with
-    `bound` it is computed, which may take a minute (`progress` is told the stages). The bound, and
-    the noise designed for it, are refined until they are within `gap` of each other (if you don't
-    say: 0.0005 up to ε = 2, 0.005 up to 5, 0.02 beyond), or for `time_limit` seconds: about a
-    minute, and 5 seconds for each design without `bound`.
+    volume of the shifts, at once. Else it is there for one number, where the best noise is designed
+    with it, and with `bound` for the mse of a vector with an l2 sensitivity, which takes about a
+    quarter of a minute (`progress` is told the stages). The bound on one number, and the noise
+    designed with it, are refined until they are within `gap` of each other (if you don't say: 0.005
+    up to ε = 5, 0.02 beyond; with `bound` 0.0005 up to ε = 2), or for some work: about a
+    minute's with `bound`, 5 seconds' without, the same on every machine. `time_limit` sets
+    seconds in place of that work.
 
     `parameters` sets parameters by the name of the family. Spherical families that take seconds
     are left out, with the reason, where noise in the shape of the body is far ahead of `l2` and
@@ -129,14 +131,21 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
         compositions=_count(compositions),
         sampling_rate=sampling_rate_of(sampling_rate),
     )
-    if _validate.flag(bound, name="bound"):
-        prove_bound(problem, _effort(gap, time_limit, usual_seconds(problem), progress))
+    bound = _validate.flag(bound, name="bound")
+    effort = Effort(
+        gap=fine_gap(problem) if bound and gap is None else gap,
+        work=WORK if bound else _WORK,
+        seconds=time_limit,
+        progress=progress,
+    )
     fixed = {
         name: fixed_parameters(family_named(name), values)
         for name, values in _validate.table(parameters, name="parameters").items()
     }
-    effort = _effort(gap, time_limit, _PATIENCE, progress)
-    return compared(problem, fixed=fixed, effort=effort)
+    found = compared(problem, fixed=fixed, effort=effort)
+    if not found.candidates:
+        return found
+    return replace(found, best_possible=best_possible(problem, effort, vectors=bound))
 
 
 def compared(
@@ -159,7 +168,7 @@ def compared(
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []
     every, asked = problem.ways() if ways is None else ways, fixed or {}
-    effort = effort or _effort(None, None, _PATIENCE, None)
+    effort = effort or Effort(work=_WORK)
     for family in (*quick(), *slow()) if families is None else families:
         shape = asked.get(family.name)
         try:
@@ -179,14 +188,7 @@ def compared(
         loss=problem.loss,
         candidates=tuple(candidates),
         skipped=tuple(skipped),
-        best_possible=best_possible(problem) if candidates else None,
     )
-
-
-def _effort(
-    gap: float | None, time_limit: float | None, usual: float, progress: Progress | None
-) -> Effort:
-    return Effort(gap=gap, seconds=usual if time_limit is None else time_limit, progress=progress)
 
 
 def effort_for(
@@ -197,7 +199,7 @@ def effort_for(
     Raises InvalidArgument for a gap or a time that isn't positive, or that `noise` has no use for.
     """
     if registered(family_named(noise)).design:
-        return _effort(gap, time_limit, SECONDS, progress)
+        return Effort(gap=gap, seconds=time_limit, progress=progress)
     for name, value in (("gap", gap), ("time_limit", time_limit)):
         if value is not None:
             raise InvalidArgument(
