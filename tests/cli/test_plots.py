@@ -35,6 +35,16 @@ def test_the_file_has_both_figures_and_json_is_alone_on_stdout(tmp_path: Path) -
     assert "Density of the radius" in labels
 
 
+def test_one_number_has_its_own_figures(tmp_path: Path) -> None:
+    query = ("--epsilon", "8", "--delta", "0", "--integer")
+    done = run("compare", *query, "--plot", "one.svg", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    labels = "".join(ET.fromstring((tmp_path / "one.svg").read_text(encoding="utf-8")).itertext())
+    assert "Error (mse) against ε, δ = 0" in labels
+    assert "Density of the noise, ε = 8, δ = 0" in labels
+    assert labels.count("geometric") == 2
+
+
 @pytest.mark.slow
 def test_the_terminal_shows_the_table_and_both_figures() -> None:
     done = run("compare", *QUERY, "--plot", "-")
@@ -54,7 +64,7 @@ def test_the_terminal_shows_the_table_and_both_figures() -> None:
         (("--plot", "errors.jpg"), ".svg"),
         (("--plot", "errors"), ".svg"),
         (("--plot", "-", "--json"), "--json"),
-        (("--plot", "a.svg", "--integer"), "--integer"),
+        (("--plot", "a.svg", "--dimension", "7", "--integer"), "--integer"),
         (("--plot", "a.svg", "--dimension", "7", "--alpha", "3"), "--alpha"),
         (("--plot", "a.svg", "--dimension", "1000001"), "1,000,000"),
         (("--plot", "nowhere/a.svg"), "nowhere"),

@@ -80,7 +80,7 @@ def test_a_family_is_drawn_where_it_serves_and_a_bound_where_it_is_known() -> No
     assert list(lines["l2"].x) == [7]
     (name,) = set(lines) - {"l2", "gaussian"}
     assert "proved" in name
-    assert lines[name].marks
+    assert lines[name].bound
     assert list(lines[name].x) == [7]
     assert list(lines[name].y) == pytest.approx([40.0 / here.mechanisms[1].mse])
 

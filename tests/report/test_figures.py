@@ -44,13 +44,14 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path, kind: str, start: 
 
 
 def test_what_is_known_at_points_alone_has_no_line_between_them(tmp_path: Path) -> None:
-    points = replace(FIGURE, lines=FIGURE.lines[1:])
+    ((colour, _),) = figures._looks([FIGURE.lines[1].name]).values()
+    bound = replace(FIGURE.lines[1], marks=False, bound=True)
+    points = replace(FIGURE, lines=(bound,))
     points.save(tmp_path / "a.svg")
-    joined = replace(points, lines=(replace(points.lines[0], marks=False),))
+    joined = replace(points, lines=(replace(bound, bound=False),))
     joined.save(tmp_path / "b.svg")
     marked, line = ((tmp_path / name).read_text() for name in ("a.svg", "b.svg"))
     assert marked.count("<use") == line.count("<use") + 4  # three, and that of the legend
-    ((colour, _),) = figures._looks([points.lines[0].name]).values()
     assert f"stroke: {colour}" in line
     assert f"stroke: {colour}" not in marked
 

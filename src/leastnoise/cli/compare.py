@@ -65,7 +65,8 @@ def command(
     declared = declaration.sensitivity()
     drawing = plots.Request.of(
         plot,
-        dimension=dimension,
+        epsilon=epsilon,
+        dimension=declared.coordinates or dimension,
         least=max_nonzero or 1,
         refused={"--integer": integer, "--alpha": alpha},
         as_json=as_json,
@@ -80,7 +81,11 @@ def command(
     }
 
     def compared(
-        dimension: int, *, bound: bool = False, progress: Callable[[str], None] | None = None
+        epsilon: str,
+        dimension: int,
+        *,
+        bound: bool = bound,
+        progress: Callable[[str], None] | None = None,
     ) -> Comparison:
         declared = replace(declaration, dimension=dimension).sensitivity()
         return compare(
@@ -99,7 +104,7 @@ def command(
         )
 
     with records.stages() if bound and not as_json else nullcontext() as stage:
-        found = compared(dimension, bound=bound, progress=stage)
+        found = compared(epsilon, dimension, progress=stage)
     if not found.candidates:
         raise Refused(found.why_none)
     figures = drawing.figures(found, compared) if drawing else []

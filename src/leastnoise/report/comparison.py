@@ -20,7 +20,6 @@ _COUNT = 7  # of dimensions beside the one asked for
 _TOP, _TIMES = 100, 10
 _POINTS = 400
 _REACH = 4.0  # of the density, in units of (root mean square of the radius)/√d: 4 deviations of l2
-_BASELINE = "gaussian"
 
 
 def dimensions_around(asked: int, *, least: int) -> list[int]:
@@ -44,40 +43,51 @@ def error_figure(found: Mapping[int, Comparison]) -> Figure:
 
     Raises Refused if no Gaussian serves.
     """
-    lines: dict[str, list[tuple[int, float]]] = {}
-    proved: list[tuple[int, float]] = []
-    for dimension, comparison in sorted(found.items()):
-        losses = {one.label: comparison.loss.of(one.mechanism) for one in comparison.candidates}
-        if _BASELINE not in losses:
-            raise Refused("Errors are drawn relative to the Gaussian's, which needs delta > 0.")
-        for label, loss in losses.items():
-            lines.setdefault(label, []).append((dimension, loss / losses[_BASELINE]))
-        if comparison.best_possible is not None:
-            value = comparison.best_possible.value / losses[_BASELINE]
-            proved.append((dimension, value))
-    drawn = [_line(name, points) for name, points in lines.items()]
-    if proved:
-        drawn.append(_line("no noise has less (proved)", proved, marks=True))
     first = next(iter(found.values()))
     loss = first.loss
     return Figure(
-        title=f"Error ({loss}) against the dimension, {_budget(first)}",
+        title=f"Error ({loss}) against the dimension, {budget_text(first)}",
         x_label="dimension",
         y_label=f"{loss} / {loss} of the Gaussian",
-        lines=tuple(drawn),
+        lines=relative_errors(found, baseline="gaussian"),
         log_x=True,
         log_y=True,
     )
 
 
-def _budget(found: Comparison) -> str:
+def relative_errors(
+    found: Mapping[int, Comparison] | Mapping[float, Comparison], *, baseline: str
+) -> tuple[Line, ...]:
+    """Return a line a noise, of losses over that of the noise `baseline`, and the proved bounds.
+
+    Raises Refused where there is no such noise.
+    """
+    lines: dict[str, list[tuple[float, float]]] = {}
+    proved: list[tuple[float, float]] = []
+    for x, comparison in sorted(found.items()):
+        losses = {one.label: comparison.loss.of(one.mechanism) for one in comparison.candidates}
+        if baseline not in losses:
+            needs = ", which needs delta > 0" if baseline == "gaussian" else ""
+            raise Refused(f"Errors are drawn relative to those of {baseline} noise{needs}.")
+        for label, loss in losses.items():
+            lines.setdefault(label, []).append((x, loss / losses[baseline]))
+        if comparison.best_possible is not None:
+            proved.append((x, comparison.best_possible.value / losses[baseline]))
+    drawn = [_line(name, points) for name, points in lines.items()]
+    if proved:
+        drawn.append(_line("no noise has less (proved)", proved, bound=True))
+    return tuple(drawn)
+
+
+def budget_text(found: Comparison) -> str:
+    """Return what the noise compared was calibrated for: "ε = 1, δ = 1e-5"."""
     budget = found.mechanisms[0].certificate.budget
     return f"ε = {decimal_text(budget.epsilon)}, δ = {decimal_text(budget.delta)}"
 
 
-def _line(name: str, points: Sequence[tuple[int, float]], *, marks: bool = False) -> Line:
+def _line(name: str, points: Sequence[tuple[float, float]], *, bound: bool = False) -> Line:
     x, y = zip(*points, strict=True)
-    return Line(name=name, x=x, y=y, marks=marks)
+    return Line(name=name, x=x, y=y, bound=bound)
 
 
 def radius_figure(found: Comparison) -> Figure | None:
@@ -91,7 +101,7 @@ def radius_figure(found: Comparison) -> Figure | None:
         return None
     radii = _radii(list(laws.values()))
     return Figure(
-        title=f"Density of the radius ‖X‖₂, {_budget(found)}",
+        title=f"Density of the radius ‖X‖₂, {budget_text(found)}",
         x_label="‖X‖₂",
         y_label="density",
         lines=tuple(

@@ -30,13 +30,14 @@ no difference."""
 @final
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A named line through points; as `marks` the points alone, where nothing is known between."""
+    """A named line through points, or the points alone: `marks`, or those of a proved `bound`."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     dashed: bool = False
     marks: bool = False
+    bound: bool = False
 
 
 @final
@@ -67,7 +68,7 @@ class Figure:
         plot.xscale("log" if self.log_x else "linear")
         plot.yscale("log" if self.log_y else "linear")
         for line, marker in zip(self.lines, itertools.cycle(_MARKERS), strict=False):
-            draw = plot.scatter if line.marks else plot.plot
+            draw = plot.scatter if line.marks or line.bound else plot.plot
             draw(list(line.x), list(line.y), label=line.name, marker=marker)
         return str(plot.uncolorize(plot.build()))
 
@@ -88,8 +89,9 @@ def save_side_by_side(figures: Sequence[Figure], path: str | Path) -> None:
     ):
         for line in figure.lines:
             colour, style = looks[line.name]
-            if line.marks:
-                axes.plot(line.x, line.y, "kv", label=line.name, markersize=5)
+            if line.bound or line.marks:
+                shape, colour = ("v", "black") if line.bound else ("o", colour)
+                axes.plot(line.x, line.y, shape, color=colour, label=line.name, markersize=5)
                 continue
             alone = "o" if len(line.x) == 1 else None  # a line through one point can't be seen
             style = "--" if line.dashed else style
