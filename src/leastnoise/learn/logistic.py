@@ -1,0 +1,356 @@
+"""A private logistic regression with the manners of scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from leastnoise import _validate, _words
+from leastnoise.certificate.certificate import Certificate
+from leastnoise.entropy.source import SystemEntropy
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import exact
+from leastnoise.guarantees.sensitivity import NEIGHBOURS
+from leastnoise.learn.plan import AUTO, UPDATES, Problem, TrainingPlan, plan_training
+from leastnoise.learn.training import BITS, coordinate_rounds, vector_rounds, whole_features
+from leastnoise.ledger.ledger import Ledger
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.noise.registry import family_named
+from leastnoise.selection.parameters import fixed_parameters
+
+_MOST_ITERATIONS = 10**6
+
+
+class PrivacyWarning(UserWarning):
+    """Something was read off the data that no noise protects."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What a fitted model cost: the statement of `certificate`, for one row.
+
+    `charged` is the number of the ledger's entry, None if there is no ledger.
+    """
+
+    certificate: Certificate
+    neighbours: str
+    charged: int | None = None
+
+    def __str__(self) -> str:
+        """Return the guarantee in a sentence."""
+        budget, delta = self.certificate.budget, self.certificate.delta
+        change = "added or removed" if self.neighbours == "add-remove" else "replaced"
+        return (
+            f"({_words.number(budget.epsilon)}, {_words.number(budget.delta)})-differential privacy"
+            f" for a row that is {change}: proved δ ≤ {_words.at_least(delta.upper)} at ε ="
+            f" {_words.number(budget.epsilon)}, for {self.certificate.compositions} releases"
+            f" together."
+        )
+
+
+class LogisticRegression(ClassifierMixin, BaseEstimator):
+    """ℓ1-regularised logistic regression for two classes, fitted with differential privacy.
+
+    The model after `fit` is (`epsilon`, `delta`)-private in each row, proved for all releases of
+    the training together by `certificate_`. Features are to lie in [−1, 1] (see `BoundedScaler`);
+    what lies outside is cut off there, without a word, since a warning would be about the rows.
+
+    Not promised: privacy for a person with several rows beyond what k rows together have, for the
+    labels' and features' names, or for what is computed from the rows elsewhere, such as a score
+    on the rows it was fitted to. Features that aren't finite, and labels that aren't in `classes`,
+    are errors, which depend on the rows: mend them before. A fit can't be repeated: there is no
+    seed for noise that has to stay unknown.
+
+    Parameters
+    ----------
+    epsilon, delta : numbers or decimal texts
+        The budget. `delta` is 1/n² if it is None, n the number of rows.
+    updates : "auto", "coordinates" or "vectors"
+        "coordinates" is private proximal coordinate descent (Mangold et al. 2022; Liu et al. 2026,
+        App. D.7): `max_iter` rounds, each over a quarter of the coordinates of a fresh public
+        permutation. "vectors" releases all derivatives at once, and is better the shorter the rows
+        are. "auto" takes the one whose noise is predicted to move the coefficients least, from
+        public numbers alone.
+    noise : "auto" or a family's name, noise_parameters : dict or None
+        Which noise; every family that composes serves. The parameters that you set stay.
+    max_iter : int
+        Rounds of coordinates. For vectors there are as many as move as far.
+    alpha : float
+        λ of the penalty λ‖h‖₁ on the mean loss; the intercept pays it too.
+    fit_intercept : bool
+        Whether there is a constant feature 1.
+    max_norm : number or None
+        How long a row of features is at most in l2, publicly known; longer rows are shortened to
+        it, again without a word. With dummies for k nominal features beside m numbers it is
+        √(m + k). None: √d.
+    classes : pair or None
+        The two labels, negative first. If it is None they are read off the data with a
+        PrivacyWarning: that both occur is then known.
+    neighbours : "replace-one" or "add-remove"
+        Whether one row is replaced (the number of rows is public) or is there or not.
+    n_rows : int or None
+        With "add-remove": about how many rows there are, publicly known; updates are divided by it.
+    ledger : str, Path, Ledger or None; dataset, unit : str
+        The ledger that is charged before any noise is drawn, and the account there.
+
+    Attributes
+    ----------
+    coef_ (1, d), intercept_ (1,), classes_ (2,), n_features_in_, n_iter_ :
+        As in scikit-learn; `n_iter_` is (rounds,).
+    privacy_ : what was spent, in a sentence if printed
+    certificate_ : the proof, about all releases of the training together
+    plan_ : which updates and noise were taken, and what error was predicted
+
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 2000)[:, None]
+    >>> model = LogisticRegression(epsilon=1, delta="1e-6", classes=(0, 1))
+    >>> model = model.fit(X, (X[:, 0] > 0).astype(int))
+    >>> model.predict([[-0.9], [0.9]])
+    array([0, 1])
+    >>> print(model.privacy_)
+    (1, 1e-6)-differential privacy for a row that is replaced: proved δ ≤ 1...e-6 at ε = 1, for ...
+
+    """
+
+    def __init__(  # noqa: PLR0913 (scikit-learn: every parameter of a model by name)
+        self,
+        *,
+        epsilon: Any = 1,
+        delta: Any = None,
+        updates: str = AUTO,
+        noise: str = AUTO,
+        noise_parameters: Any = None,
+        max_iter: int = 100,
+        alpha: Any = 1e-8,
+        fit_intercept: bool = True,
+        max_norm: Any = None,
+        classes: Any = None,
+        neighbours: str = "replace-one",
+        n_rows: Any = None,
+        ledger: Any = None,
+        dataset: Any = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.updates = updates
+        self.noise = noise
+        self.noise_parameters = noise_parameters
+        self.max_iter = max_iter
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.max_norm = max_norm
+        self.classes = classes
+        self.neighbours = neighbours
+        self.n_rows = n_rows
+        self.ledger = ledger
+        self.dataset = dataset
+        self.unit = unit
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model to features (n, d) and labels (n,), and charge the ledger if there is one.
+
+        Raises ValueError for what scikit-learn refuses, for more or fewer than two classes and for
+        labels that aren't in `classes`; InvalidArgument for parameters that make no sense; Refused
+        if no noise can serve, or the charge doesn't fit. Then nothing was spent.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        labels = self._signs(y)
+        penalty = float(exact(self.alpha, name="alpha"))
+        if penalty < 0:
+            raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
+        problem = self._problem(*X.shape)
+        plan = plan_training(problem, updates=_chosen(self.updates, "updates", (AUTO, *UPDATES)))
+        certificate = plan.mechanism.certificate
+        charged = self._charge(certificate)
+        if self.fit_intercept:
+            X = np.column_stack([X, np.ones(len(X))])
+        whole = whole_features(X, squared_norm=problem.norm_limit)
+        weights = _trained(whole, labels, plan, rows=problem.rows, penalty=penalty)
+        split = -1 if self.fit_intercept else len(weights)
+        self.coef_ = weights[None, :split]
+        self.intercept_ = weights[split:] if self.fit_intercept else np.zeros(1)
+        self.n_iter_ = np.array([plan.rounds], dtype=np.int32)
+        self.plan_ = plan
+        self.certificate_ = certificate
+        self.privacy_ = Spent(
+            certificate=certificate, neighbours=problem.neighbours, charged=charged
+        )
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return h·x + intercept for each row, features cut to [−1, 1], shape (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.clip(X, -1.0, 1.0) @ self.coef_[0] + self.intercept_[0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the likelier class of each row, shape (n,)."""
+        check_is_fitted(self)
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of the two classes, shape (n, 2)."""
+        with np.errstate(over="ignore"):
+            second = 1 / (1 + np.exp(-self.decision_function(X)))
+        return np.column_stack([1 - second, second])
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return their logarithms, without loss where a probability is near 0, shape (n, 2)."""
+        score = self.decision_function(X)
+        return np.column_stack([-np.logaddexp(0, score), -np.logaddexp(0, -score)])
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that fits differ, and that noise costs accuracy on a few rows."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _signs(self, y: Any) -> NDArray[np.float64]:
+        """Set `classes_`, and return −1 and 1 for the first and the second."""
+        check_classification_targets(y)
+        if self.classes is None:
+            kind = type_of_target(y, input_name="y", raise_unknown=True)
+            if kind != "binary":
+                raise ValueError(
+                    f"Only binary classification is supported. The type of the target is {kind}."
+                )
+            found = np.unique(y)
+            if len(found) != 2:
+                raise ValueError(
+                    "The labels have one class only, and two are needed. Name both: classes=(0, 1)."
+                )
+            warnings.warn(
+                "The classes were read off the labels, which no noise protects. If they are public,"
+                " name them: classes=(negative, positive).",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+        else:
+            found = np.asarray(self.classes)
+            if found.shape != (2,) or found[0] == found[1]:
+                raise InvalidArgument(
+                    name="classes", value=_validate.shown(self.classes), expected="two labels"
+                )
+            if not np.isin(y, found).all():
+                raise ValueError("Some labels of y aren't in classes. Correct or drop such rows.")
+        self.classes_ = found
+        return np.where(y == found[1], 1.0, -1.0)
+
+    def _problem(self, rows: int, features: int) -> Problem:
+        """Return what is public of this training."""
+        neighbours = _chosen(self.neighbours, "neighbours", NEIGHBOURS)
+        if neighbours == "add-remove":
+            if self.n_rows is None:
+                raise InvalidArgument(
+                    name="n_rows",
+                    value=None,
+                    expected="about how many rows there are, a public number",
+                    hint='With "add-remove" the number of rows is not public.',
+                )
+            rows = _validate.whole(self.n_rows, name="n_rows")
+        elif self.n_rows is not None:
+            raise InvalidArgument(
+                name="n_rows",
+                value=self.n_rows,
+                expected='no n_rows without "add-remove"',
+            )
+        delta = Fraction(1, max(rows, 2) ** 2) if self.delta is None else self.delta
+        constant = 1 if _validate.flag(self.fit_intercept, name="fit_intercept") else 0
+        family = _chosen_noise(self.noise)
+        return Problem(
+            budget=Budget(epsilon=self.epsilon, delta=delta),
+            neighbours=neighbours,
+            rows=rows,
+            features=features + constant,
+            rounds=_validate.whole(self.max_iter, name="max_iter", most=_MOST_ITERATIONS),
+            squared_norm=self._squared_norm(constant),
+            noise=family,
+            parameters=_parameters(family, self.noise_parameters),
+        )
+
+    def _squared_norm(self, constant: int) -> Fraction | None:
+        if self.max_norm is None:
+            return None
+        norm = exact(self.max_norm, name="max_norm")
+        if norm <= 0:
+            raise InvalidArgument(name="max_norm", value=self.max_norm, expected="max_norm > 0")
+        return norm**2 + constant
+
+    def _charge(self, certificate: Certificate) -> int | None:
+        if self.ledger is None:
+            return None
+        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger(self.ledger)
+        charge = ledger.charge(
+            certificate,
+            unit=self.unit,
+            neighbours=self.neighbours,
+            dataset=self.dataset,
+            label="logistic regression",
+        )
+        return charge.number
+
+
+def _chosen(value: Any, name: str, among: tuple[str, ...]) -> str:
+    if value not in among:
+        raise InvalidArgument(
+            name=name, value=_validate.shown(value), expected=f"one of {', '.join(among)}"
+        )
+    return value
+
+
+def _chosen_noise(noise: Any) -> str:
+    return noise if noise == AUTO else family_named(noise).name
+
+
+def _parameters(family: str, given: Any) -> tuple[tuple[str, Fraction | int], ...]:
+    if given is None:
+        return ()
+    if family == AUTO:
+        raise InvalidArgument(
+            name="noise_parameters", value=_validate.shown(given), expected="a noise that has them"
+        )
+    values = _validate.table(given, name="noise_parameters")
+    return tuple(sorted(fixed_parameters(family_named(family), values).items()))
+
+
+def _trained(
+    whole: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    plan: TrainingPlan,
+    *,
+    rows: int,
+    penalty: float,
+) -> NDArray[np.float64]:
+    """Return the coefficients, by as many releases as the plan's certificate is about."""
+
+    def noisy(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled = ScaledIntegers(numerators=sums.astype(np.int64), bits=BITS)
+        return plan.mechanism.release(scaled).values
+
+    if plan.updates == "vectors":
+        return vector_rounds(whole, labels, plan=plan, rows=rows, penalty=penalty, noisy=noisy)
+    order = _permutations(whole.shape[1])
+    return coordinate_rounds(
+        whole, labels, plan=plan, rows=rows, penalty=penalty, order=order, noisy=noisy
+    )
+
+
+def _permutations(size: int) -> Iterator[NDArray[np.int64]]:
+    """Yield fresh permutations; they are public, and any will do."""
+    entropy = SystemEntropy()
+    while True:
+        yield np.argsort(entropy.words(size), kind="stable")

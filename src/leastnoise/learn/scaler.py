@@ -1,0 +1,60 @@
+"""A scaler that reads no statistics off the data: its bounds are public."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+
+class BoundedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Maps features from public `bounds` onto [−1, 1]; what lies outside is cut off at them.
+
+    `bounds` is (low, high) for all features, or a pair for each. They must not be read off the
+    data: the largest value of a column is a person's. Features of 0 or 1, such as dummies, may be
+    left in (−1, 1), so that most of a row is 0 and the row is short. Fitting reads the number of
+    features alone. Not promised: a warning when much is cut off, which would be about the rows.
+
+    >>> import numpy as np
+    >>> scaler = BoundedScaler(bounds=[(0, 100), (-1, 1)])
+    >>> scaler.fit_transform(np.array([[25.0, 0.5], [150.0, 0.0]]))
+    array([[-0.5,  0.5],
+           [ 1. ,  0. ]])
+    """
+
+    def __init__(self, *, bounds: Any = (-1.0, 1.0)) -> None:
+        self.bounds = bounds
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the bounds against the number of features; nothing else of X is read.
+
+        Raises ValueError unless there is one pair low < high, or one for each feature.
+        """
+        del y
+        X = validate_data(self, X, dtype=np.float64)
+        self.low_, self.high_ = _checked(self.bounds, X.shape[1])
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return (2x − low − high)/(high − low) for x cut off at the bounds, shape of X."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        cut = np.clip(X, self.low_, self.high_)
+        scaled = (2 * cut - self.low_ - self.high_) / (self.high_ - self.low_)
+        return np.clip(scaled, -1.0, 1.0)
+
+
+def _checked(bounds: Any, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    pairs = np.asarray(bounds, dtype=np.float64)
+    if pairs.shape not in {(2,), (features, 2)}:
+        raise ValueError(
+            f"Expected bounds=(low, high), or a pair for each of {features} features; "
+            f"got an array of shape {pairs.shape}."
+        )
+    low, high = (np.broadcast_to(pairs[..., side], (features,)) for side in (0, 1))
+    if not (np.isfinite(pairs).all() and (low < high).all()):
+        raise ValueError("Expected finite bounds with low < high for every feature.")
+    return low, high

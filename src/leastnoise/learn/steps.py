@@ -1,0 +1,202 @@
+"""DP-SGD's parts for whoever trains elsewhere: samples, noise for a step, and what steps cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise import _validate, _words
+from leastnoise.accounting.composition import Composition
+from leastnoise.entropy.source import SystemEntropy
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.budget import Budget, sampling_rate_of
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.interval import Interval
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.learn.gradients import clip
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.releases import Releases
+from leastnoise.selection.public import MOST_COMPOSITIONS, calibrate
+
+_BITS = 30  # of a gradient below its norm: sums of 2^32 of them fit an int64
+_MOST_EXAMPLES = 1 << 32
+
+
+def noise_multiplier(
+    *, epsilon: Exact, delta: Exact, steps: int, sampling_rate: Exact = 1
+) -> float:
+    """Return the least σ, as a float that is proved, for so many steps of DP-SGD.
+
+    It is what Opacus and jax_privacy call `noise_multiplier`: noise of standard deviation σ·C is
+    added to the sum of gradients, each clipped to the l2 norm C, of a Poisson sample that every
+    example is in with probability `sampling_rate`. Neighbours differ by one example that is there
+    or not. The float is at or above the σ that is proved. Raises InvalidArgument for a malformed
+    argument, NotCertified if no proof was found.
+
+    >>> round(noise_multiplier(epsilon=2, delta="1e-5", steps=1000, sampling_rate="0.01"), 4)
+    0.9591
+    """
+    found = calibrate(
+        "gaussian",
+        epsilon=epsilon,
+        delta=delta,
+        sensitivity=L2(1),
+        compositions=steps,
+        sampling_rate=sampling_rate,
+    )
+    scale = found.noise.scale
+    nearest = float(scale)
+    return nearest if Fraction(nearest) >= scale else math.nextafter(nearest, math.inf)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StepAccountant:
+    """So many `steps` of DP-SGD so far, with Gaussian noise and Poisson samples, and their cost.
+
+    `noise_multiplier` is the noise's standard deviation over the norm that gradients are clipped
+    to, `sampling_rate` the probability with which each example is in a step's sample, independently
+    of all else. Neighbours differ by one example that is there or not. It is a value: `after`
+    returns another. Not promised: anything about batches of a fixed size or shuffled epochs, which
+    are no Poisson samples.
+
+    >>> so_far = StepAccountant(noise_multiplier="1.1", sampling_rate="0.01").after(1000)
+    >>> spent = so_far.epsilon(delta="1e-5")
+    >>> round(spent.lower, 4), round(spent.upper, 4)
+    (1.5153, 1.5154)
+    >>> so_far.more_steps(epsilon=2, delta="1e-5")
+    725
+    """
+
+    noise_multiplier: Fraction
+    sampling_rate: Fraction = Fraction(1)
+    steps: int = 0
+
+    def __init__(
+        self, *, noise_multiplier: Exact, sampling_rate: Exact = 1, steps: int = 0
+    ) -> None:
+        multiplier = exact(noise_multiplier, name="noise_multiplier")
+        if multiplier <= 0:
+            raise InvalidArgument(
+                name="noise_multiplier",
+                value=_validate.shown(noise_multiplier),
+                expected="noise_multiplier > 0",
+            )
+        object.__setattr__(self, "noise_multiplier", multiplier)
+        object.__setattr__(self, "sampling_rate", sampling_rate_of(sampling_rate))
+        count = _validate.whole(steps, name="steps", least=0, most=MOST_COMPOSITIONS)
+        object.__setattr__(self, "steps", count)
+
+    def __repr__(self) -> str:
+        said = f"{self.steps:,} steps with noise multiplier {_words.number(self.noise_multiplier)}"
+        rate = f"Poisson samples of rate {_words.number(self.sampling_rate)}"
+        return _words.line("StepAccountant", f"{said}, {rate}")
+
+    def after(self, steps: int = 1) -> Self:
+        """Return the accountant once so many more steps were made."""
+        more = _validate.whole(steps, name="steps", least=0, most=MOST_COMPOSITIONS)
+        return replace(self, steps=self.steps + more)
+
+    def epsilon(self, *, delta: Exact) -> Interval:
+        """Return an interval that contains ε(delta), the smallest ε at that δ, of all steps so far.
+
+        Raises NotApplicable where there is none, at delta=0.
+        """
+        if not self.steps:
+            Budget(epsilon=1, delta=delta)  # refuses what is no δ
+            return Interval(lower=0.0, upper=0.0)
+        return self._of(self.steps).epsilon(delta=delta)
+
+    def delta(self, *, epsilon: Exact) -> Interval:
+        """Return an interval that contains δ(epsilon), the smallest δ at that ε, likewise."""
+        if not self.steps:
+            Budget(epsilon=epsilon, delta="0.5")
+            return Interval(lower=0.0, upper=0.0)
+        return self._of(self.steps).delta(epsilon=epsilon)
+
+    def more_steps(self, *, epsilon: Exact, delta: Exact) -> int:
+        """Return how many more steps fit the budget, all steps together; proved, and 0 if none.
+
+        With one more it is not proved that they do. At most 10⁷ steps are counted.
+        """
+        budget = Budget(epsilon=epsilon, delta=delta)
+        if not budget.delta:
+            return 0
+        spent = {self.steps: 0.0}  # δ, from above, by steps
+
+        def fits(steps: int) -> bool:
+            found = self._of(steps).delta(epsilon=budget.epsilon)
+            spent[steps] = found.upper
+            return found.certainly_at_most(budget.delta)
+
+        low, high = self.steps, self.steps + 1
+        while high <= MOST_COMPOSITIONS and fits(high):
+            low, high = high, 2 * high
+        high = min(high, MOST_COMPOSITIONS + 1)
+        halve = False
+        while high - low > 1:  # δ rises smoothly: a few guesses are near, and halving ends it
+            middle = (low + high) // 2 if halve else _between(low, high, spent, float(budget.delta))
+            before = high - low
+            low, high = (middle, high) if fits(middle) else (low, middle)
+            halve = 2 * (high - low) > before
+        return low - self.steps
+
+    def sample(self, examples: int) -> NDArray[np.int64]:
+        """Return the indices of a Poisson sample of so many examples, by the system's entropy.
+
+        Each is in it with a probability of at most `sampling_rate`, less by 2^−64 at most. The
+        sample must stay unknown to whoever sees the model.
+        """
+        count = _validate.whole(examples, name="examples", least=0, most=_MOST_EXAMPLES)
+        below = math.floor(self.sampling_rate * 2**64)
+        if below == 2**64:
+            return np.arange(count)
+        return np.flatnonzero(SystemEntropy().words(count) < np.uint64(below))
+
+    def noisy_sum(self, gradients: Any, *, norm: Exact) -> NDArray[np.float64]:
+        """Return the sum of `gradients` (examples × parameters), clipped, with a step's noise.
+
+        Rows are clipped to `norm` in l2 (see `clip`) and cut to whole multiples of a unit below
+        norm·2^−30, towards 0, so that sums are exact and one example moves them by at most `norm`;
+        noise has a standard deviation of noise_multiplier·norm. Count the step: `after(1)`. Divide
+        by the expected size of a sample, which is public, not by that of this one. Raises
+        InvalidArgument for what is no matrix, and norm <= 0.
+        """
+        clipped = clip(gradients, norm)
+        limit = exact(norm, name="norm")
+        if len(clipped) > _MOST_EXAMPLES:
+            raise InvalidArgument(
+                name="gradients",
+                value=f"{len(clipped):,} rows",
+                expected=f"at most {_MOST_EXAMPLES:,} examples",
+            )
+        bits = _BITS - math.frexp(float(limit))[1]
+        whole = np.trunc(np.ldexp(clipped, bits)).astype(np.int64)
+        noise = Gaussian(scale=self.noise_multiplier * limit, dimension=max(1, clipped.shape[1]))
+        sums = ScaledIntegers(numerators=whole.sum(axis=0), bits=bits)
+        return add_noise(noise, default_grid(noise), sums)
+
+    def _of(self, steps: int) -> Composition:
+        noise = Gaussian(scale=self.noise_multiplier, dimension=1)
+        part = Releases(
+            noise=noise, shifts=ShiftBounds.of(L2(1)), count=steps, rate=self.sampling_rate
+        )
+        return Composition(parts=(part,))
+
+
+def _between(low: int, high: int, spent: dict[int, float], delta: float) -> int:
+    """Return where ln δ, drawn as a line between the two, meets that of `delta`."""
+    below, above = spent[low], spent.get(high, 0.0)
+    if below <= 0 or above <= below:
+        return (low + high) // 2
+    share = math.log(delta / below) / math.log(above / below)
+    return min(high - 1, max(low + 1, low + round(share * (high - low))))

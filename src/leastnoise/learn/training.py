@@ -1,0 +1,116 @@
+"""Private proximal descent in numpy; what is summed is whole numbers, with exact sensitivities.
+
+notation: x_i a row in [−1, 1]^d, y_i = ±1 its label, h the coefficients. The loss is
+1/n Σ log(1 + exp(−y_i h·x_i)) + λ‖h‖₁, and a row's part of n times its derivatives is s_i x_i with
+s_i = −y_i/(1 + exp(y_i h·x_i)) in [−1, 1].
+
+Features are whole multiples of 2^−20, cut towards 0, and so is each product s_i x_ij: it is never
+larger than x_ij, whatever floats made of s_i. So a row moves a sum by what its features allow, to
+the last bit, and all sums are exact (below 2^53).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.learn.plan import TrainingPlan
+
+Floats = NDArray[np.float64]
+
+BITS = 20
+_UNIT = 1 << BITS
+MOST_ROWS = 1 << 32  # whose sums of whole numbers up to 2^20 are exact in a double
+_SHORTER = 1 - 2.0**-40  # than the limit, for the roundings of a factor and its products
+
+Noisy = Callable[[Floats], Floats]
+"""From sums in units of 2^−20, whole numbers, to what is released of them, in units of 1."""
+
+
+def whole_features(features: Floats, *, squared_norm: Fraction) -> Floats:
+    """Return features as whole numbers of 2^−20, shape (n, d), in a row's order in memory.
+
+    Each is cut to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly.
+    """
+    if len(features) > MOST_ROWS:
+        raise InvalidArgument(
+            name="X", value=f"{len(features):,} rows", expected=f"at most {MOST_ROWS:,} rows"
+        )
+    whole = np.trunc(np.clip(features, -1.0, 1.0) * _UNIT)
+    limit = int(squared_norm * _UNIT**2)
+    squares = (whole.astype(np.int64) ** 2).sum(axis=1)
+    long = squares > limit
+    if long.any():
+        factors = np.sqrt(limit / squares[long]) * _SHORTER
+        whole[long] = np.trunc(whole[long] * factors[:, None])
+        still = (whole.astype(np.int64) ** 2).sum(axis=1) > limit
+        whole[still] = 0.0  # never seen: the factor has room
+    return whole
+
+
+def coordinate_rounds(
+    whole: Floats,
+    labels: Floats,
+    *,
+    plan: TrainingPlan,
+    rows: int,
+    penalty: float,
+    order: Iterator[NDArray[np.int64]],
+    noisy: Noisy,
+) -> Floats:
+    """Return h, shape (d,), by proximal coordinate descent (Mangold et al. 2022, Algorithm 1).
+
+    A round updates the first coordinates of a permutation of `order`, one after the other, and ends
+    at the average of what it passed through. `rows` is the public n, `penalty` is λ.
+    """
+    columns = np.asfortranarray(whole)
+    weights = np.zeros(whole.shape[1])
+    for _ in range(plan.rounds):
+        now, passed = weights.copy(), np.zeros_like(weights)
+        margins = columns @ (now / _UNIT)
+        for j in next(order)[: plan.per_round]:
+            total = np.trunc(_slopes(margins, labels) * columns[:, j]).sum()
+            (derivative,) = noisy(np.array([total]))
+            moved = _shrunk(now[j] - plan.step * derivative / rows, plan.step * penalty)
+            margins += columns[:, j] * ((moved - now[j]) / _UNIT)
+            now[j] = moved
+            passed += now
+        weights = passed / plan.per_round
+    return weights
+
+
+def vector_rounds(
+    whole: Floats,
+    labels: Floats,
+    *,
+    plan: TrainingPlan,
+    rows: int,
+    penalty: float,
+    noisy: Noisy,
+) -> Floats:
+    """Return h, shape (d,), by proximal gradient descent: the average of the second half of it."""
+    weights = np.zeros(whole.shape[1])
+    first = plan.rounds // 2
+    passed = np.zeros_like(weights)
+    for turn in range(plan.rounds):
+        slopes = _slopes(whole @ (weights / _UNIT), labels)
+        gradient = noisy(np.trunc(whole * slopes[:, None]).sum(axis=0))
+        weights = _shrunk(weights - plan.step * gradient / rows, plan.step * penalty)
+        if turn >= first:
+            passed += weights
+    return passed / (plan.rounds - first)
+
+
+def _slopes(margins: Floats, labels: Floats) -> Floats:
+    """Return s_i, in [−1, 1] whatever overflows."""
+    with np.errstate(over="ignore"):
+        return np.clip(-labels / (1 + np.exp(labels * margins)), -1.0, 1.0)
+
+
+def _shrunk(weights: Floats, by: float) -> Floats:
+    """Return the proximal operator of by·‖·‖₁."""
+    return np.sign(weights) * np.maximum(np.abs(weights) - by, 0.0)

@@ -1,0 +1,211 @@
+"""The estimator: scikit-learn's own checks, what it refuses, what it spends."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+import leastnoise as ln
+from leastnoise.errors import InvalidArgument, OverBudget, Refused
+from leastnoise.learn import BoundedScaler, LogisticRegression, PrivacyWarning
+from leastnoise.learn.training import BITS
+
+FRESH = "noise is fresh, so that no two fits are alike to 1e-7"
+# Beside it only checks that compare two fits of a few rows, which noise makes differ.
+NOISY = {
+    "check_fit_idempotent": FRESH,
+    "check_classifier_data_not_an_array": FRESH,
+    "check_supervised_y_2d": FRESH,
+}
+
+
+def data(rows: int = 4000) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    draws = np.random.default_rng(1)
+    x = draws.uniform(-1, 1, (rows, 3))
+    return x, (x @ [2.0, -1.0, 0.5] + 0.3 * draws.logistic(size=rows) > 0).astype(np.int64)
+
+
+def model(**changes: Any) -> LogisticRegression:
+    asked: dict[str, Any] = {"epsilon": 2, "delta": "1e-6", "classes": (0, 1), "noise": "gaussian"}
+    return LogisticRegression(**(asked | changes))
+
+
+@pytest.mark.filterwarnings("ignore")  # scikit-learn's checks warn about themselves, too
+def test_it_passes_the_checks_of_scikit_learn() -> None:
+    """At an ε so large that noise can't be seen; what isn't noise is the same at any other."""
+    nearly_exact = LogisticRegression(
+        epsilon=10**5, delta="0.1", updates="vectors", noise="gaussian"
+    )
+    check_estimator(nearly_exact, expected_failed_checks={"check_fit_idempotent": FRESH})
+    check_estimator(BoundedScaler())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_it_passes_them_with_noise_that_can_be_seen() -> None:
+    check_estimator(LogisticRegression(), expected_failed_checks=NOISY)
+
+
+@pytest.mark.parametrize("updates", ["coordinates", "vectors", "auto"])
+@pytest.mark.parametrize("neighbours", [{}, {"neighbours": "add-remove", "n_rows": 4000}])
+def test_it_learns(updates: str, neighbours: dict[str, Any]) -> None:
+    x, y = data()
+    found = model(updates=updates, **neighbours).fit(x, y)
+    assert found.score(x, y) > 0.85
+    assert found.coef_[0, 0] > 0 > found.coef_[0, 1]
+    plan = found.plan_
+    assert found.n_iter_ == [plan.rounds]
+    assert found.certificate_.compositions == plan.releases
+    assert found.certificate_.verify()
+    assert found.certificate_.delta.certainly_at_most("1e-6")
+    probabilities = found.predict_proba(x)
+    assert probabilities.sum(axis=1) == pytest.approx(1)
+    assert (probabilities[:, 1] > 0.5).astype(int) == pytest.approx(found.predict(x))
+    assert np.exp(found.predict_log_proba(x)) == pytest.approx(probabilities)
+
+
+def test_as_many_releases_are_drawn_as_the_certificate_is_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, y = data(200)
+    drawn: list[Any] = []
+    release = ln.Mechanism.release
+
+    def counted(self: ln.Mechanism, values: Any) -> Any:
+        drawn.append((self, values.bits))
+        return release(self, values)
+
+    monkeypatch.setattr(ln.Mechanism, "release", counted)
+    for updates in ("coordinates", "vectors"):
+        drawn.clear()
+        found = model(updates=updates, max_iter=30).fit(x, y)
+        assert len(drawn) == found.plan_.releases
+        assert {bits for _, bits in drawn} == {BITS}
+        assert {one.certificate for one, _ in drawn} == {found.certificate_}
+
+
+def test_without_noise_to_speak_of_it_is_the_models_minimum() -> None:
+    x, y = data(2000)
+    exact = model(epsilon=10**5, delta="0.1", updates="vectors", max_iter=6000).fit(x, y)
+    score = 1 / (1 + np.exp(-(x @ exact.coef_[0] + exact.intercept_[0])))
+    for column in (*x.T, np.ones(len(x))):
+        assert (column * (score - y)).mean() == pytest.approx(0, abs=2e-3)
+
+
+def test_pipelines_clones_and_pickles() -> None:
+    x, y = data()
+    wide = 50 + 50 * x
+    piped = make_pipeline(BoundedScaler(bounds=(0, 100)), model(max_iter=20))
+    assert piped.fit(wide, y).score(wide, y) > 0.8
+    again = clone(piped)
+    assert str(again.get_params()) == str(piped.get_params())
+    kept = pickle.loads(pickle.dumps(piped))
+    assert (kept.predict(wide) == piped.predict(wide)).all()
+    assert kept[-1].certificate_ == piped[-1].certificate_
+    searched = GridSearchCV(model(), {"max_iter": [5, 20]}, cv=2).fit(x, y)
+    assert set(searched.best_params_) == {"max_iter"}
+
+
+def test_labels_are_named_by_the_user_or_read_with_a_warning() -> None:
+    x, y = data(200)
+    with pytest.warns(PrivacyWarning, match="classes"):
+        assert list(model(classes=None).fit(x, y).classes_) == [0, 1]
+    words = np.array(["no", "yes"])[y]
+    found = model(classes=("no", "yes")).fit(x, words)
+    assert set(found.predict(x)) <= {"no", "yes"}
+    with pytest.raises(ValueError, match="aren't in classes"):
+        model(classes=(0, 2)).fit(x, y)
+    with pytest.raises(ValueError, match="Only binary"):
+        model(classes=None).fit(x, np.arange(200) % 3)
+    with pytest.raises(ValueError, match="one class"):
+        model(classes=None).fit(x, np.zeros(200))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = model().fit(x, np.zeros(200, dtype=int))  # named: nobody sees that one is missing
+    assert list(alone.classes_) == [0, 1]
+
+
+def test_what_lies_outside_is_cut_off_without_a_word() -> None:
+    x, y = data(500)
+    x[0] = 1e9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model().fit(x, y)
+    assert (found.decision_function(x[:1]) == found.decision_function(np.ones((1, 3)))).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"epsilon": 0, "delta": 2}, "delta"),
+        ({"epsilon": "five"}, "epsilon"),
+        ({"updates": "rows"}, "updates"),
+        ({"neighbours": "friends"}, "neighbours"),
+        ({"neighbours": "add-remove"}, "n_rows"),
+        ({"n_rows": 5}, "n_rows"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"max_iter": 1.5}, "max_iter"),
+        ({"alpha": -1}, "alpha"),
+        ({"max_norm": 0}, "max_norm"),
+        ({"classes": (1, 1)}, "classes"),
+        ({"classes": (0, 1, 2)}, "classes"),
+        ({"noise": "gausian"}, "noise"),
+        ({"noise": "auto", "noise_parameters": {"modes": 10}}, "noise_parameters"),
+        ({"fit_intercept": "yes"}, "fit_intercept"),
+    ],
+    ids=str,
+)
+def test_what_makes_no_sense_is_refused_by_name(wrong: dict[str, Any], name: str) -> None:
+    with pytest.raises(InvalidArgument, match=name):
+        model(**wrong).fit(*data(50))
+
+
+def test_parameters_of_the_noise_stay() -> None:
+    found = model(
+        noise="gaussian-mixture", noise_parameters={"modes": 10}, max_iter=3, updates="coordinates"
+    ).fit(*data(100))
+    assert found.plan_.mechanism.noise.parameters["modes"] == 10
+
+
+def test_a_ledger_is_charged_before_any_noise_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.ledger"
+    ledger = ln.Ledger(path)
+    ledger.open_account(
+        "rows", unit="row", budget=ln.Budget(epsilon="2.5", delta="1e-5"), neighbours="replace-one"
+    )
+    x, y = data(200)
+    release = ln.Mechanism.release
+
+    def seen(self: ln.Mechanism, values: Any) -> Any:
+        assert ledger.accounts()["rows"].spent.epsilon > 0
+        return release(self, values)
+
+    monkeypatch.setattr(ln.Mechanism, "release", seen)
+    found = model(ledger=path, max_iter=5).fit(x, y)
+    assert found.privacy_.charged is not None
+    assert "replaced" in str(found.privacy_)
+    assert "δ ≤" in str(found.privacy_)
+    with pytest.raises(OverBudget):
+        model(ledger=str(path), max_iter=5).fit(x, y)
+    with pytest.raises(Refused):  # another relation than the account's
+        model(ledger=ledger, max_iter=5, neighbours="add-remove", n_rows=200, epsilon="0.1").fit(
+            x, y
+        )
+
+
+def test_delta_is_one_over_the_square_of_the_rows() -> None:
+    found = model(delta=None, max_iter=3).fit(*data(200))
+    assert found.certificate_.budget.delta == Fraction(1, 200**2)

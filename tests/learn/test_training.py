@@ -1,0 +1,133 @@
+"""The rounds in numpy: exact sensitivities, and without noise the minimum that scipy finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from leastnoise.learn.plan import TrainingPlan
+from leastnoise.learn.training import BITS, coordinate_rounds, vector_rounds, whole_features
+
+UNIT = 2**BITS
+Floats = NDArray[np.float64]
+
+
+def data(rows: int = 400, features: int = 6) -> tuple[Floats, Floats]:
+    draws = np.random.default_rng(3)
+    x = draws.uniform(-1, 1, (rows, features))
+    x[:, 0] = 1
+    truth = draws.normal(size=features)
+    return x, np.where(x @ truth + draws.logistic(size=rows) > 0, 1.0, -1.0)
+
+
+def plan(rounds: int, per_round: int, step: float) -> TrainingPlan:
+    return cast(TrainingPlan, SimpleNamespace(rounds=rounds, per_round=per_round, step=step))
+
+
+def permutations(size: int) -> Iterator[NDArray[np.int64]]:
+    draws = np.random.default_rng(4)
+    while True:
+        yield draws.permutation(size)
+
+
+def exactly(sums: Floats) -> Floats:
+    return sums / UNIT
+
+
+def minimum(x: Floats, y: Floats, penalty: float = 0.0) -> Any:
+    """By scipy, with h = a − b so that the penalty is smooth."""
+    size = x.shape[1]
+
+    def loss(both: Floats) -> float:
+        h = both[:size] - both[size:]
+        return float(np.logaddexp(0, -y * (x @ h)).mean() + penalty * both.sum())
+
+    found = minimize(loss, np.zeros(2 * size), bounds=[(0, None)] * 2 * size, tol=1e-12)
+    return found.x[:size] - found.x[size:]
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.03])
+def test_both_find_the_minimum_if_there_is_no_noise(penalty: float) -> None:
+    x, y = data()
+    expected = minimum(x, y, penalty)
+    whole = whole_features(x, squared_norm=Fraction(6))
+    by_coordinates = coordinate_rounds(
+        whole,
+        y,
+        plan=plan(600, 6, 1.0),
+        rows=len(x),
+        penalty=penalty,
+        order=permutations(6),
+        noisy=exactly,
+    )
+    by_vectors = vector_rounds(
+        whole, y, plan=plan(1500, 1, 4 / 6), rows=len(x), penalty=penalty, noisy=exactly
+    )
+    assert by_coordinates == pytest.approx(expected, abs=3e-3)
+    assert by_vectors == pytest.approx(expected, abs=3e-3)
+    if penalty:
+        assert (by_vectors == 0).any()
+
+
+def test_features_are_cut_to_their_box_and_their_norm_exactly() -> None:
+    draws = np.random.default_rng(5)
+    x = draws.normal(size=(3000, 7)) * draws.choice([0.1, 2], size=(3000, 1))
+    whole = whole_features(x, squared_norm=Fraction(5, 2))
+    assert np.abs(whole).max() <= UNIT
+    squares = (whole.astype(object) ** 2).sum(axis=1)
+    assert max(squares) <= Fraction(5, 2) * UNIT**2
+    assert max(squares) > Fraction(5, 2) * UNIT**2 * (1 - Fraction(1, 10**5))
+    short = np.abs(np.clip(x, -1, 1)).sum(axis=1) < 1
+    assert np.abs(whole[short] / UNIT - np.clip(x, -1, 1)[short]).max() < 1 / UNIT
+
+
+@pytest.mark.parametrize("square", [Fraction(7), Fraction(2)])
+def test_one_row_moves_no_sum_by_more_than_the_sensitivity(square: Fraction) -> None:
+    """Both neighbours' sums at the same coefficients, of every release of a training."""
+    draws = np.random.default_rng(6)
+    x = draws.choice([-1.0, 1.0, 0.999999, -0.3], size=(40, 7))
+    y = draws.choice([-1.0, 1.0], size=40)
+    whole = whole_features(x, squared_norm=square)
+    seen: list[Floats] = []
+    answers: list[Floats] = []
+
+    def released(sums: Floats) -> Floats:
+        seen.append(sums)
+        answers.append(sums / UNIT + 1e4 * draws.normal(size=sums.shape))  # goes everywhere
+        return answers[-1]
+
+    vector_rounds(whole, y, plan=plan(30, 1, 0.5), rows=40, penalty=0, noisy=released)
+    again = iter(answers)
+    others: list[Floats] = []
+
+    def replayed(sums: Floats) -> Floats:
+        others.append(sums)
+        return next(again)
+
+    vector_rounds(whole[:-1], y[:-1], plan=plan(30, 1, 0.5), rows=40, penalty=0, noisy=replayed)
+    for sums, without in zip(seen, others, strict=True):
+        moved = (sums - without).astype(np.int64).astype(object)
+        assert (sums == np.trunc(sums)).all()
+        assert max(abs(moved)) <= UNIT
+        assert sum(moved**2) <= square * UNIT**2
+    assert max(max(abs(a - b)) / UNIT for a, b in zip(seen, others, strict=True)) > 0.5
+
+
+def test_slopes_that_overflow_are_slopes_all_the_same() -> None:
+    x, y = np.ones((2, 1)), np.array([1.0, -1.0])
+    far = vector_rounds(
+        whole_features(x, squared_norm=Fraction(1)),
+        y,
+        plan=plan(3, 1, 1.0),
+        rows=2,
+        penalty=0,
+        noisy=lambda sums: sums / UNIT + 1e300,
+    )
+    assert np.isfinite(far).all()
