@@ -72,20 +72,22 @@ class Figure:
         return str(plot.uncolorize(plot.build()))
 
 
-def save_side_by_side(figures: Sequence[Figure], path: str | Path) -> None:
+def save_side_by_side(
+    figures: Sequence[Figure], path: str | Path, *, stacked: bool = False
+) -> None:
     """Write figures to `path`, an SVG, PNG or PDF file; the same figures give the same bytes.
 
-    Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't installed or the
-    file can't be written.
+    `stacked` puts them one below the other, for a narrow page. Raises InvalidArgument for another
+    suffix, InvalidInput if matplotlib isn't installed or the file can't be written.
     """
     path = _file(path)
     matplotlib = _library("matplotlib")
-    size = (7.6 * len(figures), 4.0)
+    rows, columns = (len(figures), 1) if stacked else (1, len(figures))
+    size = (7.6 * columns, 4.0 if rows == 1 else 3.1 * rows)
     looks = _looks([line.name for figure in figures for line in figure.lines])
     canvas = _library("matplotlib.figure").Figure(figsize=size, layout="constrained")
-    for figure, axes in zip(
-        figures, canvas.subplots(1, len(figures), squeeze=False)[0], strict=True
-    ):
+    panels = canvas.subplots(rows, columns, squeeze=False).flat
+    for figure, axes in zip(figures, panels, strict=True):
         for line in figure.lines:
             colour, style = looks[line.name]
             if line.marks:
