@@ -10,7 +10,7 @@ import re
 import griffe
 
 _SESSION = re.compile(r"^>>> .*(?:\n(?!\s*$).*)*", re.MULTILINE)
-_SPECIAL = re.compile(r"([*_|<\[\]])")
+_SPECIAL = re.compile(r"([*_|\[\]])")
 
 
 class Sessions(griffe.Extension):
@@ -44,5 +44,6 @@ def _escaped(text: str) -> str:
     """Return `text` with signs of Markdown escaped, but for what is between backticks."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(
-        part if part.startswith("`") else _SPECIAL.sub(r"\\\1", part) for part in parts
+        part if part.startswith("`") else _SPECIAL.sub(r"\\\1", part).replace("<", "&lt;")
+        for part in parts
     )

@@ -50,19 +50,19 @@ def test_what_is_known_at_points_alone_has_no_line_between_them(tmp_path: Path) 
     joined.save(tmp_path / "b.svg")
     marked, line = ((tmp_path / name).read_text() for name in ("a.svg", "b.svg"))
     assert marked.count("<use") == line.count("<use") + 4  # three, and that of the legend
-    ((colour, _),) = figures._looks([points.lines[0].name]).values()
+    ((colour, _),) = figures.looks([points.lines[0].name]).values()
     assert f"stroke: {colour}" in line
     assert f"stroke: {colour}" not in marked
 
 
 def test_a_family_looks_the_same_in_every_figure_and_no_two_names_alike() -> None:
-    alone = {name: figures._looks([name])[name] for name in FAMILIES}
+    alone = {name: figures.looks([name])[name] for name in FAMILIES}
     assert len(set(alone.values())) == len(alone)
     names = [*FAMILIES, *(f"line {place}" for place in range(28 - len(FAMILIES)))]
-    together = figures._looks(names[::-1])
+    together = figures.looks(names[::-1])
     assert {name: together[name] for name in FAMILIES} == alone
     assert len(set(together.values())) == len(names)
-    assert len(figures._looks([str(place) for place in range(100)])) == 100
+    assert len(figures.looks([str(place) for place in range(100)])) == 100
 
 
 def test_the_terminal_shows_every_line() -> None:

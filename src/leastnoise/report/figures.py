@@ -84,7 +84,7 @@ def save_side_by_side(
     matplotlib = _library("matplotlib")
     rows, columns = (len(figures), 1) if stacked else (1, len(figures))
     size = (7.6 * columns, 4.0 if rows == 1 else 3.1 * rows)
-    looks = _looks([line.name for figure in figures for line in figure.lines])
+    looks = looks([line.name for figure in figures for line in figure.lines])
     canvas = _library("matplotlib.figure").Figure(figsize=size, layout="constrained")
     panels = canvas.subplots(rows, columns, squeeze=False).flat
     for figure, axes in zip(figures, panels, strict=True):
@@ -122,7 +122,7 @@ def _between_powers(value: float, place: int | None = None) -> str:
     return f"{value:g}" if first in "25" else ""
 
 
-def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return a colour and a style for each name: those of a family are the same in all figures."""
     every = [(colour, style) for style in _STYLES for colour in _COLOURS]
     of_families = dict(zip(sorted(FAMILIES), itertools.cycle(every), strict=False))
