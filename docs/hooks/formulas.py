@@ -10,10 +10,27 @@ import html
 import re
 
 from latex2mathml.converter import convert
+from markdown import Markdown
+from markdown.extensions import Extension
+from mkdocs.config.defaults import MkDocsConfig
 
 _FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
+
+
+class NoUnderscores(Extension):
+    """`_` is no emphasis: formulas in Unicode have subscripts, and words are emphasised by `*`."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (its name in Python-Markdown)
+        """Take the sign away from those that emphasise; Python-Markdown >= 3.11."""
+        md.delimiters.remove("_")  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add `NoUnderscores`."""
+    config.markdown_extensions.append(NoUnderscores())  # type: ignore[arg-type]
+    return config
 
 
 def on_page_content(content: str, **_: object) -> str:
@@ -23,6 +40,7 @@ def on_page_content(content: str, **_: object) -> str:
 
 def _mathml(found: re.Match[str]) -> str:
     display = "block" if found["tag"] == "div" else "inline"
-    formula = convert(html.unescape(found["latex"]).strip(), display=display)
+    latex = html.unescape(found["latex"]).strip().replace("'", "′")  # as a sign it is raised twice
+    formula = convert(latex, display=display)
     tag = found["tag"]
     return f'<{tag} class="formula">{formula}</{tag}>'
