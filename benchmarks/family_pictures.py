@@ -8,6 +8,7 @@ calibrated and proved: a few minutes in all.
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import leastnoise as ln
+from leastnoise.noise.base import Noise
 from leastnoise.report.figures import Figure, Line, save_side_by_side
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "families"
@@ -24,6 +26,7 @@ EPSILONS = (0.25, 0.5, 1, 1.5, 2, 3, 4, 5)
 SHOWN = "1"  # the ε of the densities
 POINTS = 241
 REACH = 3.5  # of the densities, in standard deviations of the family's noise
+LENGTHS = 2.5  # of the densities of lengths, in root mean squares of the length
 
 
 @final
@@ -35,12 +38,12 @@ class Problem:
     rivals: dict[str, Any]
     delta: str = "1e-2"
     dimension: int = 1
-    along: tuple[int, ...] = (1,)  # the direction in which the density is drawn
+    along: tuple[int, ...] | None = (1,)  # the direction of the density; None: that of ‖X‖
     title: str = "one number of sensitivity 1"
     epsilons: tuple[float, ...] = field(default=EPSILONS)
 
     def calibrated(self, name: str, epsilon: float | str) -> ln.Mechanism:
-        sensitivity = self.sensitivity if name not in self.rivals else self.rivals[name]
+        sensitivity = self.rivals.get(name, self.sensitivity)
         return ln.calibrate(
             name,
             epsilon=epsilon,
@@ -62,7 +65,7 @@ _SEVEN = Problem(
     rivals={"gaussian": _ONE, "l2": _ONE},
     delta="1e-5",
     dimension=7,
-    along=(1, 0, 0, 0, 0, 0, 0),
+    along=None,
     title="a vector of 7 numbers, l2 sensitivity 1",
 )
 _TWO = Problem(
@@ -70,7 +73,7 @@ _TWO = Problem(
     rivals={"gaussian": _ONE, "l2": _ONE},
     delta="1e-2",
     dimension=2,
-    along=(1, 0),
+    along=None,
     title="a vector of 2 numbers, l2 sensitivity 1",
     epsilons=(0.5, 1, 2, 3, 4),
 )
@@ -121,13 +124,12 @@ def picture(name: str) -> tuple[Figure, Figure]:
     problem = PROBLEMS[name]
     drawn = [name, *(rival for rival in problem.rivals if rival != name)]
     shown = {one: problem.calibrated(one, SHOWN).noise for one in drawn}
-    reach = REACH * float(np.sqrt(shown[name].variance))
     budget = f"δ = {problem.delta}"
     density = Figure(
         title=f"Density, ε = {SHOWN}, {budget}: {problem.title}",
-        x_label="noise" if problem.dimension == 1 else f"noise, in the direction {_vector(problem)}",
+        x_label=_axis(problem),
         y_label="density",
-        lines=tuple(_density(one, law, problem, reach) for one, law in shown.items()),
+        lines=tuple(_density(one, law, problem, shown[name]) for one, law in shown.items()),
     )
     error = Figure(
         title=f"Error against ε, {budget}",
@@ -147,21 +149,39 @@ def picture(name: str) -> tuple[Figure, Figure]:
     return density, error
 
 
-def _vector(problem: Problem) -> str:
-    return f"({', '.join(map(str, problem.along))})"
+def _axis(problem: Problem) -> str:
+    if problem.along is None:
+        return "length of the noise"
+    if problem.dimension == 1:
+        return "noise"
+    return f"noise, in the direction ({', '.join(map(str, problem.along))})"
 
 
-def _density(name: str, law: ln.noise.Noise, problem: Problem, reach: float) -> Line:
-    """Return the density of `law` along the direction, in thousandths of its last digit."""
+def _density(name: str, law: Noise, problem: Problem, widest: Noise) -> Line:
+    """Return the density of `law` where `widest`, the family that is drawn, has most of its own."""
+    reach = REACH * math.sqrt(widest.variance)
+    if problem.along is None:
+        return _length(name, law, LENGTHS * math.sqrt(widest.mse))
     whole = law.for_whole_numbers
-    x = np.arange(-np.floor(reach), np.floor(reach) + 1) if whole else _places(reach)
-    with np.errstate(divide="ignore"):
-        y = np.exp(law.log_density(x[:, None] * np.asarray(problem.along, float)))
+    ends = math.floor(reach)
+    x = np.arange(-ends, ends + 1.0) if whole else np.linspace(-reach, reach, POINTS)
+    y = _heights(law, x[:, None] * np.asarray(problem.along, float))
     return Line(name=name, x=_short(x), y=_short(y), marks=whole)
 
 
-def _places(reach: float) -> NDArray[np.float64]:
-    return np.linspace(-reach, reach, POINTS)
+def _length(name: str, law: Noise, reach: float) -> Line:
+    """Return the density of ‖X‖₂ of a spherical law: the sphere's surface times that of X."""
+    d = law.dimension
+    r = np.linspace(0, reach, POINTS)[1:]
+    points = np.zeros((r.size, d))
+    points[:, 0] = r
+    surface = 2 * math.pi ** (d / 2) / math.gamma(d / 2)
+    return Line(name=name, x=_short(r), y=_short(surface * r ** (d - 1) * _heights(law, points)))
+
+
+def _heights(law: Noise, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        return np.exp(law.log_density(points))
 
 
 def _short(values: NDArray[np.float64]) -> list[float]:

@@ -169,10 +169,10 @@ def row(query: Query, epsilon: str) -> Row:
     # Nothing is called better than usual noise for a gain that no reader would see.
     names = {one.label: one.mechanism.mse for one in found.candidates} | usual
     least = min(names.values())
-    best = min(names, key=lambda name: (names[name] > 1.0005 * least, name not in usual, names[name]))
-    return Row(
-        best=best, mse=names[best], laplace=usual["laplace"], gaussian=usual.get("gaussian")
+    best = min(
+        names, key=lambda name: (names[name] > 1.0005 * least, name not in usual, names[name])
     )
+    return Row(best=best, mse=names[best], laplace=usual["laplace"], gaussian=usual.get("gaussian"))
 
 
 def _less(mse: float, usual: float | None) -> str:
@@ -182,7 +182,8 @@ def _less(mse: float, usual: float | None) -> str:
     gain = 1 - mse / usual
     if gain < 0.0005:
         return "–"
-    return f"{100 * gain:.1f} %" if gain < 0.1 or gain > 0.95 else f"{100 * gain:.0f} %"
+    digits = 1 if gain < 0.1 or gain > 0.95 else 0
+    return f"{100 * gain:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def _cell(texts: list[str]) -> str:
@@ -213,7 +214,7 @@ def picture(rows: dict[Query, list[Row]]) -> bytes:
     from matplotlib.figure import Figure
 
     shown = [found[0] for found in rows.values()]
-    canvas = Figure(figsize=(7.6, 0.34 * len(rows) + 1.1), layout="constrained")
+    canvas = Figure(figsize=(6.4, 0.34 * len(rows) + 1.1), layout="constrained")
     axes = canvas.subplots()
     places = range(len(rows), 0, -1)
     colours = looks(["laplace", "gaussian", *(one.family for one in shown)])

@@ -50,9 +50,7 @@ def _name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if ">>> " in page.read_text()], ids=_name
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text()], ids=_name)
 def test_python_examples(page: Path, folder: Path) -> None:
     result = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
     assert result.failed == 0

@@ -23,15 +23,12 @@ class Sessions(griffe.Extension):
 
 
 def as_markdown(text: str) -> str:
-    """Return a docstring as Markdown: sessions fenced, signs of Markdown in formulas escaped.
+    r"""Return a docstring as Markdown: sessions fenced, signs of Markdown in formulas escaped.
 
-    >>> print(as_markdown("E|X_1| of `a_b`.\\n\\n>>> 1 + 1\\n2"))
-    E\\|X\\_1\\| of `a_b`.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
+    >>> print(as_markdown("E|X_1| <= 1 of `a_b`."))
+    E\|X\_1\| &lt;= 1 of `a_b`.
+    >>> as_markdown("Text." + chr(10) * 2 + ">>> 1 + 1" + chr(10) + "2").count("```")
     2
-    ```
     """
     parts, end = [], 0
     for found in _SESSION.finditer(text):

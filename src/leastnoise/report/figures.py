@@ -84,12 +84,12 @@ def save_side_by_side(
     matplotlib = _library("matplotlib")
     rows, columns = (len(figures), 1) if stacked else (1, len(figures))
     size = (7.6 * columns, 4.0 if rows == 1 else 3.1 * rows)
-    looks = looks([line.name for figure in figures for line in figure.lines])
+    drawn_as = looks([line.name for figure in figures for line in figure.lines])
     canvas = _library("matplotlib.figure").Figure(figsize=size, layout="constrained")
     panels = canvas.subplots(rows, columns, squeeze=False).flat
     for figure, axes in zip(figures, panels, strict=True):
         for line in figure.lines:
-            colour, style = looks[line.name]
+            colour, style = drawn_as[line.name]
             if line.marks:
                 axes.plot(line.x, line.y, "kv", label=line.name, markersize=5)
                 continue
