@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, final
@@ -139,7 +140,7 @@ def picture(name: str) -> tuple[Figure, Figure]:
             Line(
                 name=one,
                 x=problem.epsilons,
-                y=[problem.calibrated(one, epsilon).mse for epsilon in problem.epsilons],
+                y=_short([problem.calibrated(one, epsilon).mse for epsilon in problem.epsilons]),
             )
             for one in drawn
         ),
@@ -184,7 +185,8 @@ def _heights(law: Noise, points: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.exp(law.log_density(points))
 
 
-def _short(values: NDArray[np.float64]) -> list[float]:
+def _short(values: Iterable[float]) -> list[float]:
+    """Return five digits of each: as many as are seen, and alike on all machines."""
     return [float(f"{value:.5g}") for value in values]
 
 

@@ -49,12 +49,12 @@ def _pages(site: Path) -> dict[str, str]:
     }
 
 
-def test_every_document_is_in_the_navigation(site: Path) -> None:
-    navigation = (ROOT / "mkdocs.yml").read_text()
-    for page in DOCS.rglob("*.md"):
-        assert f" {page.relative_to(DOCS).as_posix()}\n" in navigation, page
-    for page in (ROOT / "experiments").glob("*/README.md"):
-        assert f" {page.relative_to(ROOT).as_posix()}\n" in navigation, page
+def test_it_builds_without_a_warning_and_has_every_page(site: Path) -> None:
+    """mkdocs itself warns of links and anchors that lead nowhere and of pages without a place."""
+    pages = [page.relative_to(DOCS) for page in DOCS.rglob("*.md")]
+    pages += [page.relative_to(ROOT) for page in (ROOT / "experiments").glob("*/README.md")]
+    made = {page.as_posix().replace("README.md", "index.md") for page in pages}
+    assert {name.replace(".html", ".md") for name in _pages(site)} >= made
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
