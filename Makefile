@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-fast test-engines test-slow test-attacks lint bench side-by-side experiments clean
+.PHONY: install demo docs test test-fast test-engines test-slow test-attacks lint bench side-by-side experiments clean
 
 install: .venv/.complete
 
@@ -18,6 +18,11 @@ install: .venv/.complete
 demo: install
 	@rm -rf build/demo && mkdir -p build
 	@$(BIN)/leastnoise demo build/demo
+
+# The documentation site, in build/site: read it there, without a server. Pages are in docs/.
+docs: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: install
 	$(BIN)/ruff check .

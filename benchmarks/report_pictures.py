@@ -22,7 +22,7 @@ QUIET = [
     "--virtual-time-budget=2000", "--allow-file-access-from-files",
 ]  # fmt: skip
 PHONE, HEIGHT = 390, 1400
-_FRAME = """<!DOCTYPE html><title>{width}</title>
+FRAME = """<!DOCTYPE html><title>{width}</title>
 <style>body{{margin:0}}iframe{{border:0;display:block}}</style>
 <iframe id="page" src="{page}" width="{width}" height="{height}"></iframe><script>
 onload = () => {{
@@ -55,7 +55,7 @@ def main() -> None:
         print(f"{page.name}: {page.stat().st_size:,} bytes")
         for what, width in (("desktop", 1000), ("phone", PHONE)):
             frame = folder / f"{what}.html"
-            frame.write_text(_FRAME.format(page=page.name, width=width, height=HEIGHT))
+            frame.write_text(FRAME.format(page=page.name, width=width, height=HEIGHT))
             dom = chromium(folder, frame, "--dump-dom")
             print(f"{what}, {width} px: {dom.split('<title>')[1].split('</title>')[0]}")
             target = FIGURES / f"report-{what}.png"

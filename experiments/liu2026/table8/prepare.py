@@ -41,7 +41,9 @@ def adult() -> Prepared:
     for file in ("adult.data", "adult.test"):
         lines = (FOLDER / "adult" / file).read_text(encoding="utf-8").splitlines()
         fields = [[field.strip() for field in line.split(",")] for line in lines]
-        rows += [row for row in fields if len(row) == 15 and row[0].isdigit() and _MISSING not in row]
+        rows += [
+            row for row in fields if len(row) == 15 and row[0].isdigit() and _MISSING not in row
+        ]
     columns = list(zip(*rows, strict=True))
     numbers = [columns[i] for i in (0, 2, 10, 11, 12)]
     nominal = [columns[i] for i in (1, 3, 5, 6, 7, 8, 9)]
@@ -123,7 +125,9 @@ ALL: dict[str, Callable[[], Prepared]] = {
 
 def _lines(folder: str, file: str) -> list[str]:
     with (FOLDER / folder / file).open(encoding="utf-8", newline="") as opened:
-        return [" ".join(row) if len(row) == 1 else ",".join(row) for row in csv.reader(opened) if row]
+        return [
+            " ".join(row) if len(row) == 1 else ",".join(row) for row in csv.reader(opened) if row
+        ]
 
 
 def _prepared(
@@ -140,6 +144,4 @@ def _prepared(
     for column in nominal:
         for value in sorted({str(x) for x in column})[1:]:
             columns.append(np.array([str(x) == value for x in column], dtype=float))
-    return Prepared(
-        name=name, features=np.column_stack(columns), labels=np.where(label, 1.0, -1.0)
-    )
+    return Prepared(name=name, features=np.column_stack(columns), labels=np.where(label, 1.0, -1.0))

@@ -47,4 +47,5 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
     below = math.nextafter(float(limit), 0.0) * (1 - (rows.shape[1] + 8) * _ROOM)
     with np.errstate(over="ignore"):
         long = lengths > below / largest
+    lengths = np.maximum(lengths, 1.0)  # which they are, but those of rows of 0
     return np.where(long, units * (below / lengths), rows)

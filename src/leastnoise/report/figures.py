@@ -73,22 +73,24 @@ class Figure:
         return str(plot.uncolorize(plot.build()))
 
 
-def save_side_by_side(figures: Sequence[Figure], path: str | Path) -> None:
+def save_side_by_side(
+    figures: Sequence[Figure], path: str | Path, *, stacked: bool = False
+) -> None:
     """Write figures to `path`, an SVG, PNG or PDF file; the same figures give the same bytes.
 
-    Raises InvalidArgument for another suffix, InvalidInput if matplotlib isn't installed or the
-    file can't be written.
+    `stacked` puts them one below the other, for a narrow page. Raises InvalidArgument for another
+    suffix, InvalidInput if matplotlib isn't installed or the file can't be written.
     """
     path = _file(path)
     matplotlib = _library("matplotlib")
-    size = (7.6 * len(figures), 4.0)
-    looks = _looks([line.name for figure in figures for line in figure.lines])
+    rows, columns = (len(figures), 1) if stacked else (1, len(figures))
+    size = (7.6 * columns, 4.0 if rows == 1 else 3.1 * rows)
+    drawn_as = looks([line.name for figure in figures for line in figure.lines])
     canvas = _library("matplotlib.figure").Figure(figsize=size, layout="constrained")
-    for figure, axes in zip(
-        figures, canvas.subplots(1, len(figures), squeeze=False)[0], strict=True
-    ):
+    panels = canvas.subplots(rows, columns, squeeze=False).flat
+    for figure, axes in zip(figures, panels, strict=True):
         for line in figure.lines:
-            colour, style = looks[line.name]
+            colour, style = drawn_as[line.name]
             if line.bound or line.marks:
                 shape, colour = ("v", "black") if line.bound else ("o", colour)
                 axes.plot(line.x, line.y, shape, color=colour, label=line.name, markersize=5)
@@ -122,7 +124,7 @@ def _between_powers(value: float, place: int | None = None) -> str:
     return f"{value:g}" if first in "25" else ""
 
 
-def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return a colour and a style for each name: those of a family are the same in all figures."""
     every = [(colour, style) for style in _STYLES for colour in _COLOURS]
     of_families = dict(zip(sorted(FAMILIES), itertools.cycle(every), strict=False))

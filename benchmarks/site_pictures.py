@@ -1,0 +1,55 @@
+"""Pictures of the documentation site at the width of a desktop and of a phone.
+
+    make docs && python -m benchmarks.site_pictures
+
+writes docs/figures/site-desktop.png and site-phone.png, and says of every page of build/site
+whether anything is wider than its window. It needs Debian's chromium, or CHROMIUM names another.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+from benchmarks.report_pictures import FIGURES, FRAME, PHONE, chromium
+
+SITE = Path(__file__).parents[1] / "build" / "site"
+DESKTOP = 1280
+SHOWN = {"desktop": ("index.html", DESKTOP, 900), "phone": ("noise/l2.html", PHONE, 844)}
+LEAST_WINDOW = 500  # Chromium makes none that is narrower
+
+
+def main() -> None:
+    pages = sorted(
+        page.relative_to(SITE) for page in SITE.rglob("*.html") if page.name != "404.html"
+    )
+    if not pages:
+        sys.exit("There is no site yet: make docs")
+    with tempfile.TemporaryDirectory() as name:
+        folder, frame = Path(name), Path(name) / "frame.html"
+        for page in pages:
+            for width in (DESKTOP, PHONE):
+                frame.write_text(_framed(str(page), width, 2000))
+                dom = chromium(folder, frame, "--dump-dom")
+                found = dom.split("<title>")[1].split("</title>")[0]
+                if found != "fits":
+                    print(f"{page}, {width} px: {found}")
+        print(f"{len(pages)} pages looked at, {DESKTOP} and {PHONE} px wide")
+        for what, (page, width, height) in SHOWN.items():
+            frame.write_text(_framed(page, width, height))
+            target = FIGURES / f"site-{what}.png"
+            size = f"--window-size={max(width, LEAST_WINDOW)},{height}"
+            chromium(folder, frame, size, f"--screenshot={target}")
+            Image.open(target).crop((0, 0, width, height)).save(target, optimize=True)
+            print(f"{target.name}: {target.stat().st_size:,} bytes")
+
+
+def _framed(page: str, width: int, height: int) -> str:
+    return FRAME.format(page=(SITE / page).as_uri(), width=width, height=height)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""Which noise is best for which query, and by how much: a table and a picture.
+
+    python -m benchmarks.which_noise
+
+writes the table between the marks in docs/which-noise.md, and docs/figures/which-noise.svg. Every
+error in it is calibrated and proved; it takes about a minute.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, final
+
+import leastnoise as ln
+from leastnoise.mechanism.output import write_file
+from leastnoise.report.figures import looks
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, PICTURE = DOCS / "which-noise.md", DOCS / "figures" / "which-noise.svg"
+FROM, TO = "<!-- from here: python -m benchmarks.which_noise -->", "<!-- to here -->"
+EPSILONS = ("1", "5")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A row: a query, and `l1` for the Laplace noise that usually serves it."""
+
+    what: str
+    link: str
+    sensitivity: Any
+    l1: Any
+    dimension: int = 1
+    delta: str = "1e-5"
+    compositions: int = 1
+    sampling_rate: str = "1"
+
+    def budget(self, epsilon: str) -> dict[str, Any]:
+        return {
+            "epsilon": epsilon,
+            "delta": self.delta,
+            "dimension": self.dimension,
+            "compositions": self.compositions,
+            "sampling_rate": Fraction(self.sampling_rate),
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The best noise for a query at one ε, and the mse of it, of Laplace and of Gaussian noise."""
+
+    best: str
+    mse: float
+    laplace: float
+    gaussian: float | None
+
+    @property
+    def family(self) -> str:
+        return self.best.partition(" ")[0]
+
+
+def _root(number: int) -> Fraction:
+    """Return √number, rounded up to six decimals: what l2 shifts of length 1 have in l1."""
+    return Fraction(math.isqrt(number * 10**12 - 1) + 1, 10**6)
+
+
+QUERIES = (
+    Query(
+        what="one real number",
+        link="howto/one-number.md",
+        sensitivity=ln.L2(1),
+        l1=ln.L1(1),
+    ),
+    Query(
+        what="one real number, δ = 0",
+        link="howto/one-number.md",
+        sensitivity=ln.L2(1),
+        l1=ln.L1(1),
+        delta="0",
+    ),
+    Query(
+        what="one count",
+        link="howto/one-number.md",
+        sensitivity=ln.Integer(1),
+        l1=ln.L1(1),
+    ),
+    *(
+        Query(
+            what=f"a vector of {d}, l2 sensitivity",
+            link="howto/vector.md",
+            sensitivity=ln.L2(1),
+            l1=ln.L1(_root(d)),
+            dimension=d,
+        )
+        for d in (2, 10, 100)
+    ),
+    Query(
+        what="a vector of 10, l1 sensitivity",
+        link="howto/vector.md",
+        sensitivity=ln.L1(1),
+        l1=ln.L1(1),
+        dimension=10,
+    ),
+    Query(
+        what="a vector of 10, l∞ sensitivity",
+        link="howto/vector.md",
+        sensitivity=ln.Linf(1, l0=10),
+        l1=ln.L1(10),
+        dimension=10,
+    ),
+    *(
+        Query(
+            what=f"{d} counting queries",
+            link="howto/counting-queries.md",
+            sensitivity=ln.CountingQueries(dimension=d),
+            l1=ln.L1(d),
+            dimension=d,
+        )
+        for d in (10, 50)
+    ),
+    Query(
+        what="a histogram of 10 cells",
+        link="howto/counting-queries.md",
+        sensitivity=ln.Linf(1, whole=True),
+        l1=ln.L1(1),
+        dimension=10,
+    ),
+    Query(
+        what="100 releases of a number",
+        link="howto/many-releases.md",
+        sensitivity=ln.L2(1),
+        l1=ln.L1(1),
+        compositions=100,
+    ),
+    Query(
+        what="100 releases of a vector of 10, l2",
+        link="howto/many-releases.md",
+        sensitivity=ln.L2(1),
+        l1=ln.L1(_root(10)),
+        dimension=10,
+        compositions=100,
+    ),
+    Query(
+        what="DP-SGD: 1,000 steps, rate 0.01, 10 numbers",
+        link="howto/dp-sgd.md",
+        sensitivity=ln.L2(1),
+        l1=ln.L1(_root(10)),
+        dimension=10,
+        compositions=1000,
+        sampling_rate="0.01",
+    ),
+)
+
+
+def row(query: Query, epsilon: str) -> Row:
+    """Return the row of a query at ε."""
+    budget = query.budget(epsilon)
+    found = ln.compare(**budget, sensitivity=query.sensitivity)
+    usual = {
+        name: ln.calibrate(name, **budget, sensitivity=sensitivity).mse
+        for name, sensitivity in (("laplace", query.l1), ("gaussian", query.sensitivity))
+        if name == "laplace" or query.delta != "0"
+    }
+    # Nothing is called better than usual noise for a gain that no reader would see.
+    names = {one.label: one.mechanism.mse for one in found.candidates} | usual
+    least = min(names.values())
+    best = min(
+        names, key=lambda name: (names[name] > 1.0005 * least, name not in usual, names[name])
+    )
+    return Row(best=best, mse=names[best], laplace=usual["laplace"], gaussian=usual.get("gaussian"))
+
+
+def _less(mse: float, usual: float | None) -> str:
+    """Return by how much less `mse` is, in words."""
+    if usual is None:
+        return "impossible"
+    gain = 1 - mse / usual
+    if gain < 0.0005:
+        return "–"
+    digits = 1 if gain < 0.1 or gain > 0.95 else 0
+    return f"{100 * gain:.{digits}f}\N{NO-BREAK SPACE}%"
+
+
+def _cell(texts: list[str]) -> str:
+    first, second = texts
+    return first if first == second else f"{first}; {second}"
+
+
+def line(query: Query, rows: list[Row]) -> str:
+    """Return a line of the table, from the rows at both ε."""
+    names = [f"[{one.best}](noise/{one.family}.md)" for one in rows]
+    laplace = [_less(one.mse, one.laplace) for one in rows]
+    gaussian = [_less(one.mse, one.gaussian) for one in rows]
+    cells = (f"[{query.what}]({query.link})", *map(_cell, (names, laplace, gaussian)))
+    return f"| {' | '.join(cells)} |"
+
+
+def table(rows: dict[Query, list[Row]]) -> str:
+    head = [
+        "| query | best noise | less mse than Laplace | less mse than Gaussian |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join([*head, *(line(query, found) for query, found in rows.items())])
+
+
+def picture(rows: dict[Query, list[Row]]) -> bytes:
+    """Return the errors at ε = 1 over those of the best noise, as SVG."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    shown = [found[0] for found in rows.values()]
+    canvas = Figure(figsize=(6.4, 0.34 * len(rows) + 1.1), layout="constrained")
+    axes = canvas.subplots()
+    places = range(len(rows), 0, -1)
+    colours = looks(["laplace", "gaussian", *(one.family for one in shown)])
+    axes.axvline(1, color="black", linewidth=0.8)
+    for name, mark in (("laplace", "o"), ("gaussian", "s")):
+        points = [
+            (getattr(one, name) / one.mse, place)
+            for one, place in zip(shown, places, strict=True)
+            if getattr(one, name) is not None
+        ]
+        x, y = zip(*points, strict=True)
+        filled = colours[name][0] if name == "laplace" else "white"
+        axes.plot(x, y, mark, color=colours[name][0], markerfacecolor=filled, label=name)
+    axes.set_yticks(list(places), [query.what for query in rows])
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set(xlabel="mean squared error over that of the best noise", title="ε = 1")
+    axes.grid(visible=True, linewidth=0.4, alpha=0.5)
+    axes.legend(fontsize="small", loc="lower right")
+    with mpl.rc_context({"svg.hashsalt": "leastnoise", "svg.fonttype": "none"}):
+        content = io.BytesIO()
+        canvas.savefig(content, format="svg", metadata={"Date": None})
+    return content.getvalue()
+
+
+def main() -> None:
+    rows: dict[Query, list[Row]] = {}
+    for query in QUERIES:
+        rows[query] = [row(query, epsilon) for epsilon in EPSILONS]
+        print(line(query, rows[query]), flush=True)
+    before, _, rest = PAGE.read_text().partition(FROM)
+    after = rest.partition(TO)[2]
+    PAGE.write_text(f"{before}{FROM}\n\n{table(rows)}\n\n{TO}{after}")
+    write_file(PICTURE, picture(rows))
+
+
+if __name__ == "__main__":
+    main()
