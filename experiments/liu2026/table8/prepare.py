@@ -1,15 +1,14 @@
 """The six data sets of Table 8 as the paper says it prepared them: features in [−1, 1], labels ±1.
 
-Numbers are mapped onto [−1, 1] by their range, nominal features to a column for each value but one,
-and a column of ones is the intercept. Where the paper doesn't say how it came to its d, the way that
-gives it is in data/NAME/SOURCE.md; d is met exactly for all six. The ranges and the values of
-nominal features are read off the data, as in the paper, which a private release must not do: what
-is published here are errors on public data.
+Numbers are mapped onto [−1, 1] by their range, nominal features to a column for each value but
+one, and a column of ones is the intercept. Where the paper doesn't say how it came to its d, the
+way that gives it is in data/NAME/SOURCE.md; d is met exactly for all six. The ranges and the values
+of nominal features are read off the data, as in the paper, which a private release must not do:
+what is published here are errors on public data.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,14 +35,13 @@ class Prepared:
 
 
 def adult() -> Prepared:
-    """Return the complete rows; education-num goes, as it repeats education, and so do countries."""
+    """Return the complete rows, without education-num; a country is the United States or not."""
     rows = []
     for file in ("adult.data", "adult.test"):
         lines = (FOLDER / "adult" / file).read_text(encoding="utf-8").splitlines()
         fields = [[field.strip() for field in line.split(",")] for line in lines]
-        rows += [
-            row for row in fields if len(row) == 15 and row[0].isdigit() and _MISSING not in row
-        ]
+        complete = (row for row in fields if len(row) == 15 and _MISSING not in row)
+        rows += [row for row in complete if row[0].isdigit()]  # not the header
     columns = list(zip(*rows, strict=True))
     numbers = [columns[i] for i in (0, 2, 10, 11, 12)]
     nominal = [columns[i] for i in (1, 3, 5, 6, 7, 8, 9)]
@@ -124,10 +122,8 @@ ALL: dict[str, Callable[[], Prepared]] = {
 
 
 def _lines(folder: str, file: str) -> list[str]:
-    with (FOLDER / folder / file).open(encoding="utf-8", newline="") as opened:
-        return [
-            " ".join(row) if len(row) == 1 else ",".join(row) for row in csv.reader(opened) if row
-        ]
+    text = (FOLDER / folder / file).read_text(encoding="utf-8")
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _prepared(
@@ -142,6 +138,9 @@ def _prepared(
         low, high = values.min(), values.max()
         columns.append((2 * values - low - high) / (high - low))
     for column in nominal:
-        for value in sorted({str(x) for x in column})[1:]:
-            columns.append(np.array([str(x) == value for x in column], dtype=float))
+        texts = [str(x) for x in column]
+        columns += [
+            np.array([text == value for text in texts], dtype=float)
+            for value in sorted(set(texts))[1:]
+        ]
     return Prepared(name=name, features=np.column_stack(columns), labels=np.where(label, 1.0, -1.0))
