@@ -72,7 +72,7 @@ side-by-side: install
 # would take up to half an hour more.
 experiments: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench,report]'
-	@for run in experiments/*/run.py; do OMP_NUM_THREADS=1 $(BIN)/python $$run || exit 1; done
+	@for run in experiments/*/run.py experiments/*/*/run.py; do OMP_NUM_THREADS=1 $(BIN)/python $$run || exit 1; done
 
 clean:
 	rm -rf .venv .venv-side build
