@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leastnoise.cli import options, records, spec_errors
+from leastnoise.cli import completion, options, records, spec_errors
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
@@ -20,28 +20,68 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+_ACCOUNT = "Account"
+_FILTERS = ("sums", "zcdp")
+
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
-Dataset = Annotated[str | None, typer.Option("--dataset", help="Of this dataset only.")]
+Dataset = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset",
+        metavar=options.NAME,
+        help="Of this dataset only.",
+        rich_help_panel=options.QUERY,
+    ),
+]
 
 
 @app.command(cls=options.Command)
 def init(
     *,
     file: File,
-    dataset: Annotated[str, typer.Option("--dataset", help="The name of the dataset.")],
-    unit: Annotated[str, typer.Option("--unit", help='The unit of its releases, or "row".')],
+    dataset: Annotated[
+        str,
+        typer.Option(
+            "--dataset",
+            metavar=options.NAME,
+            help="The name of the dataset.",
+            rich_help_panel=_ACCOUNT,
+        ),
+    ],
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--unit",
+            metavar=options.NAME,
+            help='What one person is in its releases: a column\'s name, or "row".',
+            rich_help_panel=_ACCOUNT,
+        ),
+    ],
     epsilon: options.Epsilon,
     delta: options.Delta = "0",
     neighbours: Annotated[
-        str, typer.Option("--neighbours", help="add-remove or replace-one.")
+        str,
+        typer.Option(
+            "--neighbours",
+            metavar="|".join(options.RELATIONS),
+            help="Which tables are neighbours.",
+            autocompletion=completion.one_of(*options.RELATIONS),
+            rich_help_panel=_ACCOUNT,
+        ),
     ] = "add-remove",
     rule: Annotated[
         str | None,
-        typer.Option("--filter", help="sums or zcdp; without it the first charge chooses."),
+        typer.Option(
+            "--filter",
+            metavar="|".join(_FILTERS),
+            help="How charges are added up; without it the first charge chooses.",
+            autocompletion=completion.one_of(*_FILTERS),
+            rich_help_panel=options.BUDGET,
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Open the account of a dataset; makes the file if there is none."""
+    """Open the account of a dataset; make the file if there is none."""
     from leastnoise.guarantees.budget import Budget
     from leastnoise.ledger.ledger import Ledger
 
@@ -60,7 +100,7 @@ def init(
 
 @app.command(cls=options.Command)
 def show(*, file: File, as_json: options.AsJson = False) -> None:
-    """Show every account: its budget, and what is spent of it."""
+    """Show every account: its budget, what is spent of it, and what is left."""
     from leastnoise.ledger.ledger import Ledger
 
     accounts = Ledger(file).accounts().values()
@@ -114,7 +154,7 @@ def check(*, file: File, as_json: options.AsJson = False) -> None:
 
     reason, entries = "", 0
     try:
-        with records.stages() as tell:
+        with records.stages("Checking the ledger", silent=as_json) as tell:
             entries = check_ledger(file, progress=tell).entries
     except LedgerRejected as error:
         reason = str(error)
@@ -141,8 +181,9 @@ def register(
     dataset: Dataset = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Charge a plan: releases that are fixed now, and compose tightly to ε and δ.
+    """Charge a plan: releases that are fixed now, and compose tightly.
 
+    Together they meet ε and δ, by their composition rather than by the sum of their budgets.
     Put the plan's number into the specs as plan of [privacy.ledger].
     """
     from leastnoise.errors import InvalidArgument
@@ -159,7 +200,7 @@ def register(
             release = Release.from_toml(name)
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
-            with records.stages() as tell:
+            with records.stages("Planning", silent=as_json) as tell:
                 releases.append((release.plan(progress=tell).certificate, used))
     if len(statements) != 1:
         raise InvalidArgument(name="specs", value=specs, expected="specs of one unit")

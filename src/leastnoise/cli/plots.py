@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from leastnoise.cli import records
+from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
     from leastnoise.report.figures import Figure
@@ -22,7 +21,8 @@ Plot = Annotated[
     str | None,
     typer.Option(
         "--plot",
-        metavar="FILE",
+        metavar=options.FILE,
+        rich_help_panel=options.OUTPUT,
         help="Draw errors against the dimension, and the radius, in a file ending in .svg, .png "
         "or .pdf; - draws in the terminal. Compares in about eight dimensions, some seconds each.",
     ),
@@ -77,7 +77,7 @@ class Request:
 
         error_figure({self.dimension: here})  # refuses before the work rather than after it
         found: dict[int, Comparison] = {}
-        with nullcontext(_no_stage) if self.silent else records.stages() as stage:
+        with records.stages(silent=self.silent) as stage:
             for dimension in dimensions_around(self.dimension, least=self.least):
                 stage(f"Comparing in {dimension:,} dimensions")
                 found[dimension] = here if dimension == self.dimension else at(dimension)
@@ -93,10 +93,6 @@ class Request:
 
         if self.target != TERMINAL:
             save_side_by_side(figures, self.target)
-            return f"  The figures are in {self.target}"
+            return f"The figures are in {self.target}."
         width = min(shutil.get_terminal_size().columns, _WIDEST)
         return "\n".join(figure.text(width=width) for figure in figures)
-
-
-def _no_stage(stage: str) -> None:
-    """Show nothing: --json has nothing but its object."""

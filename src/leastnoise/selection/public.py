@@ -108,7 +108,8 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     `best_possible` is a proved lower bound on the loss of any noise. At δ = 0 it follows from the
     volume of the shifts, at once. Else it is there for one number, and for the mse of a vector with
     an l2 sensitivity, if one is known from designing `optimal` noise or kept from before; with
-    `bound` it is computed, which may take a minute (`progress` is told the stages). The bound, and
+    `bound` it is computed, which may take a minute (`progress` is told the stages, and the families
+    in turn). The bound, and
     the noise designed for it, are refined until they are within `gap` of each other (if you don't
     say: 0.0005 up to ε = 2, 0.005 up to 5, 0.02 beyond), or for `time_limit` seconds: about a
     minute, and 5 seconds for each design without `bound`.
@@ -162,6 +163,8 @@ def compared(
     effort = effort or _effort(None, None, _PATIENCE, None)
     for family in (*quick(), *slow()) if families is None else families:
         shape = asked.get(family.name)
+        if effort.progress:
+            effort.progress(f"Calibrating {family.name} noise")
         try:
             tried = every
             if shape is None:
