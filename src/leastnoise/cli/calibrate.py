@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leastnoise import _words
 from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _show(found: Candidate, record: dict[str, Any]) -> None:
     if (widths := _half_widths(found)) is not None:
         facts.append((f"95 %{of} within", f"±{_spread(widths)}"))
     facts += [("noise", found.label), ("scale", f"{record['scale']:.12g}")]
-    facts += [(name, _value(value)) for name, value in record["noise"]["parameters"].items()]
+    facts += [_parameter(name, value) for name, value in record["noise"]["parameters"].items()]
     facts += [
         ("numbers released", f"{record['dimension']:,}"),
         ("mse (E‖X‖₂²)", f"{record['mse']:.6g}"),
@@ -115,8 +116,9 @@ def _show(found: Candidate, record: dict[str, Any]) -> None:
     records.print_facts(facts)
     low, high = record["delta_interval"]
     together = "" if count == 1 else f" of all {count:,} releases together"
-    exactly = f" It is {low!r}." if low == high else f" It is from {low!r} to {high!r}."
-    records.print_sentences([f"Proved: δ ≤ {delta} at ε = {epsilon}{together}.{exactly}"])
+    how = f"δ ≤ {delta}" if high > 0 else "δ = 0"
+    least = f" It is at least {_words.at_most(low)}." if low > 0 else ""
+    records.print_sentences([f"Proved: {how} at ε = {epsilon}{together}.{least}"])
 
 
 def _half_widths(found: Candidate) -> NDArray[np.float64] | None:
@@ -135,10 +137,10 @@ def _spread(values: NDArray[np.float64]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _value(value: object) -> str:
-    """Return a parameter: a number in twelve digits, of a list or a record no more than its size."""
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    if isinstance(value, list | dict):
-        return f"{len(value):,} values (--json has them)"
-    return str(value)
+def _parameter(name: str, value: Any) -> tuple[str, str]:
+    """Return a parameter: a number in twelve digits, of a list how long it is, a body's kind."""
+    if isinstance(value, dict):
+        return "body", str(value.get("kind", name))
+    if isinstance(value, list):
+        return name, f"{len(value):,} values (--json has them)"
+    return name, f"{value:.12g}" if isinstance(value, float) else str(value)

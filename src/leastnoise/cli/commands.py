@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -26,6 +27,7 @@ UsageError = cast("type[Exception]", typer.BadParameter.__base__)
 _MOST_DIGITS = 20
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_ALIKE = 0.6  # of two names, from 0 to 1
 _ALL_OF_IT = 10**6  # characters of a summary that are never reached
 _MOST_NAME = 22  # columns for the names of options; a longer one has a line of its own
 _HYPHEN, _BLANK = "\u2011", "\u00a0"
@@ -138,10 +140,18 @@ def _suggest(error: Any, params: Sequence[Any]) -> None:
     written = getattr(error, "option_name", None)
     if not hasattr(error, "possibilities"):
         return
-    known = [name for one in params if one.param_type_name == "option" for name in one.opts]
+    known = {
+        name.lstrip("-"): name
+        for one in params
+        if one.param_type_name == "option"
+        for name in one.opts
+    }
     shown = "".join(letter if letter.isprintable() else "?" for letter in str(written))
     error.possibilities = None
-    error.message = f"No such option: {shown}. {_validate.nearest(shown, known)}".rstrip()
+    error.message = f"No such option: {shown}."
+    # without the dashes, which make all names alike
+    if close := get_close_matches(shown.lstrip("-"), known, n=1, cutoff=_ALIKE):
+        error.message += f" Did you mean {known[close[0]]}?"
 
 
 def _arguments(command: Any, ctx: Any) -> Iterator[str]:

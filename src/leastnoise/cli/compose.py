@@ -119,7 +119,7 @@ def _read(text: str) -> tuple[Mechanism, int]:
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
     used = options.count_from(count, expected="FILE=COUNT, a whole COUNT")
-    read = _files.read_text(Path(name), most=_files.LARGEST_CERTIFICATE)
+    read = _files.read_certificate(Path(name))
     return Mechanism(Certificate.from_json(read)), used
 
 

@@ -130,7 +130,7 @@ def _columns() -> int:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text.replace(",", "").rstrip("×"))
+        float(text.replace(",", "").lstrip("±").rstrip("×"))
     except ValueError:
         return not text
     return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leastnoise import _words
 from leastnoise.cli import completion, options, records, spec_errors
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def init(
     if as_json:
         records.print_json(_account_record(account))
     else:
-        typer.echo(f"Opened the account of {dataset} in {file}.")
+        records.print_sentences([f"Opened the account of {dataset} in {file}."])
 
 
 @app.command(cls=options.Command)
@@ -107,21 +108,12 @@ def show(*, file: File, as_json: options.AsJson = False) -> None:
     if as_json:
         records.print_json({"accounts": [_account_record(account) for account in accounts]})
         return
-    rows = [
-        (
-            account.dataset,
-            f"{account.unit}, {account.neighbours}",
-            *(f"{float(value):.6g}" for value in (account.budget.epsilon, account.budget.delta)),
-            account.rule or "first charge",
-            f"{account.charges:,}",
-            *(f"{float(value):.6g}" for value in (account.spent.epsilon, account.spent.delta)),
-            f"{float(account.spent.rho):.6g}" + _of_rho(account),
-            f"{float(account.spent.leak):.6g}",
-        )
-        for account in accounts
-    ]
-    names = ("dataset", "unit", "ε", "δ", "filter", "charges", "Σε", "Σδ", "Σρ", "Σδ' (zcdp)")
-    records.print_table(str(file), names, rows)
+    for account in accounts:
+        records.print_sentences([f"{account.dataset}:"])
+        records.print_facts(_facts(account))
+        typer.echo()
+    if not accounts:
+        records.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
 
 
 @app.command(cls=options.Command)
@@ -139,7 +131,7 @@ def history(*, file: File, dataset: Dataset = None, as_json: options.AsJson = Fa
             {"entries": [{"number": entry.number} | entry.body for entry in entries]}
         )
         return
-    names = ("number", "time", "what", "dataset", "label", "ε", "δ", "ρ")
+    names = ("number", "time (UTC)", "what", "dataset", "label", "ε", "δ", "ρ")
     records.print_table(str(file), names, map(_history_row, entries))
 
 
@@ -163,7 +155,8 @@ def check(*, file: File, as_json: options.AsJson = False) -> None:
     elif reason:
         typer.echo(f"leastnoise: the ledger does not hold: {reason}", err=True)
     else:
-        typer.echo(f"Checked {file}: {entries:,} entries, every charge proved and within budget.")
+        said = f"Checked {file}: {entries:,} entries, every charge proved and within budget."
+        records.print_sentences([said])
     if reason:
         raise typer.Exit(code=1)
 
@@ -217,19 +210,44 @@ def register(
         record = {"plan": charge.number, "dataset": charge.dataset, "filter": charge.rule}
         records.print_json(record)
     else:
-        typer.echo(f"Registered plan {charge.number} for {charge.dataset}.")
+        records.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
 
 
-def _of_rho(account: Account) -> str:
-    from leastnoise.ledger.filters import ZCDP, largest_rho
+def _facts(account: Account) -> list[tuple[str, str]]:
+    """Return what people want to know of an account; `spent` rounded up, `left` rounded down."""
+    from leastnoise.ledger.filters import ZCDP
 
-    return f" of {float(largest_rho(account.budget)):.6g}" if account.rule == ZCDP else ""
+    spent, budget = account.spent, account.budget
+    used = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)}"
+    if account.rule == ZCDP:
+        used = f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}; by sums {used}"
+    facts = [
+        ("budget", f"{_words.private(budget.epsilon, budget.delta)} for each {account.unit}"),
+        ("neighbours", account.neighbours),
+        ("filter", account.rule or "not chosen yet: the first charge chooses it"),
+        ("spent", f"{used}, by {_words.counted(account.charges, 'charge')}"),
+        ("left", str(account.remaining)),
+    ]
+    if account.last is not None:
+        facts.append(("fits", _more(account.more_like(account.last))))
+    return facts
+
+
+def _more(count: int) -> str:
+    from leastnoise.ledger.filters import MOST_ALIKE
+
+    if count == MOST_ALIKE:
+        return f"{count:,} more charges like the last, or more"
+    return f"{_words.counted(count, 'more charge')} like the last" if count else (
+        "no more charge like the last"
+    )
 
 
 def _account_record(account: Account) -> dict[str, Any]:
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.account import record_of_cost
 
+    left = account.remaining
     return {
         "dataset": account.dataset,
         "unit": account.unit,
@@ -239,6 +257,11 @@ def _account_record(account: Account) -> dict[str, Any]:
         "filter": account.rule,
         "charges": account.charges,
         "spent": record_of_cost(account.spent),
+        "left": {
+            name: None if value is None else decimal_text(value)
+            for name, value in (("epsilon", left.epsilon), ("delta", left.delta), ("rho", left.rho))
+        },
+        "more_like_last": None if account.last is None else account.more_like(account.last),
     }
 
 
@@ -249,7 +272,7 @@ def _history_row(entry: Entry) -> tuple[str, ...]:
     costs = (body.get(name) for name in ("epsilon", "delta", "rho"))
     return (
         str(entry.number),
-        body["time"],
+        body["time"].replace("T", " ").removesuffix("+00:00"),
         f"use of plan {body['plan']}" if body["kind"] == "use" else body["kind"],
         body["dataset"],
         body.get("label", ""),

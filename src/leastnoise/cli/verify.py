@@ -80,6 +80,6 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
     for name, value in (("ledger", ledger), ("key", key)):
         if value is not None:
             raise InvalidArgument(name=name, value=value, expected="the directory of a release")
-    certificate = read_certificate(_files.read_text(path, most=_files.LARGEST_CERTIFICATE))
+    certificate = read_certificate(_files.read_certificate(path))
     delta = certificate.verify()
     return delta, [f"Verified {path}.", *words.verified_certificate(certificate, delta)]
