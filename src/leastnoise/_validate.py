@@ -298,9 +298,12 @@ def shown(value: object) -> str:
     if isinstance(value, str):
         quoted = repr(str(value[: _MOST_SHOWN + 1]))
         return quoted if len(value) <= _MOST_SHOWN else f"{quoted[:_MOST_SHOWN]}…"
-    if isinstance(value, Integral | Fraction) and not _is_short(value):
+    exactly = value if isinstance(value, Fraction) else as_int(value)
+    if exactly is not None and not _is_short(exactly):
         return "a number of very many digits"
-    if value is None or isinstance(value, Real) or type(value).__name__ == "Decimal":
+    # numpy.timedelta64 says that it is an Integral, and is none
+    number = exactly is not None or (isinstance(value, Real) and not isinstance(value, Integral))
+    if number or value is None or isinstance(value, bool) or type(value).__name__ == "Decimal":
         return str(value)[:_MOST_SHOWN]
     kind = type(value).__name__
     return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
