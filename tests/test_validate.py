@@ -238,7 +238,7 @@ def test_sections_that_are_none_are_problems_of_the_spec(section: str) -> None:
             ln.Release(**GOOD | {section: value})
 
 
-# --- numpy's scalars, wherever a number is exact ---------------------------------------------------
+# --- numpy's scalars, wherever a number is exact --------------------------------------------------
 
 
 def _exactly(value: Any) -> list[Any]:
@@ -279,7 +279,8 @@ def test_whole_numbers_of_any_width(kind: Callable[[int], Any]) -> None:
     assert budget == ln.Budget(epsilon=100, delta="0.1")
     assert type(budget.epsilon.numerator) is int
     assert ln.L2(kind(100)).bound * 10**9 == 10**11  # kept as it came it would wrap
-    assert gaussian().compose(kind(100)).delta(epsilon=1) == gaussian().compose(100).delta(epsilon=1)
+    many = gaussian().compose(100).delta(epsilon=1)
+    assert gaussian().compose(kind(100)).delta(epsilon=1) == many
 
 
 @pytest.mark.parametrize("value", [np.True_, np.False_, np.timedelta64(1, "s"), np.array(1)])

@@ -78,11 +78,14 @@ def test_zsh_completes(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
 def test_fish_completes(tmp_path: Path) -> None:
+    script = (
+        "leastnoise --show-completion fish | source; "
+        "complete --do-complete 'leastnoise calibrate --noise gaussian-'"
+    )
     done = subprocess.run(
-        ["fish", "--no-config", "-c",
-         "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION=1 leastnoise --show-completion fish | source;"
-         " complete --do-complete 'leastnoise calibrate --noise gaussian-'"],
-        cwd=tmp_path, env=_environment(), capture_output=True, text=True, check=True,
+        ["fish", "--no-config", "-c", script],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+        env=_environment() | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
     )  # fmt: skip
     assert done.stdout.split() == ["gaussian-mixture"]
 

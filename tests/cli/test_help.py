@@ -35,9 +35,7 @@ def test_options_are_in_groups_with_their_choices() -> None:
     shown = run("calibrate", "--help", columns=80).stdout
     groups = re.findall(r"^(\w+):$", shown, re.MULTILINE)
     assert groups == ["Noise", "Budget", "Query", "Search", "Output", "Other"]
-    of = {
-        name: shown.partition(f"{name}:\n")[2].partition("\n\n")[0] for name in groups
-    }
+    of = {name: shown.partition(f"{name}:\n")[2].partition("\n\n")[0] for name in groups}
     assert "--noise NAME" in of["Noise"]
     assert "--epsilon NUMBER" in of["Budget"]
     assert "--norm l2|l1|linf" in of["Query"]
@@ -84,13 +82,13 @@ COMPARE = ("compare", "--delta", "1e-5")
         ((*COMPARE, "--epsilon=-1"), "got --epsilon=-1. Common budgets"),
         ((*COMPARE, "--epsilon", "1,5"), "got --epsilon='1,5'. Write it with a point: 1.5."),
         ((*COMPARE, "--epsilon", "1,500"), "got --epsilon='1,500'. Write no comma."),
-        (("compare", "--epsilon", "1", "--delta", "50%"), "--delta='50%'. Write the percentage as 0.5"),
+        (("compare", "--epsilon", "1", "--delta", "50%"), "'50%'. Write the percentage as 0.5."),
         ((*COMPARE, "--epsilon", "1", "--sampling-rate", "5 %"), "Write the percentage as 0.05."),
         ((*COMPARE, "--epsilon", "1", "--sensitivity", "-1"), "got --sensitivity=-1"),
-        ((*COMPARE, "--epsilon", "1", "--dimension", "1.5"), "a whole number, got --dimension='1.5'"),
+        ((*COMPARE, "--epsilon", "1", "--dimension", "1.5"), "whole number, got --dimension='1.5'"),
         ((*COMPARE, "--epsilon", "1", "--dimension", "1e3"), "Write it like --dimension 3."),
         ((*COMPARE, "--epsilon", "1", "--dimension", "-1"), "dimension >= 1"),
-        ((*COMPARE, "--epsilon", "1", "--gap", "1,5"), "got --gap='1,5'. Write it with a point: 1.5."),
+        ((*COMPARE, "--epsilon", "1", "--gap", "1,5"), "--gap='1,5'. Write it with a point: 1.5."),
         ((*COMPARE, "--epsilon", "1", "--gap", "nan"), "a number, got --gap='nan'"),
         ((*COMPARE, "--epsilon", "1", "--gap", "1e400"), "gap"),
         ((*COMPARE, "--epsilon", "1", "--norm", "l22"), "--norm='l22'. Did you mean l2?"),

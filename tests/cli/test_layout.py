@@ -48,7 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "rows.csv").write_text("person,x,town\n" + rows)
     (made / "spec.toml").write_text(SPEC)
     commands = (
-        ("ledger", "init", "b.ledger", "--dataset", "visits-of-every-year-since-the-hospital-opened",
+        ("ledger", "init", "b.ledger", "--dataset", "visits-of-every-year-that-there-were-any",
          "--unit", "person", "--epsilon", "20", "--delta", "1e-5", "--filter", "zcdp"),
         ("release", "spec.toml"),
         ("calibrate", "--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5", "--certificate",

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 
@@ -79,12 +80,17 @@ def _wait_until(holds: Callable[[], bool]) -> None:
 class Stopped:
     """A clock that strikes when the test says so."""
 
-    strike: Callable[[], None]
+    calls: ClassVar[list[Callable[[], None]]] = []
 
     def __init__(self, seconds: float, call: Callable[[], None]) -> None:
         assert seconds == 1
-        Stopped.strike = staticmethod(call)
+        Stopped.calls.append(call)
         self.daemon = False
+
+    @classmethod
+    def strike(cls) -> None:
+        """Call what the last clock was set for."""
+        cls.calls[-1]()
 
     def start(self) -> None:
         """Wait for the test."""

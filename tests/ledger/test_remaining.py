@@ -34,22 +34,22 @@ def account(ledger: Ledger) -> Account:
 
 
 @pytest.mark.parametrize(
-    ("name", "epsilon", "delta", "rule", "first"),
+    ("named", "rule", "first"),
     [
-        ("laplace", "0.11", "0", SUMS, "0.3"),
-        ("gaussian", "0.15", "5e-8", SUMS, "0.3"),  # here δ runs out first
-        ("gaussian", "0.25", "1e-8", ZCDP, "0.1"),
-        ("laplace", "0.05", "0", ZCDP, "0.1"),
-        ("truncated-laplace", "0.04", "4e-8", ZCDP, "0.1"),  # here δ' runs out first
-        ("laplace", "0.2", "0", None, "0.2"),
+        (("laplace", "0.11"), SUMS, "0.3"),
+        (("gaussian", "0.05", "5e-8"), SUMS, "0.1"),
+        (("gaussian", "0.25", "1e-8"), ZCDP, "0.1"),
+        (("laplace", "0.05"), ZCDP, "0.1"),
+        (("truncated-laplace", "0.04", "4e-8"), ZCDP, "0.1"),  # here δ' runs out first
+        (("laplace", "0.2"), None, "0.2"),
     ],
 )
 def test_so_many_more_are_admitted_and_one_more_is_not(
-    tmp_path: Path, name: str, epsilon: str, delta: str, rule: str | None, first: str
+    tmp_path: Path, named: tuple[str, ...], rule: str | None, first: str
 ) -> None:
     ledger = opened(tmp_path, rule)
     ledger.charge(certificate("laplace", first), unit="person")
-    release = certificate(name, epsilon, delta)
+    release = certificate(*named)
     more = account(ledger).more_like(Cost.of(release))
     assert 3 <= more <= 40
     for left in range(more, 0, -1):

@@ -207,7 +207,7 @@ def _read(param: Any, usual: Callable[[Any, Any], Any], context: Any, value: Any
 
     typer makes a validator of pydantic's for each option, which takes a third of a second.
     """
-    kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
+    kind: Any = getattr(getattr(param, "type_descriptor", None), "annotation", None)
     if value is None and kind is not None and not param.required:
         found: Any = () if param.multiple or param.nargs == -1 else None
     elif kind in {str, Path} and isinstance(value, str) and value.isascii():

@@ -58,15 +58,14 @@ format = "csv"
 """
 
 _ABOUT = (
-    "The RAND Health Insurance Experiment: 5,912 persons, up to five years of each, in 18 "
-    "insurance plans.",
-    "A person is a zper in it. The budget ε = 1, δ = 1e-6 protects each with all of her years.",
-    "1. The plan: what will be released, and how large its errors will be. No row is read for it.",
+    "The RAND Health Insurance Experiment: 5,912 persons in 18 insurance plans, up to five years "
+    "of each. zper is the column that identifies a person; the budget ε = 1, δ = 1e-6 protects "
+    "each with all of her years."
 )
+_PLAN = "The plan: what will be released, and how large its errors will be. It reads no row."
 _RELEASED = (
-    "2. The released tables: the published number, between which numbers the value lies with 95 % "
-    "(it is that of all rows within the declared bounds), and the truth.",
-    "The truth is shown only because these data are public.",
+    "The released tables. In 95 % of all releases the value without noise is between the two "
+    "numbers. The truth is shown only because these data are public."
 )
 
 
@@ -89,14 +88,17 @@ def command(
     spec["data"]["source"] = str(source)
     spec["output"]["path"] = str(directory.absolute())
     release = Release(**spec)
-    records.print_sentences(_ABOUT)
+    records.print_sentences([_ABOUT])
+    typer.echo()
+    records.print_sentences([_PLAN])
     typer.echo()
     with records.stages("Planning") as tell:
         plan = release.plan(progress=tell)
     records.print_plan(plan)
     with records.stages("Releasing") as tell:
         released = release.run(progress=tell)
-    records.print_sentences(_RELEASED)
+    records.print_sentences([_RELEASED])
+    typer.echo()
     truths = _true_values(source)
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])

@@ -47,7 +47,7 @@ def print_table(
     print_sentences([title])
     for blanks in (3, 2):
         room = width - blanks * (len(names) + 1)
-        widths = _widths(names, cells, room, wrap=blanks == 2)  # noqa: PLR2004 (the closest)
+        widths = _widths(names, cells, room, wrap=blanks == 2)
         if widths is not None:
             _draw(names, cells, widths, blanks=blanks, width=width)
             break

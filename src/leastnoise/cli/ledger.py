@@ -220,7 +220,9 @@ def _facts(account: Account) -> list[tuple[str, str]]:
     spent, budget = account.spent, account.budget
     used = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)}"
     if account.rule == ZCDP:
-        used = f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}; by sums {used}"
+        used = (
+            f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}; by sums {used}"
+        )
     facts = [
         ("budget", f"{_words.private(budget.epsilon, budget.delta)} for each {account.unit}"),
         ("neighbours", account.neighbours),
@@ -238,8 +240,10 @@ def _more(count: int) -> str:
 
     if count == MOST_ALIKE:
         return f"{count:,} more charges like the last, or more"
-    return f"{_words.counted(count, 'more charge')} like the last" if count else (
-        "no more charge like the last"
+    return (
+        f"{_words.counted(count, 'more charge')} like the last"
+        if count
+        else ("no more charge like the last")
     )
 
 

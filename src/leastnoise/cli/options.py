@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, cast, final
 import typer
 
 from leastnoise import _validate
-from leastnoise.cli.commands import Command as Command
-from leastnoise.cli.commands import Group as Group
+from leastnoise.cli.commands import Command, Group
 from leastnoise.cli.completion import noise_names, one_of
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+
+__all__ = ["Command", "Group"]
 
 _MOST_DIGITS = 20
 
@@ -214,9 +215,7 @@ TimeLimit = Annotated[
 ]
 AsJson = Annotated[
     bool,
-    typer.Option(
-        "--json", help="Print one JSON object and nothing else.", rich_help_panel=OUTPUT
-    ),
+    typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=OUTPUT),
 ]
 
 

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from leastnoise import _words
-from leastnoise.cli.layout import print_facts as print_facts
-from leastnoise.cli.layout import print_sentences as print_sentences
-from leastnoise.cli.layout import print_table as print_table
-from leastnoise.cli.progress import stages as stages
+from leastnoise.cli.layout import print_facts, print_sentences, print_table
+from leastnoise.cli.progress import stages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.results import Table
+
+__all__ = ["print_facts", "print_sentences", "print_table", "stages"]
 
 _MOST_ROWS = 50
 _MOST_VARIANCES = 1000
@@ -95,7 +95,9 @@ def _title(block: BlockPlan, unit: str) -> str:
     geometry = mechanism.certificate.geometry
     said = f"{block.name}: {_words.counted(layout.dimension, 'number')} in "
     said += f"{_words.counted(layout.cells, 'cell')}, for ε = {_words.at_least(budget.epsilon)}, "
-    said += f"δ = {_words.at_least(budget.delta)}. Noise: {noise.name}, scale {float(noise.scale):.6g}"
+    said += (
+        f"δ = {_words.at_least(budget.delta)}. Noise: {noise.name}, scale {float(noise.scale):.6g}"
+    )
     if block.saved is not None:
         how = f"fitted by {geometry.kind}" if geometry else f"shaped by what one {unit} can do"
         said += f", {how}: {100 * block.saved:.0f} % less variance than plain "

@@ -18,7 +18,9 @@ _PLAN = "Plan"
 
 def command(
     *,
-    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="The spec of the release, a TOML file.")],
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="The spec of the release, a TOML file.")
+    ],
     plan: Annotated[
         bool,
         typer.Option(
@@ -107,9 +109,7 @@ def _publish(
         released = release.run(progress=tell, sign=sign)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
-        pages.write(
-            released.path, page, ledger=account and folder / account.path, silent=as_json
-        )
+        pages.write(released.path, page, ledger=account and folder / account.path, silent=as_json)
     try:
         _show(released, as_json=as_json, page=page)
     except (OSError, SystemExit):  # of stdout; rich exits where the reader of a pipe is gone

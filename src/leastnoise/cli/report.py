@@ -45,9 +45,7 @@ def new_page(folder: Path) -> Path:
     return _new(folder.with_name(f"{folder.name}-report.html"))
 
 
-def write(
-    folder: Path, target: Path, *, ledger: Path | None = None, silent: bool = False
-) -> None:
+def write(folder: Path, target: Path, *, ledger: Path | None = None, silent: bool = False) -> None:
     """Write the page about a release, whole or not at all."""
     from leastnoise.mechanism.output import write_file
     from leastnoise.report.page import report

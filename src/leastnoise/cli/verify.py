@@ -18,7 +18,10 @@ _MORE = "More checks of a release"
 
 def command(
     *,
-    path: Annotated[Path, typer.Argument(metavar="FILE|FOLDER", help="A certificate, or the folder of a release.")],
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE|FOLDER", help="A certificate, or the folder of a release."),
+    ],
     ledger: Annotated[
         Path | None,
         typer.Option(
