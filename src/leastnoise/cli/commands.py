@@ -207,8 +207,8 @@ def _read(param: Any, usual: Callable[[Any, Any], Any], context: Any, value: Any
 
     typer makes a validator of pydantic's for each option, which takes a third of a second.
     """
-    kind: Any = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-    if value is None and kind is not None and not param.required:
+    kind = _kind(param)
+    if value is None and _kind(param) is not None and not param.required:
         found: Any = () if param.multiple or param.nargs == -1 else None
     elif kind in {str, Path} and isinstance(value, str) and value.isascii():
         found = kind(value)
@@ -219,6 +219,11 @@ def _read(param: Any, usual: Callable[[Any, Any], Any], context: Any, value: Any
     else:
         return usual(context, value)
     return param.callback(context, param, found) if param.callback else found
+
+
+def _kind(param: Any) -> Any:
+    """Return the type of an option's value, None where typer doesn't say it."""
+    return getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
 
 def _number(kind: type[int] | type[float], text: str, *, name: str) -> int | float:

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise import _validate, _words
+from leastnoise import _words
 from leastnoise._notebooks import Shown
 from leastnoise.errors import InvalidArgument, LedgerRejected, OverBudget, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact, printed_at_least
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, SUMS, ZCDP, better_for, fits, holds
-from leastnoise.ledger.preregistered import blocks_of
+from leastnoise.ledger.preregistered import blocks_of, certified
 from leastnoise.ledger.remaining import Remaining
 from leastnoise.ledger.store import Entry
 
@@ -59,13 +59,14 @@ class Account(Shown):
         """What is left by the account's filter; all of the budget before the first charge."""
         return Remaining.of(self.budget, self.spent, self.rule)
 
-    def more_like(self, cost: Cost) -> int:
-        """Return how many more charges of `cost` each the ledger will admit, at most 10¹².
+    def more_like(self, release: Certified | Cost) -> int:
+        """Return how many more such releases the ledger will admit, at most 10¹².
 
-        Where `cost` is that of a plan, a charge is one more plan like it. Decided by the filter's
-        own arithmetic: so many together were tried and fit, one more was tried and doesn't. Before
-        the first charge, by the filter that such a charge would choose. Raises InvalidArgument
-        unless it is a `Cost`.
+        `release` is a certificate, or a cost: that of the `last` charge, which may be a whole plan.
+        Decided by the filter's own arithmetic: so many together were tried and fit, one more was
+        tried and doesn't. Before the first charge, by the filter that such a charge would choose.
+        Not promised: that the release is about the account's unit and neighbours, or its proof
+        holds. Raises InvalidArgument for what is neither.
 
         >>> from fractions import Fraction
         >>> account = Account(
@@ -74,7 +75,7 @@ class Account(Shown):
         >>> account.more_like(Cost(epsilon=Fraction(3, 10)))
         3
         """
-        _validate.instance(cost, Cost, name="cost", like="a Cost", hint="account.last is one.")
+        cost = release if isinstance(release, Cost) else Cost.of(certified(release))
         return holds(cost, self.budget, self.rule_for(cost), spent=self.spent)
 
     def rule_for(self, cost: Cost) -> str:
