@@ -68,11 +68,12 @@ class Account(Shown):
         Not promised: that the release is about the account's unit and neighbours, or its proof
         holds. Raises InvalidArgument for what is neither.
 
-        >>> from fractions import Fraction
+        >>> from leastnoise.guarantees.sensitivity import L1
+        >>> from leastnoise.selection.public import calibrate
         >>> account = Account(
         ...     dataset="visits", unit="row", neighbours="add-remove", budget=Budget(epsilon=1)
         ... )
-        >>> account.more_like(Cost(epsilon=Fraction(3, 10)))
+        >>> account.more_like(calibrate("laplace", epsilon="0.3", sensitivity=L1(1)).certificate)
         3
         """
         cost = release if isinstance(release, Cost) else Cost.of(certified(release))
