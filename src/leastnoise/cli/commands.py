@@ -48,6 +48,11 @@ class Command(TyperCommand):
         """Return the help, in which no name is broken at a hyphen."""
         return _plain(super().get_help(ctx))
 
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write what the command does."""
+        _keep_names_whole(formatter)
+        super().format_help_text(ctx, formatter)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options, group by group."""
         _write_options(self, ctx, formatter)
@@ -112,6 +117,11 @@ class Group(TyperGroup):
     def get_help(self, ctx: Any) -> str:
         """Return the help, in which no name is broken at a hyphen."""
         return _plain(super().get_help(ctx))
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write what the command does."""
+        _keep_names_whole(formatter)
+        super().format_help_text(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, each with its whole summary, then the options."""
@@ -189,6 +199,12 @@ def _unbroken(said: str) -> str:
     said = said.replace("-", _HYPHEN)
     text, default, value = said.partition("[default: ")
     return text + default[:-1] + _BLANK + value if default else text
+
+
+def _keep_names_whole(formatter: Any) -> None:
+    """Let the texts that `formatter`, made for one help, writes be broken at blanks alone."""
+    usual = formatter.write_text
+    formatter.write_text = lambda text: usual(text.replace("-", _HYPHEN))
 
 
 def _plain(text: str) -> str:
