@@ -17,7 +17,8 @@ ANY_KIND: tuple[Any, ...] = (
 )  # fmt: skip
 NO_NUMBER = (
     *ANY_KIND, True, np.True_, " 1 ", "x", "", math.nan, np.float32("nan"), np.longdouble(1), [],
-    [1], np.array(1), np.ma.array(1, mask=True), np.timedelta64(1), Decimal("sNaN"),
+    [1], np.array(1), np.ma.array(1, mask=True), np.timedelta64(1), np.timedelta64(1, "s"),
+    Decimal("sNaN"),
 )  # fmt: skip
 HOSTILE: Mapping[str, tuple[Any, ...]] = {
     "whole": (*NO_NUMBER, None, 1.0, 200.0, np.float64(2), 1.5, "1", Fraction(1), Decimal(1), -1,

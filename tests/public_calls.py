@@ -335,6 +335,12 @@ SUBJECTS: dict[str, Subject] = {
         neighbours=("word", "add-remove"),
     ),
     "afford": subject(partial(ledger_call, "afford"), **CHARGED, **NAMED),
+    "more_like": subject(
+        ln.Account(
+            dataset="a", unit="person", neighbours="add-remove", budget=ln.Budget(epsilon=9)
+        ).more_like,
+        release=("object", certificate()),
+    ),
     "charge": subject(partial(ledger_call, "charge"), label=("text", ""), **CHARGED, **NAMED),
     "register": subject(
         partial(ledger_call, "register"), releases=("pairs", [(certificate(), 2)]),

@@ -236,3 +236,57 @@ def test_sections_that_are_none_are_problems_of_the_spec(section: str) -> None:
     for value in wrong:
         with pytest.raises(ln.errors.SpecError, match=section):
             ln.Release(**GOOD | {section: value})
+
+
+# --- numpy's scalars, wherever a number is exact --------------------------------------------------
+
+
+def _exactly(value: Any) -> list[Any]:
+    """All that takes an exact number, given `value` for a tenth."""
+    profile: dict[str, Any] = {"sensitivity": ln.L1(1), "scale": value, "epsilons": [value]}
+    return [
+        ln.Budget(epsilon=value, delta=value),
+        ln.Budget(epsilon=1).share(value),
+        ln.L1(value), ln.L2(value), ln.Linf(value, l0=2), ln.Vertices([[value], [1]]),
+        ln.CountingQueries(dimension=2, bound=value),
+        ln.noise.Gaussian(scale=value),
+        ln.calibrate("laplace", epsilon=value, delta=value, sensitivity=ln.L1(value)).certificate,
+        ln.calibrate(
+            "laplace", epsilon=value, sensitivity=ln.L1(1), sampling_rate=value
+        ).certificate,
+        ln.calibrate(
+            "generalized-gamma", epsilon=1, delta="0.01", sensitivity=ln.L2(1), dimension=3,
+            parameters={"alpha": value, "p": 1},
+        ).certificate,
+        ln.privacy_profile("laplace", **profile),
+        gaussian().delta(epsilon=value),
+        gaussian().epsilon(delta=value),
+        gaussian().compose(2).delta(epsilon=value),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_a_tenth_of_any_width_is_a_tenth(kind: Callable[[str], Any]) -> None:
+    assert _exactly(kind("0.1")) == _exactly("0.1")
+
+
+WHOLE = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_whole_numbers_of_any_width(kind: Callable[[int], Any]) -> None:
+    budget = ln.Budget(epsilon=kind(100), delta="0.1")
+    assert budget == ln.Budget(epsilon=100, delta="0.1")
+    assert type(budget.epsilon.numerator) is int
+    assert ln.L2(kind(100)).bound * 10**9 == 10**11  # kept as it came it would wrap
+    many = gaussian().compose(100).delta(epsilon=1)
+    assert gaussian().compose(kind(100)).delta(epsilon=1) == many
+
+
+@pytest.mark.parametrize("value", [np.True_, np.False_, np.timedelta64(1, "s"), np.array(1)])
+def test_what_is_no_number_is_refused_in_words(value: Any) -> None:
+    for takes in (lambda: ln.Budget(epsilon=value), lambda: ln.L2(value)):
+        with pytest.raises(InvalidArgument, match="Expected a decimal number, got"):
+            takes()
+    with pytest.raises(InvalidArgument, match="compositions"):
+        gaussian().compose(value)

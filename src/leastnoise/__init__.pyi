@@ -20,6 +20,7 @@ from .ledger.check import CheckedLedger as CheckedLedger
 from .ledger.check import check_ledger as check_ledger
 from .ledger.ledger import Charge as Charge
 from .ledger.ledger import Ledger as Ledger
+from .ledger.remaining import Remaining as Remaining
 from .mechanism.mechanism import Mechanism as Mechanism
 from .mechanism.mechanism import Released as Released
 from .mechanism.mechanism import compose as compose

@@ -31,6 +31,14 @@ def read_text(path: Path, *, most: int, links: bool = True) -> str:
         raise SourceError(f"{path} is not UTF-8 text.") from None
 
 
+def read_certificate(path: Path) -> str:
+    """Return the text of the file of a certificate; raises SourceError for an empty one, too."""
+    found = read_text(path, most=LARGEST_CERTIFICATE)
+    if not found.strip():
+        raise SourceError(f"{path} is empty. Expected a certificate.")
+    return found
+
+
 def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
     """Return what the regular file `path` holds; see `read_text`."""
     try:
@@ -55,7 +63,9 @@ def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
 
 
 def _read(descriptor: int, path: Path, *, most: int) -> bytes:
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise SourceError(f"{path} can't be read: it is not a regular file.")
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+        raise SourceError(f"{path} can't be read: it is {what}.")
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         return file.read(most + 1)

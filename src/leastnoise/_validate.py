@@ -22,7 +22,9 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Integral, Real
@@ -38,6 +40,8 @@ and proofs raise to this power."""
 
 NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 
+_WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 may mean either
+_PERCENTAGE = re.compile(r"([+-]?[0-9]+\.?[0-9]*) ?%")
 _MOST_SHOWN = 40  # characters of a value
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes, of a path and of a name in it
 _MOST_BITS = 128  # of a whole number that is shown: longer ones have no use in a message
@@ -196,6 +200,22 @@ def nearest(value: str, allowed: Sequence[str]) -> str:
     return f"Did you mean {close[0]}?" if close else ""
 
 
+def number_like(text: str | None) -> str:
+    """Return how to write what was meant by a text with a comma or a percent sign, or nothing.
+
+    >>> number_like("1,5"), number_like("50%"), number_like("1e-5")
+    ('Write it with a point: 1.5.', 'Write the percentage as 0.5.', '')
+    """
+    if text is None or len(text) > _MOST_SHOWN:
+        return ""
+    if found := _WITH_COMMA.fullmatch(text):
+        return f"Write it with a point: {found[1]}.{found[2]}."
+    if found := _PERCENTAGE.fullmatch(text):
+        share = Decimal(found[1]).scaleb(-2).normalize()
+        return f"Write the percentage as {share:f}."
+    return "Write no comma." if "," in text else ""
+
+
 def instance(
     value: object, kind: type[T] | tuple[type[T], ...], *, name: str, like: str, hint: str = ""
 ) -> T:
@@ -278,9 +298,12 @@ def shown(value: object) -> str:
     if isinstance(value, str):
         quoted = repr(str(value[: _MOST_SHOWN + 1]))
         return quoted if len(value) <= _MOST_SHOWN else f"{quoted[:_MOST_SHOWN]}…"
-    if isinstance(value, Integral | Fraction) and not _is_short(value):
+    exactly = value if isinstance(value, Fraction) else as_int(value)
+    if exactly is not None and not _is_short(exactly):
         return "a number of very many digits"
-    if value is None or isinstance(value, Real) or type(value).__name__ == "Decimal":
+    # numpy.timedelta64 says that it is an Integral, and is none
+    number = exactly is not None or (isinstance(value, Real) and not isinstance(value, Integral))
+    if number or value is None or isinstance(value, bool) or type(value).__name__ == "Decimal":
         return str(value)[:_MOST_SHOWN]
     kind = type(value).__name__
     return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"

@@ -67,10 +67,11 @@ RESULTS = (
     "Plan",
     "Released",
     "ReleasedTables",
+    "Remaining",
     "Skipped",
     "VerifiedRelease",
 )
-INTERNAL = ("admit", "check_statement", "largest", "one_release_at", "rule_for")
+INTERNAL = ("admit", "check_statement", "largest", "of", "one_release_at", "rule_for")
 
 
 def _is_left_out(value: Any) -> bool:

@@ -6,11 +6,17 @@ what starting it anew would take. `PROGRAM` is the file that a shell would start
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,12 +33,15 @@ import matplotlib.figure, rich.console, rich.table, scipy.optimize, scipy.specia
 from leastnoise.cli.main import main
 
 for line in sys.stdin:
-    arguments, folder, *streams = json.loads(line)
+    arguments, folder, environment, *streams = json.loads(line)
     child = os.fork()
     if not child:
         os.chdir(folder)
+        for name, value in environment.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
         for number, path in enumerate([os.devnull, *streams]):
             os.dup2(os.open(path, os.O_RDWR), number)
+        sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))
         sys.argv = ["leastnoise", *arguments]
         main()
     _, status = os.waitpid(child, 0)
@@ -52,15 +61,78 @@ def _server() -> subprocess.Popen[str]:
     )
 
 
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, cwd: Path | None = None, columns: int = 120
+) -> subprocess.CompletedProcess[str]:
+    """Run the program with its output in files, `columns` wide."""
+    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
+        environment = {"COLUMNS": str(columns)}
+        code = _ask(arguments, cwd, environment, out.name, err.name)
+        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+
+
+def run_in_terminal(
+    *arguments: str, cwd: Path | None = None, columns: int = 80
+) -> subprocess.CompletedProcess[str]:
+    """Run the program with stdout and stderr on a terminal each, `columns` wide."""
+    with Terminal(columns) as out, Terminal(columns) as err:
+        environment = {"COLUMNS": None, "TERM": "xterm"}
+        code = _ask(arguments, cwd, environment, out.name, err.name)
+        return subprocess.CompletedProcess(arguments, code, out.text(), err.text())
+
+
+def _ask(
+    arguments: tuple[str, ...],
+    cwd: Path | None,
+    environment: Mapping[str, str | None],
+    *streams: str,
+) -> int:
     server = _server()
     assert server.stdin is not None
     assert server.stdout is not None
-    with tempfile.NamedTemporaryFile("r") as out, tempfile.NamedTemporaryFile("r") as err:
-        asked = [arguments, str(cwd or Path.cwd()), out.name, err.name]
-        print(json.dumps(asked), file=server.stdin, flush=True)
-        code = int(server.stdout.readline())
-        return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+    asked = [arguments, str(cwd or Path.cwd()), environment, *streams]
+    print(json.dumps(asked), file=server.stdin, flush=True)
+    return int(server.stdout.readline())
+
+
+class Terminal:
+    """A terminal that a program can write to; what it writes is kept."""
+
+    def __init__(self, columns: int) -> None:
+        self._own, self.theirs = os.openpty()
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.name = os.ttyname(self.theirs)
+        self._seen: list[bytes] = []
+        self._reader = threading.Thread(target=self._read)
+
+    def __enter__(self) -> Terminal:
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+        os.close(self._own)
+
+    @property
+    def so_far(self) -> str:
+        """What was written until now."""
+        return b"".join(self._seen).decode(errors="replace")
+
+    def text(self) -> str:
+        """Return all that was written, once the program has ended."""
+        self._close()
+        return b"".join(self._seen).decode().replace("\r\n", "\n")
+
+    def _close(self) -> None:
+        if self.theirs >= 0:
+            os.close(self.theirs)  # the last writer: the reader meets the end
+            self.theirs = -1
+        self._reader.join()
+
+    def _read(self) -> None:
+        with suppress(OSError):  # how Linux says that nobody writes any more
+            while found := os.read(self._own, 65536):
+                self._seen.append(found)
 
 
 def answer(*arguments: str) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import leastnoise as ln
 from tests.cli.program import answer, run
 from tests.problems import MINIMAL_SCALES, MinimalScale
 
@@ -103,6 +105,41 @@ def test_tables_for_people() -> None:
         done = run(*arguments)
         assert done.returncode == 0
         assert "gaussian" in done.stdout
+
+
+def test_compare_counts_what_it_skips_and_says_why_if_asked() -> None:
+    asked = ("compare", "--epsilon", "1", "--delta", "1e-5", "--dimension", "7")
+    skipped = answer(*asked)["skipped"]
+    short, long = run(*asked).stdout, " ".join(run(*asked, "--verbose").stdout.split())
+    assert f"\n{len(skipped)} families are skipped; --verbose says why.\n" in short
+    assert "laplace" not in short
+    assert [one for one in skipped if f"{one['name']} is skipped: {one['why']}." not in long] == []
+    assert "--verbose says why" not in long
+
+
+def test_calibrate_says_first_what_it_does_to_a_number() -> None:
+    found = ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1))
+    shown = run("calibrate", "--noise", "gaussian", "--epsilon", "1", "--delta", "1e-5").stdout
+    facts = [tuple(re.split(" {2,}", line.strip())) for line in shown.splitlines()]
+    assert facts[:4] == [
+        ("std", f"{found.std[0]:.4g}"),
+        ("95 % within", f"±{found.accuracy(0.95)[0]:.4g}"),
+        ("noise", "gaussian"),
+        ("scale", f"{float(found.noise.scale):.12g}"),
+    ]
+    assert facts[0][1] == "3.731"  # of the Gaussian, the scale itself
+    assert facts[-1] == ("Proved: δ ≤ 1e-5 at ε = 1. It is at least 9.999e-6.",)
+
+
+def test_calibrate_of_unlike_coordinates_and_of_pure_noise() -> None:
+    asked = ("--epsilon", "1", "--counting-queries", "--release-n", "--dimension", "3")
+    shown = run("calibrate", "--noise", "l2", *asked).stdout
+    low, high = re.findall(r"std of each number +(\S+) to (\S+)", shown)[0]
+    found = answer("calibrate", "--noise", "l2", *asked)["variances"]
+    assert (float(low), float(high)) == pytest.approx(
+        (min(found) ** 0.5, max(found) ** 0.5), rel=1e-3
+    )
+    assert shown.endswith("Proved: δ = 0 at ε = 1.\n")
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,8 @@ def test_releases_are_charged_until_the_budget_is_spent(folder: Path) -> None:
         "filter": "sums",
         "charges": 2,
         "spent": {"epsilon": "0.8", "delta": "0", "rho": "0.16", "leak": "0"},
+        "left": {"epsilon": "0.2", "delta": "0", "rho": None},
+        "more_like_last": 0,
     }
     history = json.loads(run("ledger", "history", "b.ledger", "--json", cwd=folder).stdout)
     assert [entry["kind"] for entry in history["entries"]] == ["account", "charge", "charge"]

@@ -337,7 +337,11 @@ def test_hostile_files_are_refused_at_once(made: Path, name: str, what: str) -> 
     else:
         with file.open("wb") as sparse:
             sparse.truncate(2**41)
-    why = "bytes" if what == "huge" else "not a regular file|is a symbolic link|missing or unread"
+    why = (
+        "bytes"
+        if what == "huge"
+        else "not a regular file|is a folder|is a symbolic link|missing or unread"
+    )
     with pytest.raises((SourceError, CertificateRejected), match=why):
         verify_resealed(made / "csv")
 

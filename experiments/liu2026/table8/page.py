@@ -94,9 +94,9 @@ def _noise(lines: Sequence[Line]) -> str:
 
 The first three are calibrated tightly for all releases together: the least σ that is proved to be
 (5, 1/N²)-private. Mixture and quasi-Gaussian have the same σ to the digits shown, and from the same
-seeds nearly the same errors. Theorem 3.1 of Mangold et al., σ² = 12 T K ln(1/δ)/ε², holds for ε ≤ 1 only, and
-the paper may have used it at 5; its true ε there, from the composition of its releases, is below 5.
-A vector's σ is of each of its d numbers.
+seeds nearly the same errors. Theorem 3.1 of Mangold et al., σ² = 12 T K ln(1/δ)/ε², holds for ε ≤ 1
+only, and the paper may have used it at 5; its true ε there, from the composition of its releases,
+is below 5. A vector's σ is of each of its d numbers.
 
 {_table(head, rows)}"""
 
@@ -114,9 +114,9 @@ def _verdicts(lines: Sequence[Line]) -> str:
 ## Verdict
 
 Whether a printed pair of errors (in / out of sample) can be had by an algorithm that is proved to
-be (5, 1/N²)-private: yes if both of ours are at most {_SURE} standard errors above it. Where not, our
-preparation of the data may differ from the paper's, which doesn't publish its own: see the last two
-columns of the errors, without noise.
+be (5, 1/N²)-private: yes if both of ours are at most {_SURE} standard errors above it. Where not,
+our preparation of the data may differ from the paper's, which doesn't publish its own: see the
+last two columns of the errors, without noise.
 
 {_table(["data", "noise", "printed", "the same noise, tightly", "best of leastnoise"], rows)}
 {_words(lines)}"""

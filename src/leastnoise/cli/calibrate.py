@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leastnoise import _words
 from leastnoise.cli import options, records
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leastnoise.selection.comparison import Candidate
 
 
 def command(
@@ -35,7 +41,13 @@ def command(
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", help="Write the certificate to this file.")
+        Path | None,
+        typer.Option(
+            "--certificate",
+            metavar=options.FILE,
+            help="Write the certificate to this file.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -47,7 +59,6 @@ def command(
     """
     from leastnoise.guarantees.budget import Budget
     from leastnoise.mechanism.output import write_file
-    from leastnoise.selection.comparison import error_text
     from leastnoise.selection.public import candidate, effort_for
 
     declared = options.Declaration(
@@ -61,7 +72,7 @@ def command(
         release_n=release_n,
         neighbours=neighbours,
     ).sensitivity()
-    with nullcontext() if as_json else records.stages() as stage:
+    with records.stages(f"Calibrating and proving {noise}", silent=as_json) as stage:
         found = candidate(
             noise,
             budget=Budget(epsilon=epsilon, delta=delta),
@@ -79,16 +90,57 @@ def command(
     if as_json:
         records.print_json(record)
         return
-    rows = [
-        ("noise", found.label),
-        ("scale", repr(record["scale"])),
-        ("dimension", str(record["dimension"])),
+    _show(found, record)
+    if certificate is not None:
+        records.print_sentences([f"The certificate is in {certificate}."])
+
+
+def _show(found: Candidate, record: dict[str, Any]) -> None:
+    """Print the noise for people: what it does to a number first, then its law, then the proof."""
+    from leastnoise.selection.comparison import error_text
+
+    epsilon, delta, count = record["epsilon"], record["delta"], record["compositions"]
+    of = " of each number" if record["dimension"] > 1 else ""
+    facts = [(f"std{of}", _spread(found.mechanism.std))]
+    if (widths := _half_widths(found)) is not None:
+        facts.append((f"95 %{of} within", f"±{_spread(widths)}"))
+    facts += [("noise", found.label), ("scale", f"{record['scale']:.12g}")]
+    facts += [_parameter(name, value) for name, value in record["noise"]["parameters"].items()]
+    facts += [
+        ("numbers released", f"{record['dimension']:,}"),
         ("mse (E‖X‖₂²)", f"{record['mse']:.6g}"),
         ("mae (E‖X‖₁)", error_text(record["mae"])),
-        ("delta, proved", f"in [{record['delta_interval'][0]!r}, {record['delta_interval'][1]!r}]"),
     ]
     if found.note is not None:
-        rows.append(("note", found.note))
-    if certificate is not None:
-        rows.append(("certificate", str(certificate)))
-    records.print_table(f"ε = {epsilon}, δ = {delta}", ("", ""), rows)
+        facts.append(("note", found.note))
+    records.print_facts(facts)
+    low, high = record["delta_interval"]
+    together = "" if count == 1 else f" of all {count:,} releases together"
+    how = f"δ ≤ {delta}" if high > 0 else "δ = 0"
+    least = f" It is at least {_words.at_most(low)}." if low > 0 else ""
+    records.print_sentences([f"Proved: {how} at ε = {epsilon}{together}.{least}"])
+
+
+def _half_widths(found: Candidate) -> NDArray[np.float64] | None:
+    """Return how far 95 % of the errors are from 0 at most, None where that isn't worked out."""
+    from leastnoise.errors import NotApplicable
+
+    try:
+        return found.mechanism.accuracy(0.95)
+    except NotApplicable:
+        return None
+
+
+def _spread(values: NDArray[np.float64]) -> str:
+    """Return what all coordinates have, or the least and the largest of them."""
+    low, high = (f"{value:.4g}" for value in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def _parameter(name: str, value: Any) -> tuple[str, str]:
+    """Return a parameter: a number in twelve digits, of a list how long it is, a body's kind."""
+    if isinstance(value, dict):
+        return "body", str(value.get("kind", name))
+    if isinstance(value, list):
+        return name, f"{len(value):,} values (--json has them)"
+    return name, f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,17 +35,29 @@ def command(
     alpha: options.Alpha = None,
     p: options.Power = None,
     bound: Annotated[
-        bool, typer.Option("--bound", help="Prove how good any noise could be; up to a minute.")
+        bool,
+        typer.Option(
+            "--bound",
+            help="Prove how good any noise could be; up to a minute.",
+            rich_help_panel=options.SEARCH,
+        ),
     ] = False,
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Say why each family that is left out can't serve.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = False,
     plot: plots.Plot = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Rank every noise family for a query.
 
-    Each is calibrated and proved; those that can't serve are listed with the reason. Exit code 1 if
-    none can.
+    Each is calibrated and proved; --verbose says why others can't serve. Exit code 1 if none can.
     """
     from leastnoise.errors import Refused
     from leastnoise.selection.public import compare
@@ -103,7 +114,7 @@ def command(
             time_limit=time_limit,
         )
 
-    with records.stages() if bound and not as_json else nullcontext() as stage:
+    with records.stages("Comparing", silent=as_json) as stage:
         found = compared(epsilon, dimension, progress=stage)
     if not found.candidates:
         raise Refused(found.why_none)
@@ -120,12 +131,14 @@ def command(
         return
     title = f"ε = {epsilon}, δ = {delta}, {declared.kind} sensitivity {sensitivity}, dimension "
     title += str(declared.coordinates or dimension)
-    _show(found, candidates, title=title)
+    _show(found, candidates, title=title, verbose=verbose)
     if drawn:
         typer.echo(drawn)
 
 
-def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) -> None:
+def _show(
+    found: Comparison, candidates: list[dict[str, Any]], *, title: str, verbose: bool
+) -> None:
     from leastnoise.selection.comparison import error_text, percent
 
     loss = found.loss.value
@@ -141,14 +154,16 @@ def _show(found: Comparison, candidates: list[dict[str, Any]], *, title: str) ->
         for candidate, one in zip(found.candidates, candidates, strict=True)
     ]
     records.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
-    for candidate in found.candidates:
-        if candidate.note is not None:
-            typer.echo(f"  {candidate.label}: {candidate.note}")
-    for one in found.skipped:
-        typer.echo(f"  {one.name} is skipped: {one.why}")
+    said = [f"{one.label}: {one.note}" for one in found.candidates if one.note is not None]
     if found.gap is not None:
         name = found.candidates[0].label
-        typer.echo(f"  {name} is at most {percent(found.gap)} above the best possible {loss}")
+        said.append(f"{name} is at most {percent(found.gap)} above the best possible {loss}.")
+    if verbose:
+        said += [f"{one.name} is skipped: {one.why}." for one in found.skipped]
+    elif found.skipped:
+        families, are = ("family", "is") if len(found.skipped) == 1 else ("families", "are")
+        said.append(f"{len(found.skipped)} {families} {are} skipped; --verbose says why.")
+    records.print_sentences(said)
 
 
 def _bound_record(found: Comparison) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leastnoise import _files
+from leastnoise import _files, _words
 from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
@@ -21,20 +21,38 @@ def command(
         typer.Argument(metavar="FILE[=COUNT]...", help="Certificates, and how often each is used."),
     ],
     epsilon: Annotated[
-        list[str] | None, typer.Option("--epsilon", help="Enclose δ at this ε; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--epsilon",
+            metavar=options.NUMBER,
+            help="Enclose δ at this ε; may be repeated.",
+            rich_help_panel=options.BUDGET,
+        ),
     ] = None,
     delta: Annotated[
-        list[str] | None, typer.Option("--delta", help="Enclose ε at this δ; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--delta",
+            metavar=options.NUMBER,
+            help="Enclose ε at this δ; may be repeated.",
+            rich_help_panel=options.BUDGET,
+        ),
     ] = None,
     sampling_rate: Annotated[
         str | None,
-        typer.Option("--sampling-rate", help="Of Poisson samples, in place of the certificates'."),
+        typer.Option(
+            "--sampling-rate",
+            metavar=options.NUMBER,
+            help="Of Poisson samples, in place of the certificates'.",
+            rich_help_panel=options.BUDGET,
+        ),
     ] = None,
     fit: Annotated[
         Path | None,
         typer.Option(
             "--fit",
-            metavar="FILE",
+            metavar=options.FILE,
+            rich_help_panel=options.OUTPUT,
             help="Scale all noise by one factor so that all of it meets --epsilon and --delta "
             "together, and write the plan's certificate to this file.",
         ),
@@ -56,15 +74,17 @@ def command(
             value=str(fit),
             expected="one --epsilon and at most one --delta beside it, and no --sampling-rate",
         )
-    releases = [_read(text) for text in certificates]
     fitted: dict[str, Any] = {}
-    if fit is not None:
-        releases, fitted = _fitted(
-            releases, certificates, budget=((epsilon or [])[0], (delta or ["0"])[0]), file=fit
-        )
-    together = compose(releases, sampling_rate=sampling_rate)
-    points = [(text, together.delta(epsilon=text)) for text in epsilon or []]
-    budgets = [(text, together.epsilon(delta=text)) for text in delta or []]
+    with records.stages("Verifying the certificates", silent=as_json) as tell:
+        releases = [_read(text) for text in certificates]
+        if fit is not None:
+            tell("Finding one factor for all noise")
+            budget = ((epsilon or [])[0], (delta or ["0"])[0])
+            releases, fitted = _fitted(releases, certificates, budget=budget, file=fit)
+        tell("Composing the releases")
+        together = compose(releases, sampling_rate=sampling_rate)
+        points = [(text, together.delta(epsilon=text)) for text in epsilon or []]
+        budgets = [(text, together.epsilon(delta=text)) for text in delta or []]
     if as_json:
         records.print_json(
             {
@@ -83,7 +103,8 @@ def command(
     rows = [(f"δ at ε = {text}", repr(at.lower), repr(at.upper)) for text, at in points]
     rows += [(f"ε at δ = {text}", repr(at.lower), repr(at.upper)) for text, at in budgets]
     count = sum(count for _, count in releases)
-    records.print_table(f"{count:,} releases together", ("", "at least", "at most"), rows)
+    title = f"{_words.counted(count, 'release')} together"
+    records.print_table(title, ("", "at least", "at most"), rows)
     if fitted:
         title = f"All scales times {fitted['factor']:.6g}; the certificate is {fit}"
         names = ("certificate", "noise", "releases", "scale", "mse", "mae", "ε alone")
@@ -98,7 +119,7 @@ def _read(text: str) -> tuple[Mechanism, int]:
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
     used = options.count_from(count, expected="FILE=COUNT, a whole COUNT")
-    read = _files.read_text(Path(name), most=_files.LARGEST_CERTIFICATE)
+    read = _files.read_certificate(Path(name))
     return Mechanism(Certificate.from_json(read)), used
 
 

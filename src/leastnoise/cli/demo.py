@@ -57,11 +57,22 @@ path = "out"
 format = "csv"
 """
 
+_ABOUT = (
+    "The RAND Health Insurance Experiment: 5,912 persons in 18 insurance plans, up to five years "
+    "of each. zper is the column that identifies a person; the budget ε = 1, δ = 1e-6 protects "
+    "each with all of her years."
+)
+_PLAN = "The plan: what will be released, and how large its errors will be. It reads no row."
+_RELEASED = (
+    "The released tables. In 95 % of all releases the value without noise is between the two "
+    "numbers. The truth is shown only because these data are public."
+)
+
 
 def command(
     *,
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where to put the release.")
+        Path, typer.Argument(metavar="FOLDER", help="Where to put the release.")
     ] = Path("leastnoise-demo"),
 ) -> None:
     """Publish and verify a real table.
@@ -77,19 +88,23 @@ def command(
     spec["data"]["source"] = str(source)
     spec["output"]["path"] = str(directory.absolute())
     release = Release(**spec)
-    typer.echo(
-        "The RAND Health Insurance Experiment: 5,912 persons, up to five years each, 18 insurance\n"
-        "plans. The budget ε = 1, δ = 1e-6 protects a person with all of her years.\n\n"
-        "What will be released, and how good it will be (no row is read for this):"
-    )
-    records.print_plan(release.plan())
-    with records.stages() as tell:
+    records.print_sentences([_ABOUT])
+    typer.echo()
+    records.print_sentences([_PLAN])
+    typer.echo()
+    with records.stages("Planning") as tell:
+        plan = release.plan(progress=tell)
+    records.print_plan(plan)
+    with records.stages("Releasing") as tell:
         released = release.run(progress=tell)
-    typer.echo("The released tables. The truth is shown beside only because these data are public:")
+    records.print_sentences([_RELEASED])
+    typer.echo()
     truths = _true_values(source)
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])
-    records.print_sentences(words.verified_release(verify_directory(directory), directory))
+    with records.stages("Proving the release again"):
+        found = verify_directory(directory)
+    records.print_sentences(words.verified_release(found, directory))
     typer.echo(f"Check it again:\n  leastnoise verify {directory}")
 
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from leastnoise.cli import options, records
+
 
 def command(
     *,
@@ -19,10 +21,20 @@ def command(
         ),
     ],
     table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The table, if the source is a database.")
+        str | None,
+        typer.Option(
+            metavar=options.NAME,
+            help="The table, if the source is a database.",
+            rich_help_panel=options.QUERY,
+        ),
     ] = None,
     output: Annotated[
-        Path, typer.Option(metavar="FILE", help="The spec to write, which must not exist yet.")
+        Path,
+        typer.Option(
+            metavar=options.FILE,
+            help="The spec to write, which must not exist yet.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = Path("spec.toml"),
 ) -> None:
     """Write a first spec for a source, to be filled in.
@@ -33,7 +45,8 @@ def command(
     from leastnoise.errors import InvalidInput
     from leastnoise.tables import starter
 
-    text = starter.text(source, table=table, folder=output.parent)
+    with records.stages("Reading the columns of the source"):
+        text = starter.text(source, table=table, folder=output.parent)
     try:
         with output.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -47,8 +60,8 @@ def command(
     typer.echo(  # TODO is the mark in the user's new file
         f"Written to {output}: what it leaves open is marked TODO. Next:\n"
         f"  1. Fill in {output}, from public knowledge and never from the data.\n"
-        f"  2. leastnoise release {spec} --plan    (says what is missing, and how large errors "
-        "will be; reads no row)\n"
+        f"  2. leastnoise release {spec} --plan\n"
+        "     says what is missing, and how large errors will be; it reads no row.\n"
         f"  3. leastnoise release {spec}\n"
         f"  4. leastnoise verify {released}\n"
         f"  5. leastnoise report {released}    (one page that anyone can read)"

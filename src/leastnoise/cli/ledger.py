@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leastnoise.cli import options, records, spec_errors
+from leastnoise import _words
+from leastnoise.cli import completion, options, records, spec_errors
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
@@ -20,28 +21,68 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+_ACCOUNT = "Account"
+_FILTERS = ("sums", "zcdp")
+
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
-Dataset = Annotated[str | None, typer.Option("--dataset", help="Of this dataset only.")]
+Dataset = Annotated[
+    str | None,
+    typer.Option(
+        "--dataset",
+        metavar=options.NAME,
+        help="Of this dataset only.",
+        rich_help_panel=options.QUERY,
+    ),
+]
 
 
 @app.command(cls=options.Command)
 def init(
     *,
     file: File,
-    dataset: Annotated[str, typer.Option("--dataset", help="The name of the dataset.")],
-    unit: Annotated[str, typer.Option("--unit", help='The unit of its releases, or "row".')],
+    dataset: Annotated[
+        str,
+        typer.Option(
+            "--dataset",
+            metavar=options.NAME,
+            help="The name of the dataset.",
+            rich_help_panel=_ACCOUNT,
+        ),
+    ],
+    unit: Annotated[
+        str,
+        typer.Option(
+            "--unit",
+            metavar=options.NAME,
+            help='What one person is in its releases: a column\'s name, or "row".',
+            rich_help_panel=_ACCOUNT,
+        ),
+    ],
     epsilon: options.Epsilon,
     delta: options.Delta = "0",
     neighbours: Annotated[
-        str, typer.Option("--neighbours", help="add-remove or replace-one.")
+        str,
+        typer.Option(
+            "--neighbours",
+            metavar="|".join(options.RELATIONS),
+            help="Which tables are neighbours.",
+            autocompletion=completion.one_of(*options.RELATIONS),
+            rich_help_panel=_ACCOUNT,
+        ),
     ] = "add-remove",
     rule: Annotated[
         str | None,
-        typer.Option("--filter", help="sums or zcdp; without it the first charge chooses."),
+        typer.Option(
+            "--filter",
+            metavar="|".join(_FILTERS),
+            help="How charges are added up; without it the first charge chooses.",
+            autocompletion=completion.one_of(*_FILTERS),
+            rich_help_panel=options.BUDGET,
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Open the account of a dataset; makes the file if there is none."""
+    """Open the account of a dataset; make the file if there is none."""
     from leastnoise.guarantees.budget import Budget
     from leastnoise.ledger.ledger import Ledger
 
@@ -55,33 +96,24 @@ def init(
     if as_json:
         records.print_json(_account_record(account))
     else:
-        typer.echo(f"Opened the account of {dataset} in {file}.")
+        records.print_sentences([f"Opened the account of {dataset} in {file}."])
 
 
 @app.command(cls=options.Command)
 def show(*, file: File, as_json: options.AsJson = False) -> None:
-    """Show every account: its budget, and what is spent of it."""
+    """Show every account: its budget, what is spent of it, and what is left."""
     from leastnoise.ledger.ledger import Ledger
 
     accounts = Ledger(file).accounts().values()
     if as_json:
         records.print_json({"accounts": [_account_record(account) for account in accounts]})
         return
-    rows = [
-        (
-            account.dataset,
-            f"{account.unit}, {account.neighbours}",
-            *(f"{float(value):.6g}" for value in (account.budget.epsilon, account.budget.delta)),
-            account.rule or "first charge",
-            f"{account.charges:,}",
-            *(f"{float(value):.6g}" for value in (account.spent.epsilon, account.spent.delta)),
-            f"{float(account.spent.rho):.6g}" + _of_rho(account),
-            f"{float(account.spent.leak):.6g}",
-        )
-        for account in accounts
-    ]
-    names = ("dataset", "unit", "ε", "δ", "filter", "charges", "Σε", "Σδ", "Σρ", "Σδ' (zcdp)")
-    records.print_table(str(file), names, rows)
+    for account in accounts:
+        records.print_sentences([f"{account.dataset}:"])
+        records.print_facts(_facts(account))
+        typer.echo()
+    if not accounts:
+        records.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
 
 
 @app.command(cls=options.Command)
@@ -99,7 +131,7 @@ def history(*, file: File, dataset: Dataset = None, as_json: options.AsJson = Fa
             {"entries": [{"number": entry.number} | entry.body for entry in entries]}
         )
         return
-    names = ("number", "time", "what", "dataset", "label", "ε", "δ", "ρ")
+    names = ("number", "time (UTC)", "what", "dataset", "label", "ε", "δ", "ρ")
     records.print_table(str(file), names, map(_history_row, entries))
 
 
@@ -114,7 +146,7 @@ def check(*, file: File, as_json: options.AsJson = False) -> None:
 
     reason, entries = "", 0
     try:
-        with records.stages() as tell:
+        with records.stages("Checking the ledger", silent=as_json) as tell:
             entries = check_ledger(file, progress=tell).entries
     except LedgerRejected as error:
         reason = str(error)
@@ -123,7 +155,8 @@ def check(*, file: File, as_json: options.AsJson = False) -> None:
     elif reason:
         typer.echo(f"leastnoise: the ledger does not hold: {reason}", err=True)
     else:
-        typer.echo(f"Checked {file}: {entries:,} entries, every charge proved and within budget.")
+        said = f"Checked {file}: {entries:,} entries, every charge proved and within budget."
+        records.print_sentences([said])
     if reason:
         raise typer.Exit(code=1)
 
@@ -141,8 +174,9 @@ def register(
     dataset: Dataset = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Charge a plan: releases that are fixed now, and compose tightly to ε and δ.
+    """Charge a plan: releases that are fixed now, and compose tightly.
 
+    Together they meet ε and δ, by their composition rather than by the sum of their budgets.
     Put the plan's number into the specs as plan of [privacy.ledger].
     """
     from leastnoise.errors import InvalidArgument
@@ -159,7 +193,7 @@ def register(
             release = Release.from_toml(name)
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
-            with records.stages() as tell:
+            with records.stages("Planning", silent=as_json) as tell:
                 releases.append((release.plan(progress=tell).certificate, used))
     if len(statements) != 1:
         raise InvalidArgument(name="specs", value=specs, expected="specs of one unit")
@@ -176,19 +210,48 @@ def register(
         record = {"plan": charge.number, "dataset": charge.dataset, "filter": charge.rule}
         records.print_json(record)
     else:
-        typer.echo(f"Registered plan {charge.number} for {charge.dataset}.")
+        records.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
 
 
-def _of_rho(account: Account) -> str:
-    from leastnoise.ledger.filters import ZCDP, largest_rho
+def _facts(account: Account) -> list[tuple[str, str]]:
+    """Return what people want to know of an account; `spent` rounded up, `left` rounded down."""
+    from leastnoise.ledger.filters import ZCDP
 
-    return f" of {float(largest_rho(account.budget)):.6g}" if account.rule == ZCDP else ""
+    spent, budget = account.spent, account.budget
+    used = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)}"
+    if account.rule == ZCDP:
+        used = (
+            f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}; by sums {used}"
+        )
+    facts = [
+        ("budget", f"{_words.private(budget.epsilon, budget.delta)} for each {account.unit}"),
+        ("neighbours", account.neighbours),
+        ("filter", account.rule or "not chosen yet: the first charge chooses it"),
+        ("spent", f"{used}, by {_words.counted(account.charges, 'charge')}"),
+        ("left", str(account.remaining)),
+    ]
+    if account.last is not None:
+        facts.append(("fits", _more(account.more_like(account.last))))
+    return facts
+
+
+def _more(count: int) -> str:
+    from leastnoise.ledger.filters import MOST_ALIKE
+
+    if count == MOST_ALIKE:
+        return f"{count:,} more charges like the last, or more"
+    return (
+        f"{_words.counted(count, 'more charge')} like the last"
+        if count
+        else ("no more charge like the last")
+    )
 
 
 def _account_record(account: Account) -> dict[str, Any]:
     from leastnoise.guarantees.exact import decimal_text
     from leastnoise.ledger.account import record_of_cost
 
+    left = account.remaining
     return {
         "dataset": account.dataset,
         "unit": account.unit,
@@ -198,6 +261,11 @@ def _account_record(account: Account) -> dict[str, Any]:
         "filter": account.rule,
         "charges": account.charges,
         "spent": record_of_cost(account.spent),
+        "left": {
+            name: None if value is None else decimal_text(value)
+            for name, value in (("epsilon", left.epsilon), ("delta", left.delta), ("rho", left.rho))
+        },
+        "more_like_last": None if account.last is None else account.more_like(account.last),
     }
 
 
@@ -208,7 +276,7 @@ def _history_row(entry: Entry) -> tuple[str, ...]:
     costs = (body.get(name) for name in ("epsilon", "delta", "rho"))
     return (
         str(entry.number),
-        body["time"],
+        body["time"].replace("T", " ").removesuffix("+00:00"),
         f"use of plan {body['plan']}" if body["kind"] == "use" else body["kind"],
         body["dataset"],
         body.get("label", ""),

@@ -14,6 +14,7 @@ import typer
 from leastnoise import __version__
 from leastnoise.cli import (
     calibrate,
+    commands,
     compare,
     compose,
     demo,
@@ -35,7 +36,7 @@ app = typer.Typer(
     cls=options.Group,
     help="The least noise that a differential-privacy guarantee allows: found, proved, sampled.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -70,24 +71,30 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    code: object = None
     try:
-        app()
+        code = app(standalone_mode=False)
+    except typer.Abort:  # of a prompt
+        code = REFUSED
+    except commands.UsageError as error:
+        _fail(commands.complaint(error), MALFORMED)
     except InvalidInput as error:
-        _fail(str(error), MALFORMED)
+        _fail(f"leastnoise: {error}", MALFORMED)
     except LeastnoiseError as error:
-        _fail(str(error), REFUSED)
+        _fail(f"leastnoise: {error}", REFUSED)
     except OSError as error:  # of stdout, or a temporary folder; strerror holds no data
-        _fail(f"Input or output failed: {error.strerror}.", MALFORMED)
+        _fail(f"leastnoise: Input or output failed: {error.strerror}.", MALFORMED)
     # Python's own report of an unforeseen error would print its message, which could quote data:
     # here alone everything is caught, and only its kind and place are shown.
     except Exception as error:  # noqa: BLE001 (so that no message is shown)
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
-        _fail(f"Internal error ({type(error).__name__} at {where}). Please report it.", INTERNAL)
-    sys.exit(0)
+        said = f"leastnoise: Internal error ({type(error).__name__} at {where}). Please report it."
+        _fail(said, INTERNAL)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody reads: the exit code still says it
-        print(f"leastnoise: {message}", file=sys.stderr)  # noqa: T201
+        print(message, file=sys.stderr)  # noqa: T201
     sys.exit(code)

@@ -2,149 +2,221 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, cast, final
+from typing import TYPE_CHECKING, Annotated, cast, final
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from leastnoise import _validate
+from leastnoise.cli.commands import Command, Group
+from leastnoise.cli.completion import noise_names, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
 
-Epsilon = Annotated[str, typer.Option("--epsilon", help="ε of the budget, an exact decimal.")]
-Delta = Annotated[str, typer.Option("--delta", help="δ of the budget, an exact decimal.")]
-Dimension = Annotated[int, typer.Option("--dimension", help="Coordinates released together.")]
-SensitivityBound = Annotated[
-    str, typer.Option("--sensitivity", help="The most that one unit can move the query.")
-]
-Norm = Annotated[str, typer.Option("--norm", help="Norm of the sensitivity: l2, l1 or linf.")]
-MaxMoved = Annotated[
-    int | None, typer.Option("--l0", help="With --norm linf: how many coordinates one unit moves.")
-]
-AreCounting = Annotated[
-    bool,
-    typer.Option("--counting-queries", help="Each record adds a number from 0 to 1 to each query."),
-]
-MaxNonzero = Annotated[
-    int | None,
-    typer.Option("--max-nonzero", help="How many counting queries one record adds to; all."),
-]
-ReleasesTotal = Annotated[
-    bool, typer.Option("--release-n", help="Release the number of records with the queries.")
-]
-WhoAreNeighbours = Annotated[
-    str, typer.Option("--neighbours", help="For counting queries: add-remove or replace-one.")
-]
-Loss = Annotated[
-    str,
-    typer.Option("--loss", help="Error to minimise: mse (E‖X‖₂²) or mae (E‖X‖₁)."),
-]
-NoiseName = Annotated[str, typer.Option("--noise", help="Noise family, such as gaussian or l2.")]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="A parameter of the family; repeatable."),
-]
-Modes = Annotated[
-    int | None,
-    typer.Option("--modes", help="Components −K…K of gaussian-mixture; searched if not given."),
-]
-Alpha = Annotated[
-    str | None,
-    typer.Option("--alpha", help="Shape of generalized-gamma, at most dimension − 1; searched."),
-]
-Power = Annotated[
-    str | None, typer.Option("--p", help="Power of generalized-gamma; searched if not given.")
-]
-Compositions = Annotated[
-    int, typer.Option("--compositions", help="How many such releases the budget is for.")
-]
-SamplingRate = Annotated[
-    str, typer.Option("--sampling-rate", help="With what probability a record is in each sample.")
-]
-IsInteger = Annotated[
-    bool, typer.Option("--integer", help="The query is a whole number, like every count.")
-]
-Gap = Annotated[
-    float | None,
-    typer.Option("--gap", help="Refine designed noise to this gap to the best possible: 0.001."),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option("--time-limit", help="Seconds after which the best so far is taken."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
+__all__ = ["Command", "Group"]
 
 _MOST_DIGITS = 20
 
+BUDGET, QUERY, NOISE, SEARCH, OUTPUT = "Budget", "Query", "Noise", "Search", "Output"
+"""The groups of options in a command's help."""
 
-class Command(TyperCommand):
-    """A command whose options are given once, but for those that collect a list."""
+NUMBER, INTEGER, NAME, FILE, FOLDER = "NUMBER", "INTEGER", "NAME", "FILE", "FOLDER"
+"""What an option takes, as its help says it."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options, which read texts and whole numbers as they are."""
-        return _quickly_read(super().get_params(ctx))
+_NORMS, _LOSSES, RELATIONS = ("l2", "l1", "linf"), ("mse", "mae"), ("add-remove", "replace-one")
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raise InvalidArgument where the parser would take the last of several values."""
-        from leastnoise.errors import InvalidArgument
-
-        own = args[: args.index("--")] if "--" in args else args
-        given = Counter(text.partition("=")[0] for text in own)
-        for one in self.params:
-            single = one.nargs == 1 and not getattr(one, "multiple", False)
-            if one.param_type_name == "option" and single and not getattr(one, "is_flag", False):
-                for name in one.opts:
-                    if given[name] > 1:
-                        raise InvalidArgument(
-                            name=name,
-                            value=f"{given[name]} times",
-                            expected=f"{name} to be given once",
-                        )
-        return super().parse_args(ctx, args)
-
-
-class Group(TyperGroup):
-    """A group of commands, the options of which are read as those of a `Command`."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options, which read texts and whole numbers as they are."""
-        return _quickly_read(super().get_params(ctx))
-
-
-def _quickly_read(params: list[Any]) -> list[Any]:
-    for one in params:
-        if not isinstance(one.process_value, partial):
-            one.process_value = partial(_read, one, one.process_value)
-    return params
-
-
-def _read(param: Any, usual: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
-    """Return the value of an option that is left out, plain text or digits; else the `usual` one.
-
-    typer makes a validator of pydantic's for each option, which takes a third of a second.
-    """
-    kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-    if value is None and kind is not None and not param.required:
-        found: Any = () if param.multiple or param.nargs == -1 else None
-    elif kind is str and isinstance(value, str) and value.isascii():
-        found = value
-    elif kind is int and (type(value) is int or _is_digits(value)):
-        found = int(str(value))
-    else:
-        return usual(context, value)
-    return param.callback(context, param, found) if param.callback else found
-
-
-def _is_digits(value: Any) -> bool:
-    text = value if isinstance(value, str) else ""
-    return text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+Epsilon = Annotated[
+    str,
+    typer.Option(
+        "--epsilon",
+        metavar=NUMBER,
+        help="ε of the budget, an exact decimal.",
+        rich_help_panel=BUDGET,
+    ),
+]
+Delta = Annotated[
+    str,
+    typer.Option(
+        "--delta", metavar=NUMBER, help="δ of the budget, an exact decimal.", rich_help_panel=BUDGET
+    ),
+]
+Dimension = Annotated[
+    int,
+    typer.Option(
+        "--dimension",
+        metavar=INTEGER,
+        help="Coordinates released together.",
+        rich_help_panel=QUERY,
+    ),
+]
+SensitivityBound = Annotated[
+    str,
+    typer.Option(
+        "--sensitivity",
+        metavar=NUMBER,
+        help="The most that one unit can move the query.",
+        rich_help_panel=QUERY,
+    ),
+]
+Norm = Annotated[
+    str,
+    typer.Option(
+        "--norm",
+        metavar="|".join(_NORMS),
+        help="Norm of the sensitivity.",
+        autocompletion=one_of(*_NORMS),
+        rich_help_panel=QUERY,
+    ),
+]
+MaxMoved = Annotated[
+    int | None,
+    typer.Option(
+        "--l0",
+        metavar=INTEGER,
+        help="With --norm linf: how many coordinates one unit moves.",
+        rich_help_panel=QUERY,
+    ),
+]
+AreCounting = Annotated[
+    bool,
+    typer.Option(
+        "--counting-queries",
+        help="Each record adds a number from 0 to 1 to each query.",
+        rich_help_panel=QUERY,
+    ),
+]
+MaxNonzero = Annotated[
+    int | None,
+    typer.Option(
+        "--max-nonzero",
+        metavar=INTEGER,
+        help="How many counting queries one record adds to; all if left out.",
+        rich_help_panel=QUERY,
+    ),
+]
+ReleasesTotal = Annotated[
+    bool,
+    typer.Option(
+        "--release-n",
+        help="Release the number of records with the counting queries.",
+        rich_help_panel=QUERY,
+    ),
+]
+WhoAreNeighbours = Annotated[
+    str,
+    typer.Option(
+        "--neighbours",
+        metavar="|".join(RELATIONS),
+        help="Which tables are neighbours, for counting queries.",
+        autocompletion=one_of(*RELATIONS),
+        rich_help_panel=QUERY,
+    ),
+]
+Loss = Annotated[
+    str,
+    typer.Option(
+        "--loss",
+        metavar="|".join(_LOSSES),
+        help="Error to minimise: mse is E‖X‖₂², mae is E‖X‖₁.",
+        autocompletion=one_of(*_LOSSES),
+        rich_help_panel=SEARCH,
+    ),
+]
+NoiseName = Annotated[
+    str,
+    typer.Option(
+        "--noise",
+        metavar=NAME,
+        help="Noise family, such as gaussian or l2.",
+        autocompletion=noise_names,
+        rich_help_panel=NOISE,
+    ),
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="A parameter of the family; repeatable.",
+        rich_help_panel=NOISE,
+    ),
+]
+Modes = Annotated[
+    int | None,
+    typer.Option(
+        "--modes",
+        metavar=INTEGER,
+        help="Components −K…K of gaussian-mixture; searched if left out.",
+        rich_help_panel=NOISE,
+    ),
+]
+Alpha = Annotated[
+    str | None,
+    typer.Option(
+        "--alpha",
+        metavar=NUMBER,
+        help="Shape of generalized-gamma, at most dimension − 1; searched if left out.",
+        rich_help_panel=NOISE,
+    ),
+]
+Power = Annotated[
+    str | None,
+    typer.Option(
+        "--p",
+        metavar=NUMBER,
+        help="Power of generalized-gamma; searched if left out.",
+        rich_help_panel=NOISE,
+    ),
+]
+Compositions = Annotated[
+    int,
+    typer.Option(
+        "--compositions",
+        metavar=INTEGER,
+        help="How many such releases the budget is for.",
+        rich_help_panel=BUDGET,
+    ),
+]
+SamplingRate = Annotated[
+    str,
+    typer.Option(
+        "--sampling-rate",
+        metavar=NUMBER,
+        help="With what probability a record is in each sample.",
+        rich_help_panel=BUDGET,
+    ),
+]
+IsInteger = Annotated[
+    bool,
+    typer.Option(
+        "--integer",
+        help="The query is a whole number, like every count.",
+        rich_help_panel=QUERY,
+    ),
+]
+Gap = Annotated[
+    float | None,
+    typer.Option(
+        "--gap",
+        metavar=NUMBER,
+        help="Refine designed noise to this gap to the best possible: 0.001.",
+        rich_help_panel=SEARCH,
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        help="After how long the best so far is taken.",
+        rich_help_panel=SEARCH,
+    ),
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=OUTPUT),
+]
 
 
 def parameters_from(texts: list[str] | None, **own: str | int | None) -> dict[str, str | int]:
@@ -172,7 +244,7 @@ def count_from(text: str, *, expected: str) -> int:
     """
     from leastnoise.errors import InvalidArgument
 
-    if not _is_digits(text):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
         raise InvalidArgument(name="count", value=_validate.shown(text), expected=expected)
     return int(text)
 

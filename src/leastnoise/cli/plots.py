@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from leastnoise.cli import records
+from leastnoise.cli import options, records
 
 if TYPE_CHECKING:
     from leastnoise.report.figures import Figure
@@ -23,7 +22,8 @@ Plot = Annotated[
     str | None,
     typer.Option(
         "--plot",
-        metavar="FILE",
+        metavar=options.FILE,
+        rich_help_panel=options.OUTPUT,
         help="Draw in a file ending in .svg, .png or .pdf, or in the terminal (-). Of one number: "
         "errors against epsilon, and densities. Of a vector: errors against the dimension, and the "
         "radius. Some seconds for each of about eight comparisons.",
@@ -88,7 +88,7 @@ class Request:
 
         Raises Refused if there is no noise to measure the others by.
         """
-        with nullcontext(_no_stage) if self.silent else records.stages() as stage:
+        with records.stages(silent=self.silent) as stage:
             if self.dimension == 1:
                 return self._of_one_number(here, at, stage)
             return self._of_a_vector(here, at, stage)
@@ -132,10 +132,6 @@ class Request:
 
         if self.target != TERMINAL:
             save_side_by_side(figures, self.target)
-            return f"  The figures are in {self.target}"
+            return f"The figures are in {self.target}."
         width = min(shutil.get_terminal_size().columns, _WIDEST)
         return "\n".join(figure.text(width=width) for figure in figures)
-
-
-def _no_stage(stage: str) -> None:
-    """Show nothing: --json has nothing but its object."""

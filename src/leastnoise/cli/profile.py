@@ -12,8 +12,24 @@ from leastnoise.cli import options, records
 def command(
     *,
     noise: options.NoiseName,
-    scale: Annotated[str, typer.Option("--scale", help="Scale of the noise, an exact decimal.")],
-    epsilon: Annotated[list[str], typer.Option("--epsilon", help="ε; may be repeated.")],
+    scale: Annotated[
+        str,
+        typer.Option(
+            "--scale",
+            metavar=options.NUMBER,
+            help="Scale of the noise, an exact decimal.",
+            rich_help_panel=options.NOISE,
+        ),
+    ],
+    epsilon: Annotated[
+        list[str],
+        typer.Option(
+            "--epsilon",
+            metavar=options.NUMBER,
+            help="Enclose δ at this ε; may be repeated.",
+            rich_help_panel=options.BUDGET,
+        ),
+    ],
     dimension: options.Dimension = 1,
     sensitivity: options.SensitivityBound = "1",
     norm: options.Norm = "l2",
@@ -45,16 +61,17 @@ def command(
         release_n=release_n,
         neighbours=neighbours,
     ).sensitivity()
-    intervals = privacy_profile(
-        noise,
-        scale=scale,
-        epsilons=epsilon,
-        sensitivity=declared,
-        dimension=declared.coordinates or dimension,
-        compositions=compositions,
-        sampling_rate=sampling_rate,
-        parameters=options.parameters_from(param),
-    )
+    with records.stages(f"Proving the profile of {noise}", silent=as_json):
+        intervals = privacy_profile(
+            noise,
+            scale=scale,
+            epsilons=epsilon,
+            sensitivity=declared,
+            dimension=declared.coordinates or dimension,
+            compositions=compositions,
+            sampling_rate=sampling_rate,
+            parameters=options.parameters_from(param),
+        )
     if as_json:
         points = [
             {"epsilon": text, "delta_interval": [interval.lower, interval.upper]}

@@ -1,22 +1,25 @@
-"""The JSON records that commands print, and the rich tables for people."""
+"""The JSON records that commands print, and the tables of plans and releases for people."""
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from fractions import Fraction
-from typing import IO, TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from leastnoise import _words
+from leastnoise.cli.layout import print_facts, print_sentences, print_table
+from leastnoise.cli.progress import stages
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leastnoise.selection.comparison import Candidate
-    from leastnoise.tables.plan import Plan
+    from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.results import Table
+
+__all__ = ["print_facts", "print_sentences", "print_table", "stages"]
 
 _MOST_ROWS = 50
 _MOST_VARIANCES = 1000
@@ -27,73 +30,10 @@ def print_json(record: dict[str, Any]) -> None:
     typer.echo(json.dumps(record, indent=2))
 
 
-def print_sentences(sentences: Sequence[str]) -> None:
-    """Write each from a new line on; none is broken within a word or a path.
-
-    What isn't printable is written as ?: names in a release could move the cursor otherwise.
-    """
-    for said in sentences:
-        sentence = "".join(letter if letter.isprintable() else "?" for letter in said)
-        lines = textwrap.wrap(
-            sentence, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-        typer.echo("\n".join(lines))
-
-
-def print_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = ""
-) -> None:
-    """Print a table on stdout: text columns to the left, numbers to the right."""
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    # Text, since a plain str would be read as markup, and public keys may hold brackets.
-    table = Table(caption=Text(note), box=SIMPLE)
-    rows = list(rows)
-    for index, column in enumerate(columns):
-        numeric = all(_is_number(row[index]) for row in rows)
-        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console = Console()
-    console.print(Text(title, style="italic"))  # a table's own title is broken at the table's width
-    console.print(table)
-
-
-@contextmanager
-def stages() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows the stage a long command is at, on stderr; never a row count.
-
-    It never raises: that nobody can see a stage any more is no reason to lose what was charged.
-    """
-    from rich.console import Console
-
-    with Console(file=cast("IO[str]", _Forgiving(sys.stderr))).status("Starting") as status:
-        yield lambda stage: status.update(f"{stage} …")
-
-
-@final
-class _Forgiving:
-    """A stream that may be closed, full or missing, and says nothing of it."""
-
-    def __init__(self, stream: IO[str] | None) -> None:
-        self._stream = stream or io.StringIO()
-
-    def write(self, text: str) -> int:
-        with suppress(OSError):
-            self._stream.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with suppress(OSError):
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
+_COLUMNS = (
+    "std is the standard deviation of the noise; plain Laplace and plain Gaussian are what the std "
+    "would be with such noise, for the same part of the budget."
+)
 _NEIGHBOURS = {
     "add-remove": "Neighbouring tables differ by one {unit} that is there or not.",
     "replace-one": "Neighbouring tables differ by one {unit} that is replaced by another.",
@@ -106,52 +46,66 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
     `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
     if this plan misses one.
     """
+    for block in plan.blocks:
+        _print_block(block, plan.unit)
+    said = [_COLUMNS, _NEIGHBOURS[plan.blocks[0].layout.neighbours].format(unit=plan.unit)]
+    guarantee = _words.private(plan.budget.epsilon, plan.budget.delta)
+    found = ", with the least ε found that meets every accuracy" if least else ""
+    said.append(f"The whole release has {guarantee}{found}.")
+    if needed is not None:
+        said.append(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")
+    print_sentences([*said, *plan.notes])
+    typer.echo()
+
+
+def _print_block(block: BlockPlan, unit: str) -> None:
+    """Print the plan of one query."""
     from leastnoise.tables.layout import Bins
 
-    for block in plan.blocks:
-        noise, budget = block.mechanism.noise, block.mechanism.certificate.budget
-        geometry = block.mechanism.certificate.geometry
-        fitted = ""
-        if block.saved is not None:
-            how = f"fitted by {geometry.kind}" if geometry else "shaped by what one unit can do"
-            fitted = f", {how}: {100 * block.saved:.0f} % less variance than "
-            fitted += f"{block.baselines.spherical.name} noise as it is"
-        if block.relative_to_split is not None:
-            fitted += f"; {100 * (1 - block.relative_to_split):.0f} % less error than {noise.name} "
-            fitted += "noise that meets its share of the budget alone"
-        rows = [
-            (
-                error.statistic + (f" of {error.rows:,} rows" if error.rows else ""),
-                f"{error.std:.4g}",
-                f"{error.half_width_95:.4g}",
-                *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
-            )
-            for error in block.errors
-        ]
-        layout = block.layout
-        if not layout.by_row:
-            typer.echo(f"Each {plan.unit} {layout.bounding.in_words(layout.numbers)}.")
-        print_table(
-            f"{block.name}: {layout.cells:,} cells, dimension {layout.dimension:,}, "
-            f"ε = {float(budget.epsilon):.4g}, δ = {float(budget.delta):.4g}, "
-            f"{noise.name} noise of scale {float(noise.scale):.6g}{fitted}",
-            ("in each cell", "std", "95 % ±", "Laplace (l1)", "Gaussian (l2)"),
-            rows,
+    layout = block.layout
+    rows = [
+        (
+            error.statistic + (f" of {error.rows:,} rows" if error.rows else ""),
+            f"{error.std:.4g}",
+            f"±{error.half_width_95:.4g}",
+            *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
         )
-        for axis in layout.axes:
-            if isinstance(axis, Bins) and axis.dropped:
-                typer.echo(f"Rows are dropped where {axis.column} is {axis.dropped}.")
-        for wish in block.wishes:
-            typer.echo(wish.in_words())
-    typer.echo(_NEIGHBOURS[plan.blocks[0].layout.neighbours].format(unit=plan.unit))
-    epsilon, delta = float(plan.budget.epsilon), float(plan.budget.delta)
-    found = ", the least found with which every accuracy is met" if least else ""
-    typer.echo(f"For the whole release ε = {epsilon:.5g} and δ = {delta:.4g}{found}.")
-    if needed is not None:
-        typer.echo(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")
-    for note in plan.notes:
-        typer.echo(note)
+        for error in block.errors
+    ]
+    print_table(
+        _title(block, unit),
+        ("in each cell", "std", "95 % within", "plain Laplace", "plain Gaussian"),
+        rows,
+    )
+    said = [] if layout.by_row else [f"Each {unit} {layout.bounding.in_words(layout.numbers)}."]
+    said += [
+        f"Rows are dropped where {axis.column} is {axis.dropped}."
+        for axis in layout.axes
+        if isinstance(axis, Bins) and axis.dropped
+    ]
+    said += [wish.in_words() for wish in block.wishes]
+    print_sentences(said)
     typer.echo()
+
+
+def _title(block: BlockPlan, unit: str) -> str:
+    """Return what is published of a block, for which part of the budget, and with which noise."""
+    layout, mechanism = block.layout, block.mechanism
+    noise, budget = mechanism.noise, mechanism.certificate.budget
+    geometry = mechanism.certificate.geometry
+    said = f"{block.name}: {_words.counted(layout.dimension, 'number')} in "
+    said += f"{_words.counted(layout.cells, 'cell')}, for ε = {_words.at_least(budget.epsilon)}, "
+    said += (
+        f"δ = {_words.at_least(budget.delta)}. Noise: {noise.name}, scale {float(noise.scale):.6g}"
+    )
+    if block.saved is not None:
+        how = f"fitted by {geometry.kind}" if geometry else f"shaped by what one {unit} can do"
+        said += f", {how}: {100 * block.saved:.0f} % less variance than plain "
+        said += f"{block.baselines.spherical.name} noise"
+    if block.relative_to_split is not None:
+        said += ". Planning the queries together cut its error by "
+        said += f"{100 * (1 - block.relative_to_split):.0f} %"
+    return said + "."
 
 
 def _std(value: float | None) -> str:
@@ -189,14 +143,6 @@ def _short(value: object) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", ""))
-    except ValueError:
-        return False
-    return True
 
 
 def calibrated_record(

@@ -7,27 +7,42 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leastnoise.cli import options, records, spec_errors
+from leastnoise.cli import completion, options, records, spec_errors
 from leastnoise.cli import report as pages
 
 if TYPE_CHECKING:
     from leastnoise.tables.release import Release, ReleasedTables
 
+_PLAN = "Plan"
+
 
 def command(
     *,
-    spec: Annotated[Path, typer.Argument(help="The spec of the release, a TOML file.")],
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC", help="The spec of the release, a TOML file.")
+    ],
     plan: Annotated[
-        bool, typer.Option("--plan", help="Show what would be released and how good; read no row.")
+        bool,
+        typer.Option(
+            "--plan",
+            help="Show what would be released and how good; read no row.",
+            rich_help_panel=_PLAN,
+        ),
     ] = False,
     assume: Annotated[
         str | None,
-        typer.Option(metavar="n=ROWS", help="Show errors of means for groups of so many rows."),
+        typer.Option(
+            metavar="n=ROWS",
+            help="Show errors of means for groups of so many rows.",
+            rich_help_panel=_PLAN,
+        ),
     ] = None,
     engine: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
+            metavar=options.NAME,
+            autocompletion=completion.one_of("duckdb", "polars", "spark", "sc://"),
+            rich_help_panel="Data",
             help="Read the rows with duckdb, polars, spark (the session that Spark's own settings "
             "describe) or a Spark Connect server at sc://host:port, whatever the spec says.",
         ),
@@ -35,17 +50,24 @@ def command(
     sign: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Sign the directory with this private key (Ed25519, PEM)."
+            metavar=options.FILE,
+            help="Sign the folder with this private key (Ed25519, PEM).",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report", help="Write a page for people, too, beside the directory.")
+        bool,
+        typer.Option(
+            "--report",
+            help="Write a page for people, too, beside the folder.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Publish a table's statistics, as a spec says.
 
-    The output directory appears whole or not at all, with plan, certificate and spec.
+    The output folder appears whole or not at all, with plan, certificate and spec.
     """
     from leastnoise.tables.release import Release
 
@@ -60,7 +82,7 @@ def command(
 
 
 def _plan(release: Release, *, as_json: bool) -> None:
-    with records.stages() as tell:
+    with records.stages("Planning", silent=as_json) as tell:
         planned = release.plan(progress=tell)
         needed = release.needed_epsilon()
     if not as_json:
@@ -83,11 +105,11 @@ def _publish(
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
     page = pages.new_page(folder / release.spec.output.path) if report else None
-    with records.stages() as tell:
+    with records.stages("Planning", silent=as_json) as tell:
         released = release.run(progress=tell, sign=sign)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
-        pages.write(released.path, page, ledger=account and folder / account.path)
+        pages.write(released.path, page, ledger=account and folder / account.path, silent=as_json)
     try:
         _show(released, as_json=as_json, page=page)
     except (OSError, SystemExit):  # of stdout; rich exits where the reader of a pipe is gone
@@ -113,6 +135,5 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
         return
     for table in released.tables.values():
         records.print_released(table)
-    typer.echo(f"Written to {released.path}. Check it with: leastnoise verify {released.path}")
-    if page is not None:
-        typer.echo(f"Its page is {page}.")
+    said = [f"Written to {released.path}. Check it with: leastnoise verify {released.path}"]
+    records.print_sentences(said if page is None else [*said, f"Its page is {page}."])

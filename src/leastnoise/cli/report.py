@@ -7,17 +7,27 @@ from typing import Annotated
 
 import typer
 
+from leastnoise.cli import options, records
+
 
 def command(
     *,
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a release.")],
+    path: Annotated[Path, typer.Argument(metavar=options.FOLDER, help="The folder of a release.")],
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the page goes: DIR-report.html if left out."),
+        typer.Option(
+            metavar=options.FILE,
+            help="Where the page goes: FOLDER-report.html if left out.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Say what is left in this ledger, which is checked."),
+        typer.Option(
+            metavar=options.FILE,
+            help="Say what is left in this ledger, which is checked.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
 ) -> None:
     """Write a page that anyone can read about a release.
@@ -35,12 +45,14 @@ def new_page(folder: Path) -> Path:
     return _new(folder.with_name(f"{folder.name}-report.html"))
 
 
-def write(folder: Path, target: Path, *, ledger: Path | None = None) -> None:
+def write(folder: Path, target: Path, *, ledger: Path | None = None, silent: bool = False) -> None:
     """Write the page about a release, whole or not at all."""
     from leastnoise.mechanism.output import write_file
     from leastnoise.report.page import report
 
-    write_file(target, report(folder, ledger=ledger))
+    with records.stages("Verifying the release", silent=silent):
+        page = report(folder, ledger=ledger)
+    write_file(target, page)
 
 
 def _new(target: Path) -> Path:

@@ -13,17 +13,30 @@ from leastnoise.cli import options, records
 if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval
 
+_MORE = "More checks of a release"
+
 
 def command(
     *,
-    path: Annotated[Path, typer.Argument(help="A certificate, or the directory of a release.")],
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE|FOLDER", help="A certificate, or the folder of a release."),
+    ],
     ledger: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Check that this ledger was charged for the release."),
+        typer.Option(
+            metavar=options.FILE,
+            help="Check that this ledger was charged for the release.",
+            rich_help_panel=_MORE,
+        ),
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Check the signature by this public key (Ed25519, PEM)."),
+        typer.Option(
+            metavar=options.FILE,
+            help="Check the signature by this public key (Ed25519, PEM).",
+            rich_help_panel=_MORE,
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -35,7 +48,8 @@ def command(
 
     interval, sentences, reason = None, list[str](), ""
     try:
-        interval, sentences = _verify(path, ledger, key)
+        with records.stages(f"Proving {path.name} again", silent=as_json):
+            interval, sentences = _verify(path, ledger, key)
     except (CertificateRejected, LedgerRejected) as error:
         reason = str(error)
     if as_json:
@@ -69,6 +83,6 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
     for name, value in (("ledger", ledger), ("key", key)):
         if value is not None:
             raise InvalidArgument(name=name, value=value, expected="the directory of a release")
-    certificate = read_certificate(_files.read_text(path, most=_files.LARGEST_CERTIFICATE))
+    certificate = read_certificate(_files.read_certificate(path))
     delta = certificate.verify()
     return delta, [f"Verified {path}.", *words.verified_certificate(certificate, delta)]

@@ -93,7 +93,7 @@ def _parse(value: Exact, *, name: str) -> Fraction:
         name=name,
         value=_validate.shown(value),
         expected="a decimal number",
-        hint=f"Write {name} like 0.5 or 1e-5.",
+        hint=_validate.number_like(text) or f"Write {name} like 0.5 or 1e-5.",
     )
 
 

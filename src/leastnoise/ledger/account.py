@@ -12,8 +12,9 @@ from leastnoise.errors import InvalidArgument, LedgerRejected, OverBudget, Refus
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact, printed_at_least
 from leastnoise.ledger.costs import Certified, Cost
-from leastnoise.ledger.filters import RULES, SUMS, ZCDP, better_for, fits
-from leastnoise.ledger.preregistered import blocks_of
+from leastnoise.ledger.filters import RULES, SUMS, ZCDP, better_for, fits, holds
+from leastnoise.ledger.preregistered import blocks_of, certified
+from leastnoise.ledger.remaining import Remaining
 from leastnoise.ledger.store import Entry
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Account(Shown):
     """The budget of one dataset, for one unit and neighbour relation, and what was spent of it.
 
     `rule` is the filter, None until the first charge chooses it. `spent` counts every charge and
-    every plan, made use of or not; `charges` is how many.
+    every plan, made use of or not; `charges` is how many, and `last` is what the last of them cost.
     """
 
     dataset: str
@@ -38,6 +39,7 @@ class Account(Shown):
     rule: str | None = None
     spent: Cost = field(default_factory=Cost)
     charges: int = 0
+    last: Cost | None = None
 
     def __repr__(self) -> str:
         spent, budget = self.spent, self.budget
@@ -51,6 +53,31 @@ class Account(Shown):
 
     def _tables(self) -> dict[str, Columns]:
         return {"": columns_of([self])}
+
+    @property
+    def remaining(self) -> Remaining:
+        """What is left by the account's filter; all of the budget before the first charge."""
+        return Remaining.of(self.budget, self.spent, self.rule)
+
+    def more_like(self, release: Certified | Cost) -> int:
+        """Return how many more such releases the ledger will admit, at most 10¹².
+
+        `release` is a certificate, or a cost: that of the `last` charge, which may be a whole plan.
+        Decided by the filter's own arithmetic: so many together were tried and fit, one more was
+        tried and doesn't. Before the first charge, by the filter that such a charge would choose.
+        Not promised: that the release is about the account's unit and neighbours, or its proof
+        holds. Raises InvalidArgument for what is neither.
+
+        >>> from leastnoise.guarantees.sensitivity import L1
+        >>> from leastnoise.selection.public import calibrate
+        >>> account = Account(
+        ...     dataset="visits", unit="row", neighbours="add-remove", budget=Budget(epsilon=1)
+        ... )
+        >>> account.more_like(calibrate("laplace", epsilon="0.3", sensitivity=L1(1)).certificate)
+        3
+        """
+        cost = release if isinstance(release, Cost) else Cost.of(certified(release))
+        return holds(cost, self.budget, self.rule_for(cost), spent=self.spent)
 
     def rule_for(self, cost: Cost) -> str:
         """Return the filter for one more charge."""
@@ -163,11 +190,13 @@ class Books:
         before = self.accounts[body["dataset"]]
         if body["rule"] not in RULES or before.rule not in {None, body["rule"]}:
             raise LedgerRejected(f"Entry {number}: its filter is not that of its account.")
+        cost = cost_in(body)
         self.accounts[before.dataset] = replace(
             before,
             rule=body["rule"],
-            spent=before.spent + cost_in(body),
+            spent=before.spent + cost,
             charges=before.charges + 1,
+            last=cost,
         )
         if body["kind"] == "plan":
             self.plans[number] = before.dataset

@@ -29,8 +29,11 @@ SUMS, ZCDP = "sums", "zcdp"
 RULES = (SUMS, ZCDP)
 
 _BITS = 192
-_SHOWN = Fraction(1, 2**30)
-_MOST = 10**12  # charges alike: more are not told apart
+_DIGITS = 10
+_MOST_UNITS = 2**100
+MOST_ALIKE = 10**12
+"""Charges alike: more are not told apart."""
+
 _LOG_ORDERS = [float(t) for t in range(-20, 42, 2)]  # log(α − 1)
 
 
@@ -50,20 +53,36 @@ def better_for(cost: Cost, budget: Budget) -> str:
     return ZCDP if holds(cost, budget, ZCDP) > holds(cost, budget, SUMS) else SUMS
 
 
-def holds(cost: Cost, budget: Budget, rule: str) -> int:
-    """Return how many charges like `cost` fit into `budget`, at most 10¹²."""
+def holds(
+    cost: Cost, budget: Budget, rule: str, *, spent: Cost | None = None, most: int = MOST_ALIKE
+) -> int:
+    """Return how many charges like `cost` fit into `budget` beside what is `spent`, at most `most`.
+
+    By doubling and bisection with `fits`: the count that is returned was tried and fits, one more
+    was tried and doesn't. A single charge more is always tried.
+    """
+    before = spent or Cost()
     low, high = 0, 1
-    while high <= _MOST and fits(cost.times(high), budget, rule):
+    while high <= most and fits(before + cost.times(high), budget, rule):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(cost.times(middle), budget, rule) else (low, middle)
-    return min(low, _MOST)
+        fitting = fits(before + cost.times(middle), budget, rule)
+        low, high = (middle, high) if fitting else (low, middle)
+    return min(low, most)
+
+
+def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
+    """Return the ρ that the filter `zcdp` still admits, rounded down to some nine digits of ρ*."""
+    # ρ* is at most about ε, and about ε²/4 ln(1/δ) where ε is small
+    size = math.log10(float(budget.epsilon) or 1.0)
+    unit = Fraction(10) ** (math.floor(min(size, 2 * size)) - _DIGITS)
+    return unit * holds(Cost(rho=unit), budget, ZCDP, spent=spent, most=_MOST_UNITS)
 
 
 def largest_rho(budget: Budget) -> Fraction:
-    """Return ρ* of the filter `zcdp`, rounded down to a multiple of 2^−30; for people."""
-    return holds(Cost(rho=_SHOWN), budget, ZCDP) * _SHOWN
+    """Return ρ* of the filter `zcdp`, rounded down to some nine digits; for people."""
+    return rho_left(budget)
 
 
 def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> arb:

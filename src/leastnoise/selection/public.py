@@ -109,11 +109,11 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     `best_possible` is a proved lower bound on the loss of any noise. At δ = 0 it follows from the
     volume of the shifts, at once. Else it is there for one number, where the best noise is designed
     with it, and with `bound` for the mse of a vector with an l2 sensitivity, which takes about a
-    quarter of a minute (`progress` is told the stages). The bound on one number, and the noise
-    designed with it, are refined until they are within `gap` of each other (if you don't say: 0.005
-    up to ε = 5, 0.02 beyond; with `bound` 0.0005 up to ε = 2), or for some work: about a
-    minute's with `bound`, 5 seconds' without, the same on every machine. `time_limit` sets
-    seconds in place of that work.
+    quarter of a minute (`progress` is told the stages, and the families in turn). The bound on one
+    number, and the noise designed with it, are refined until they are within `gap` of each other
+    (if you don't say: 0.005 up to ε = 5, 0.02 beyond; with `bound` 0.0005 up to ε = 2), or for some
+    work: about a minute's with `bound`, 5 seconds' without, the same on every machine. `time_limit`
+    sets seconds in place of that work.
 
     `parameters` sets parameters by the name of the family. Spherical families that take seconds
     are left out, with the reason, where noise in the shape of the body is far ahead of `l2` and
@@ -171,6 +171,8 @@ def compared(
     effort = effort or Effort(work=_WORK)
     for family in (*quick(), *slow()) if families is None else families:
         shape = asked.get(family.name)
+        if effort.progress:
+            effort.progress(f"Calibrating {family.name} noise")
         try:
             tried = every
             if shape is None:

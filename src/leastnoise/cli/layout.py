@@ -1,0 +1,136 @@
+"""Sentences and tables on stdout that fit the width of a terminal, with no word broken.
+
+A table that is too wide is set closer, then wrapped at blanks, and at last written as one
+block a row, a line a column. Numbers, and intervals such as "1.5 to 2.5", stay on one line.
+"""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_WIDTH = 80  # of sentences, however wide the terminal is
+_LEAST_WIDTH = 40
+_BETWEEN = "  "
+
+Row = tuple[str, ...]
+
+
+def print_sentences(sentences: Sequence[str]) -> None:
+    """Write each from a new line on; none is broken within a word or a path.
+
+    What isn't printable is written as ?: names in a release could move the cursor otherwise.
+    """
+    for sentence in sentences:
+        lines = _wrapped(sentence, min(_columns(), _WIDTH), indent="  ")
+        typer.echo("\n".join(lines))
+
+
+def print_facts(facts: Sequence[tuple[str, str]]) -> None:
+    """Write what is said of one thing, a line or more a fact, its name to the left."""
+    typer.echo("\n".join(_block(facts, _columns())))
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = ""
+) -> None:
+    """Print a table on stdout: text columns to the left, numbers to the right."""
+    cells = [tuple(map(_printable, row)) for row in rows]
+    names = tuple(map(_printable, columns))
+    width = _columns()
+    print_sentences([title])
+    for blanks in (3, 2):
+        room = width - blanks * (len(names) + 1)
+        widths = _widths(names, cells, room, wrap=blanks == 2)
+        if widths is not None:
+            _draw(names, cells, widths, blanks=blanks, width=width)
+            break
+    else:
+        blocks = [_block(list(zip(names, row, strict=True)), width) for row in cells]
+        typer.echo("\n" + "\n\n".join("\n".join(block) for block in blocks) + "\n")
+    if note:
+        print_sentences([note])
+
+
+def _draw(
+    names: Row, cells: Sequence[Row], widths: Sequence[int], *, blanks: int, width: int
+) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE, padding=(0, 1, 0, blanks - 2))
+    for index, (name, room) in enumerate(zip(names, widths, strict=True)):
+        numeric = all(_is_number(row[index]) for row in cells)
+        justify = "right" if numeric else "left"
+        table.add_column(Text(name), justify=justify, width=room, overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))  # a plain str would be read as markup
+    Console(width=width).print(table)
+
+
+def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[int] | None:
+    """Return the width of each column, None if they don't fit into `room` without a word broken."""
+    from rich.cells import cell_len
+
+    columns = list(zip(names, *cells, strict=True))
+    widths = [max(map(cell_len, column)) for column in columns]
+    if not wrap:
+        return widths if sum(widths) <= room else None
+    least = [max(cell_len(part) for cell in column for part in _parts(cell)) for column in columns]
+    while sum(widths) > room:
+        spare = [have - need for have, need in zip(widths, least, strict=True)]
+        if max(spare) == 0:
+            return None
+        widths[spare.index(max(spare))] -= 1
+    return widths
+
+
+def _parts(cell: str) -> list[str]:
+    """Return what of `cell` has to stay on one line: its words; all of it, if it is of numbers."""
+    return [cell] if cell[:1].isdecimal() or cell[:1] == "-" else cell.split() or [""]
+
+
+def _block(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
+    names = [_printable(name) for name, _ in facts]
+    widest = max(map(len, names), default=0)
+    lines: list[str] = []
+    for name, (_, said) in zip(names, facts, strict=True):
+        room = max(width - 2 - widest - len(_BETWEEN), _LEAST_WIDTH)
+        first, *more = _wrapped(said, room) or [""]
+        lines.append(f"  {name:<{widest}}{_BETWEEN}{first}".rstrip())
+        lines += [f"  {'':<{widest}}{_BETWEEN}{line}" for line in more]
+    return lines
+
+
+def _wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        _printable(text),
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _columns() -> int:
+    return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "").lstrip("±").rstrip("×"))
+    except ValueError:
+        return not text
+    return True
