@@ -55,7 +55,8 @@ def command(
 
     The scale is never below the exact minimum, and at most 1e-9 (relative) above it for gaussian,
     laplace, l2 and steps, 1e-5 for other noise. Designed noise (optimal, discrete-staircase) is
-    within --gap of the best possible, 0.5 % if not given, or the best after --time-limit seconds.
+    within --gap of the best possible, 0.5 % if not given, or the best that a minute's work finds,
+    the same on every machine; --time-limit sets a clock instead.
     """
     from leastnoise.guarantees.budget import Budget
     from leastnoise.mechanism.output import write_file

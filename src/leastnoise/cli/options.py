@@ -209,7 +209,7 @@ TimeLimit = Annotated[
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        help="After how long the best so far is taken.",
+        help="Take the best found in that time, not in a fixed amount of work.",
         rich_help_panel=SEARCH,
     ),
 ]
