@@ -129,7 +129,7 @@ def test_a_stage_is_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     with Terminal(80) as terminal, open(terminal.name, "w") as stderr:
         monkeypatch.setattr(threading, "Timer", Stopped)
         monkeypatch.setattr(sys, "stderr", stderr)
-        with progress.stages("Reading [red]x[/red]"):
+        with progress.stages("Reading [red]x[/red]\x1b]0;y\x07"):
             Stopped.strike()
         stderr.close()
-        assert "[red]x[/red] …" in terminal.text()
+        assert "[red]x[/red]?]0;y? …" in terminal.text()

@@ -90,7 +90,9 @@ class _Spinner:
 def _line(stage: str) -> Any:
     from rich.text import Text  # a plain str would be read as markup
 
-    return Text(f"{stage} …", no_wrap=True, overflow="ellipsis")
+    # a file's or a query's name could move the cursor
+    shown = "".join(letter if letter.isprintable() else "?" for letter in stage)
+    return Text(f"{shown} …", no_wrap=True, overflow="ellipsis")
 
 
 @final
