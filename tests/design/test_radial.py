@@ -86,7 +86,8 @@ def test_refusals() -> None:
             radial.search(request, effort=Effort())
     with pytest.raises(InvalidArgument, match="no fixed parameters"):
         radial.search(
-            Request(budget=Budget(epsilon=1, delta="0.1"), dimension=2, fixed={"cells": 3})
+            Request(budget=Budget(epsilon=1, delta="0.1"), dimension=2, fixed={"cells": 3}),
+            effort=Effort(),
         )
 
 
