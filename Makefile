@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo docs test test-fast test-engines test-slow test-attacks lint bench side-by-side experiments clean
+.PHONY: install demo docs test test-fast test-engines test-slow test-attacks lint test-minimum bench side-by-side experiments clean
 
 install: .venv/.complete
 
@@ -58,6 +58,16 @@ test-engines: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
 
+# The lowest versions that pyproject.toml allows, in an environment of their own. Warnings of newer
+# libraries about them are none of ours.
+test-minimum:
+	$(PYTHON) -m venv --clear .venv-minimum
+	.venv-minimum/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-minimum/bin/uv pip install --quiet --python .venv-minimum --resolution lowest-direct -e '.[demo,learn,polars,report,zstd]'
+	.venv-minimum/bin/uv pip install --quiet --python .venv-minimum hypothesis mpmath pytest pytest-xdist
+	OMP_NUM_THREADS=1 .venv-minimum/bin/pytest -n auto --dist worksteal -o filterwarnings=default \
+	  tests/balls tests/cli tests/guarantees tests/ledger tests/mechanism tests/report tests/tables
+
 bench: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@$(BIN)/python -m benchmarks > benchmarks/RESULTS.new
@@ -75,4 +85,4 @@ experiments: install
 	@for run in experiments/*/run.py experiments/*/*/run.py; do OMP_NUM_THREADS=1 $(BIN)/python $$run || exit 1; done
 
 clean:
-	rm -rf .venv .venv-side build
+	rm -rf .venv .venv-minimum .venv-side build
