@@ -27,7 +27,7 @@ _SERVER = """
 import importlib, json, os, pkgutil, sys
 import leastnoise
 for module in pkgutil.walk_packages(leastnoise.__path__, "leastnoise."):
-    if not module.name.startswith("leastnoise.interop"):  # which other libraries come with
+    if not module.name.startswith(("leastnoise.interop", "leastnoise.learn")):  # other libraries
         importlib.import_module(module.name)
 import matplotlib.figure, rich.console, rich.table, scipy.optimize, scipy.special
 from leastnoise.cli.main import main

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -53,7 +53,7 @@ Norm = Literal["l1", "l2", "integer", "body"]
 what the noise is built on, which has no radius (`Sensitivity.body`, `Sensitivity.additions`)."""
 NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
-FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple] | type[Body]
+FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple[Any, ...]] | type[Body]
 """What a sensitivity is made of; a tuple is one of points."""
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Parameter = Fraction | int | tuple[int, ...] | Body | OneSided
 """What a family may take beside its scale and dimension."""
-ParameterKind = type[Fraction] | type[int] | type[tuple] | type[Body] | type[OneSided]
+ParameterKind = type[Fraction] | type[int] | type[tuple[Any, ...]] | type[Body] | type[OneSided]
 
 
 # Variances are floats: beyond these scales they would overflow or vanish.
