@@ -42,8 +42,10 @@ class SpecError(InvalidInput):
     def __init__(
         self, problems: Sequence[tuple[str, str]], *, places: Sequence[str] | None = None
     ) -> None:
-        self.problems = tuple(problems)
-        self.places = ("",) * len(self.problems) if places is None else tuple(places)
+        self.problems: tuple[tuple[str, str], ...] = tuple(problems)
+        self.places: tuple[str, ...] = (
+            ("",) * len(self.problems) if places is None else tuple(places)
+        )
         lines = "\n".join(
             f"{place}: {key}: {message}" if place else f"  {key}: {message}"
             for place, (key, message) in zip(self.places, self.problems, strict=True)

@@ -179,12 +179,14 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         whole = whole_features(X, squared_norm=problem.norm_limit)
         weights = _trained(whole, labels, plan, rows=problem.rows, penalty=penalty)
         split = -1 if self.fit_intercept else len(weights)
-        self.coef_ = weights[None, :split]
-        self.intercept_ = weights[split:] if self.fit_intercept else np.zeros(1)
-        self.n_iter_ = np.array([plan.rounds], dtype=np.int32)
-        self.plan_ = plan
-        self.certificate_ = certificate
-        self.privacy_ = Spent(
+        self.coef_: NDArray[np.float64] = weights[None, :split]
+        self.intercept_: NDArray[np.float64] = (
+            weights[split:] if self.fit_intercept else np.zeros(1)
+        )
+        self.n_iter_: NDArray[np.int32] = np.array([plan.rounds], dtype=np.int32)
+        self.plan_: TrainingPlan = plan
+        self.certificate_: Certificate = certificate
+        self.privacy_: Spent = Spent(
             certificate=certificate, neighbours=problem.neighbours, charged=charged
         )
         return self

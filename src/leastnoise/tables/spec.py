@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Annotated, Literal, final
+from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import (
     BaseModel,
@@ -109,7 +109,7 @@ Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -41,7 +41,7 @@ class AtMost(Body):
     """
 
     kind: ClassVar[str] = "at-most"
-    fields: ClassVar = MappingProxyType(
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"most": Field.WHOLE, "cells": Field.WHOLE, "of": Field.BODY}
     )
     most: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -31,7 +31,9 @@ class Ball(Body):
     """
 
     kind: ClassVar[str] = "ball"
-    fields: ClassVar = MappingProxyType({"bound": Field.NUMBER, "coordinates": Field.WHOLE})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
+        {"bound": Field.NUMBER, "coordinates": Field.WHOLE}
+    )
     bound: Fraction
     coordinates: int
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -37,7 +37,7 @@ class Box(Body):
     """
 
     kind: ClassVar[str] = "box"
-    fields: ClassVar = MappingProxyType({"bounds": Field.NUMBERS})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"bounds": Field.NUMBERS})
     bounds: tuple[Fraction, ...]
 
     def __init__(self, *, bounds: Sequence[Exact]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -37,7 +37,9 @@ class Cells(Body):
     """
 
     kind: ClassVar[str] = "cells"
-    fields: ClassVar = MappingProxyType({"bodies": Field.BODIES, "copies": Field.WHOLES})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
+        {"bodies": Field.BODIES, "copies": Field.WHOLES}
+    )
     bodies: tuple[Body, ...]
     copies: tuple[int, ...]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -37,7 +37,9 @@ class Counted(OneSided):
     """
 
     kind: ClassVar[str] = "counted"
-    fields: ClassVar = MappingProxyType({"of": Field.ONE_SIDED, "bound": Field.NUMBER})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
+        {"of": Field.ONE_SIDED, "bound": Field.NUMBER}
+    )
     of: OneSided
     bound: Fraction
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import factorial, prod
@@ -43,7 +43,9 @@ class CountedSums(OneSided):
     """
 
     kind: ClassVar[str] = "counted-sums"
-    fields: ClassVar = MappingProxyType({"cells": Field.WHOLE, "bounds": Field.NUMBERS})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
+        {"cells": Field.WHOLE, "bounds": Field.NUMBERS}
+    )
     cells: int
     bounds: tuple[Fraction, ...]
 

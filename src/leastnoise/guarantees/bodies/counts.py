@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -41,7 +41,7 @@ class Counts(OneSided):
     """
 
     kind: ClassVar[str] = "counts"
-    fields: ClassVar = MappingProxyType(
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"queries": Field.WHOLE, "most": Field.WHOLE, "bound": Field.NUMBER}
     )
     queries: int

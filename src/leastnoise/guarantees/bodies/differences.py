@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -37,7 +37,7 @@ class Differences(Body):
     """
 
     kind: ClassVar[str] = "differences"
-    fields: ClassVar = MappingProxyType({"of": Field.ONE_SIDED})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"of": Field.ONE_SIDED})
     of: OneSided
 
     def __init__(self, *, of: OneSided) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -29,7 +29,7 @@ class Interval(Body):
     """
 
     kind: ClassVar[str] = "interval"
-    fields: ClassVar = MappingProxyType({"bound": Field.NUMBER})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"bound": Field.NUMBER})
     bound: Fraction
 
     def __init__(self, *, bound: Exact) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -41,7 +41,7 @@ class Jointly(OneSided):
     """
 
     kind: ClassVar[str] = "jointly"
-    fields: ClassVar = MappingProxyType(
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"parts": Field.ONE_SIDEDS, "radii": Field.NUMBERS, "exponent": Field.NUMBER_OR_INFINITY}
     )
     parts: tuple[OneSided, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -49,7 +49,7 @@ class Polygon(Body):
     """
 
     kind: ClassVar[str] = "polygon"
-    fields: ClassVar = MappingProxyType({"points": Field.POINTS})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"points": Field.POINTS})
     points: tuple[Vertex, ...]
 
     def __init__(self, *, points: Sequence[Sequence[Exact]]) -> None:

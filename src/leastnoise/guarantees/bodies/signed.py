@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -39,7 +39,7 @@ class Signed(Body):
     """
 
     kind: ClassVar[str] = "signed"
-    fields: ClassVar = MappingProxyType({"of": Field.ONE_SIDED})
+    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"of": Field.ONE_SIDED})
     of: OneSided
 
     def __init__(self, *, of: OneSided) -> None:

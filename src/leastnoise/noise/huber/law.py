@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from leastnoise.noise.base import (
     LARGEST_SCALE,
     SMALLEST_SCALE,
     Noise,
+    ParameterKind,
     points_of,
     positive_scale,
     whole_dimension,
@@ -46,7 +48,9 @@ class FlippedHuber(Noise):
 
     name: ClassVar[str] = "flipped-huber"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType({"alpha": Fraction, "gamma": Fraction})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"alpha": Fraction, "gamma": Fraction}
+    )
     scale: Fraction
     alpha: Fraction
     gamma: Fraction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -13,7 +14,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import points_of, positive_scale
+from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class KNorm(BodyNoise):
     """
 
     name: ClassVar[str] = "k-norm"
-    parameter_kinds: ClassVar = MappingProxyType({"body": Body})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({"body": Body})
     scale: Fraction
     body: Body
     dimension: int

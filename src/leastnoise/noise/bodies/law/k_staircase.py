@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import points_of, positive_scale
+from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.law.step_sums import log_step_sums, step_decay
 
@@ -44,7 +45,7 @@ class KStaircase(BodyNoise):
     """
 
     name: ClassVar[str] = "k-staircase"
-    parameter_kinds: ClassVar = MappingProxyType(
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
         {"body": Body, "gamma": Fraction, "decay": Fraction}
     )
     scale: Fraction

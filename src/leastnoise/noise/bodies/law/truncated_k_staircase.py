@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +15,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import points_of, positive_scale
+from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.law.truncated_steps import checked_steps, truncated_steps
 
@@ -45,7 +46,7 @@ class TruncatedKStaircase(BodyNoise):
     """
 
     name: ClassVar[str] = "truncated-k-staircase"
-    parameter_kinds: ClassVar = MappingProxyType(
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
         {"body": Body, "gamma": Fraction, "radius": Fraction, "decay": Fraction}
     )
     purely_private: ClassVar[bool] = False

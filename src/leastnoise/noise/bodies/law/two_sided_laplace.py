@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import points_of, positive_scale
+from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.bodies.law.two_sided import TwoSided
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ class TwoSidedLaplace(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-laplace"
-    parameter_kinds: ClassVar = MappingProxyType({"of": OneSided, "core": Fraction})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"of": OneSided, "core": Fraction}
+    )
     scale: Fraction
     of: OneSided
     core: Fraction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -14,7 +15,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import points_of, positive_scale
+from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.bodies.law.two_sided import TwoSided
 from leastnoise.noise.common.law.step_sums import log_step_sums, step_decay
 
@@ -45,7 +46,7 @@ class TwoSidedStaircase(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-staircase"
-    parameter_kinds: ClassVar = MappingProxyType(
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
         {"of": OneSided, "core": Fraction, "decay": Fraction}
     )
     scale: Fraction

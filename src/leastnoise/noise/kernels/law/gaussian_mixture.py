@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -14,7 +14,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import ParameterKind, points_of, positive_scale, whole_dimension
 from leastnoise.noise.kernels.law.kernels import (
     MAX_MODES,
     KernelNoise,
@@ -44,7 +44,7 @@ class GaussianMixture(KernelNoise):
 
     name: ClassVar[str] = "gaussian-mixture"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType(
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
         {"modes": int, "spacing": Fraction, "decay": Fraction}
     )
     folded: ClassVar[bool] = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
@@ -12,7 +13,7 @@ import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import ParameterKind, points_of, positive_scale, whole_dimension
 from leastnoise.noise.kernels.law.kernels import KernelNoise, non_negative_decay, positive_spacing
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class QuasiGaussian(KernelNoise):
 
     name: ClassVar[str] = "quasi-gaussian"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType({"spacing": Fraction, "decay": Fraction})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"spacing": Fraction, "decay": Fraction}
+    )
     folded: ClassVar[bool] = True
     scale: Fraction
     spacing: Fraction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -12,7 +13,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
 from leastnoise.noise.moments import exponential_moment
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class TruncatedLaplace(Noise):
 
     name: ClassVar[str] = "truncated-laplace"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType({"radius": Fraction})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({"radius": Fraction})
     scale: Fraction
     radius: Fraction
     dimension: int = 1

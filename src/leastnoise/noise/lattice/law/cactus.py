@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import ClassVar, Self, final
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import positive_scale, whole_dimension
+from leastnoise.noise.base import ParameterKind, positive_scale, whole_dimension
 from leastnoise.noise.lattice.law.lattice import Lattice
 from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
 
@@ -32,7 +32,9 @@ class Cactus(LatticeStepNoise):
 
     name: ClassVar[str] = "cactus"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType({"cells": int, "masses": tuple})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"cells": int, "masses": tuple}
+    )
     scale: Fraction
     cells: int
     masses: tuple[int, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +13,7 @@ import numpy as np
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
 from leastnoise.noise.lattice.law.lattice import Lattice
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class DiscreteStaircase(Noise):
 
     name: ClassVar[str] = "discrete-staircase"
     norm: ClassVar[Norm] = "integer"
-    parameter_kinds: ClassVar = MappingProxyType({"cells": int, "masses": tuple})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"cells": int, "masses": tuple}
+    )
     scale: Fraction
     cells: int
     masses: tuple[int, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import positive_scale, whole_dimension
+from leastnoise.noise.base import ParameterKind, positive_scale, whole_dimension
 from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
 
 MAX_STEPS = 10_000
@@ -37,7 +37,9 @@ class OptimalRadial(RadialStepNoise):
 
     name: ClassVar[str] = "optimal-radial"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType({"cells": int, "edges": tuple, "weights": tuple})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"cells": int, "edges": tuple, "weights": tuple}
+    )
     scale: Fraction
     dimension: int
     cells: int

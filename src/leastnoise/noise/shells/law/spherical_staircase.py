@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import ClassVar, Self, final
 
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import positive_scale, whole_dimension
+from leastnoise.noise.base import ParameterKind, positive_scale, whole_dimension
 from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
 from leastnoise.noise.common.law.truncated_steps import checked_steps, truncated_steps
 
@@ -33,7 +34,7 @@ class SphericalStaircase(RadialStepNoise):
 
     name: ClassVar[str] = "spherical-staircase"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType(
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
         {"gamma": Fraction, "radius": Fraction, "decay": Fraction}
     )
     scale: Fraction

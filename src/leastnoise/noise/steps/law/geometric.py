@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +15,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
 from leastnoise.noise.steps.law.staircase import Staircase, step_decay
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ class Geometric(Noise):
 
     name: ClassVar[str] = "geometric"
     norm: ClassVar[Norm] = "integer"
-    parameter_kinds: ClassVar = MappingProxyType({"cells": int, "core": int, "decay": Fraction})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"cells": int, "core": int, "decay": Fraction}
+    )
     scale: Fraction
     cells: int
     core: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
@@ -12,7 +13,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -50,7 +51,9 @@ class Staircase(Noise):
 
     name: ClassVar[str] = "staircase"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType({"gamma": Fraction, "decay": Fraction})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"gamma": Fraction, "decay": Fraction}
+    )
     scale: Fraction
     gamma: Fraction
     decay: Fraction

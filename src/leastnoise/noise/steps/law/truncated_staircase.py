@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import ClassVar, Self, final
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import positive_scale, whole_dimension
+from leastnoise.noise.base import ParameterKind, positive_scale, whole_dimension
 from leastnoise.noise.common.law.steps import StepNoise, Steps
 
 MAX_STEPS = 200_000
@@ -38,7 +39,7 @@ class TruncatedStaircase(StepNoise):
 
     name: ClassVar[str] = "truncated-staircase"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType(
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
         {"gamma": Fraction, "radius": Fraction, "decay": Fraction, "atom": Fraction}
     )
     scale: Fraction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.noise.base import ParameterKind
 from leastnoise.noise.common.law.steps import StepNoise, Steps
 from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
 
@@ -32,7 +34,9 @@ class Tulap(StepNoise):
 
     name: ClassVar[str] = "tulap"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar = MappingProxyType({"radius": Fraction, "decay": Fraction})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"radius": Fraction, "decay": Fraction}
+    )
     scale: Fraction
     radius: Fraction
     decay: Fraction
