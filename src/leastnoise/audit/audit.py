@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, final
 
 from leastnoise import _validate
 from leastnoise.audit.claim import Claim
@@ -77,49 +78,80 @@ def audit_mechanism(
     >>> found.violated, found.epsilon_lower > 0.4
     (True, True)
     """
-    count = _validate.whole(draws, name="draws", least=LEAST_DRAWS, most=MOST_DRAWS)
-    level = _error_of(error)
-    names = _names_of(detectors)
     if score is not None and not callable(score):
         raise InvalidArgument(
             name="score", value=_validate.shown(score), expected="score to be a function of outputs"
         )
     one_a_call = not _validate.flag(batched, name="batched")
     claimed, draw, dimension = _read(mechanism, claim, one_a_call=one_a_call)
-    pair = _inputs_of(inputs, claimed, dimension)
-    return examine(draw, claimed, pair, draws=count, error=level, detectors=names, score=score)
+    plan = prepared(
+        claimed,
+        inputs=inputs,
+        draws=draws,
+        error=error,
+        detectors=detectors,
+        dimension=dimension,
+    )
+    return examine(draw, plan, score=score)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AuditPlan:
+    """What is to be audited, checked: made by `prepared`."""
+
+    claim: Claim
+    inputs: tuple[Any, Any]
+    draws: int
+    error: Fraction
+    detectors: tuple[str, ...]
+
+
+def prepared(
+    claim: Claim,
+    *,
+    inputs: Sequence[Any] | None,
+    draws: int,
+    error: Exact,
+    detectors: Sequence[str] | None,
+    dimension: int,
+) -> AuditPlan:
+    """Return the plan; raises InvalidArgument. See `audit_mechanism`."""
+    return AuditPlan(
+        claim=claim,
+        inputs=_inputs_of(inputs, claim, dimension),
+        draws=_validate.whole(draws, name="draws", least=LEAST_DRAWS, most=MOST_DRAWS),
+        error=_error_of(error),
+        detectors=_names_of(detectors),
+    )
 
 
 def examine(
     draw: Draw,
-    claim: Claim,
-    inputs: tuple[Any, Any],
+    plan: AuditPlan,
     *,
-    draws: int,
-    error: Fraction,
-    detectors: Sequence[str],
     score: Callable[[Any], Any] | None = None,
     together: Together | None = None,
 ) -> Audit:
-    """Return the audit; see `audit_mechanism`. The arguments are checked."""
-    outputs = (drawn(draw, inputs[0], draws), drawn(draw, inputs[1], draws))
-    if outputs[0].shape != outputs[1].shape:
+    """Draw on both inputs, run the detectors and return the audit."""
+    one, other = (drawn(draw, value, plan.draws) for value in plan.inputs)
+    if one.shape != other.shape:
         raise InvalidArgument(
             name="mechanism",
-            value=f"outputs of {outputs[0].shape[1]:,} numbers, and of {outputs[1].shape[1]:,}",
+            value=f"outputs of {one.shape[1]:,} numbers, and of {other.shape[1]:,}",
             expected="outputs of one dimension on both inputs",
         )
     subject = Subject(
-        claim=claim,
-        inputs=inputs,
-        outputs=outputs,
+        claim=plan.claim,
+        inputs=plan.inputs,
+        outputs=(one, other),
         draw=draw,
-        error=error / len(detectors),
+        error=plan.error / len(plan.detectors),
         score=score,
         together=together,
     )
-    findings = tuple(_run(name, subject) for name in detectors)
-    return Audit(claimed=claim, draws=draws, error=error, findings=findings)
+    findings = tuple(_run(name, subject) for name in plan.detectors)
+    return Audit(claimed=plan.claim, draws=plan.draws, error=plan.error, findings=findings)
 
 
 def _run(name: str, subject: Subject) -> Finding:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
@@ -64,7 +65,7 @@ class ClaimedLaw(ABC):
         """Return some u with P(X <= u) < `probability` certainly; −inf if none was found."""
         return -self._search(lambda u: self.distribution(-u)[1] < probability)
 
-    def _search(self, holds) -> float:  # noqa: ANN001
+    def _search(self, holds: Callable[[float], bool]) -> float:
         """Return about the least u at which a condition holds that holds from some u on."""
         high = self.spread
         for _ in range(_HALVINGS):

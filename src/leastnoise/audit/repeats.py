@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -66,9 +66,7 @@ def detect(subject: Subject) -> Finding:
     if worst is not None:
         return replace(found, verdict="violation", statement=worst.statement(level))
     if apart is not None and apart.verdict == "violation":
-        return replace(
-            apart, claim=found.claim, error=found.error, would_detect=found.would_detect
-        )
+        return replace(apart, claim=found.claim, error=found.error, would_detect=found.would_detect)
     return found
 
 
@@ -162,9 +160,7 @@ def _aligned(
     return y[: y.size - shift], z[shift:]
 
 
-def _lagged(
-    column: NDArray[np.float64], lag: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _lagged(column: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return disjoint pairs (y_i, y_{i+lag})."""
     blocks = column[: column.size // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
     return blocks[:, 0].ravel(), blocks[:, 1].ravel()

@@ -11,6 +11,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import io
 import os
 import pickle
 import select
@@ -78,7 +80,7 @@ def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
         _draw_and_leave(draw, value, count, writing)
     os.close(writing)
     try:
-        return _unpickled(_read(reading, until=time.monotonic() + _SECONDS))
+        return _unpacked(_read(reading, until=time.monotonic() + _SECONDS))
     finally:
         os.close(reading)
         os.kill(child, signal.SIGKILL)  # it has written all, or is given up
@@ -88,7 +90,7 @@ def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
 def _draw_and_leave(draw: Draw, value: Any, count: int, writing: int) -> None:
     """Write the outputs to the pipe and end this process, whatever happens."""
     try:
-        sent = memoryview(pickle.dumps(drawn(draw, value, count)))
+        sent = memoryview(packed(drawn(draw, value, count)))
         while sent:
             sent = sent[os.write(writing, sent) :]
     finally:
@@ -106,17 +108,25 @@ def _read(pipe: int, *, until: float) -> bytes:
     return b""
 
 
-def _unpickled(data: bytes) -> NDArray[np.float64] | None:
+def packed(outputs: NDArray[np.float64]) -> bytes:
+    """Return outputs as the bytes of a .npy file."""
+    written = io.BytesIO()
+    np.save(written, outputs, allow_pickle=False)
+    return written.getvalue()
+
+
+def _unpacked(data: bytes) -> NDArray[np.float64] | None:
     try:
-        return pickle.loads(data)  # of a child of ours
-    except (EOFError, pickle.UnpicklingError):
+        return np.load(io.BytesIO(data), allow_pickle=False)
+    except (EOFError, ValueError):
         return None
 
 
 def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
     """Return what a new process draws; None for a function that it can't import, or if it fails."""
-    module, name = getattr(draw, "__module__", None), getattr(draw, "__qualname__", "")
-    if module in (None, "__main__") or _found(str(module), name) is not draw:
+    own = inspect.unwrap(draw)
+    module, name = getattr(own, "__module__", None), getattr(own, "__qualname__", "")
+    if module in (None, "__main__") or function_at(str(module), name) is not own:
         return None
     try:
         sent = pickle.dumps((sys.path, str(module), name, value, count))
@@ -128,10 +138,10 @@ def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
         )  # fmt: skip
     except (pickle.PicklingError, AttributeError, TypeError, subprocess.TimeoutExpired):
         return None
-    return _unpickled(done.stdout) if done.returncode == 0 else None
+    return _unpacked(done.stdout) if done.returncode == 0 else None
 
 
-def _found(module: str, name: str) -> Any:
+def function_at(module: str, name: str) -> Any:
     """Return the module's function of that name, None if there is none."""
     found: Any = importlib.import_module(module)
     for part in name.split("."):
