@@ -38,15 +38,17 @@ def _scores(subject: Subject) -> dict[str, Score]:
     if subject.score is not None:
         return {"the score": _checked(subject.score)}
     if subject.dimension == 1:
-        return {"size": lambda outputs: outputs[:, 0]}
+        return {"their size": lambda outputs: outputs[:, 0]}
     direction = _direction(subject)
-    scores: dict[str, Score] = {"projection on the shift": lambda outputs: outputs @ direction}
+    scores: dict[str, Score] = {
+        "their projection on the shift": lambda outputs: outputs @ direction
+    }
     for index in range(min(subject.dimension, _MOST_COORDINATES)):
         scores[f"coordinate {index}"] = lambda outputs, index=index: outputs[:, index]
     noise, centres = subject.claim.noise, subject.centres
     if noise is not None and centres is not None and noise.dimension == subject.dimension:
         x, other = centres
-        scores["likelihood ratio of the claimed noise"] = lambda outputs: (
+        scores["the likelihood ratio of the claimed noise"] = lambda outputs: (
             noise.log_density(outputs - x) - noise.log_density(outputs - other)
         )
     return scores

@@ -148,16 +148,15 @@ def judge(events: Sequence[Event], subject: Subject, *, detector: str) -> Findin
             statement="There is no event to test.",
         )  # fmt: skip
     best = max(tested, key=lambda one: (one.refutes, one.delta_lower, one.epsilon_lower))
-    epsilon = max(one.epsilon_lower for one in tested)
     refuted = any(one.refutes for one in tested)
     statement = "No event was found that is too likely."
     if refuted:
         statement = (
             f"An event has probability >= {_words.at_most(best.likely)} on one input and <= "
             f"{_words.at_least(best.other)} on the other, so that ε >= "
-            f"{_words.at_most(epsilon)} at the claimed δ, and δ >= "
-            f"{_words.at_most(best.delta_lower)} at the claimed ε: "
-            f"{int(best.event.chosen.sum())} of {best.event.feature.cells} cells by "
+            f"{_words.at_most(best.epsilon_lower)} at the claimed δ, and δ >= "
+            f"{_words.at_most(best.delta_lower)} at the claimed ε. The event: "
+            f"{int(best.event.chosen.sum())} of {best.event.feature.cells} classes of outputs by "
             f"{best.event.feature.name}."
         )
     return Finding(
@@ -167,7 +166,7 @@ def judge(events: Sequence[Event], subject: Subject, *, detector: str) -> Findin
         statement=statement,
         error=float(subject.error),
         would_detect=_would_detect(tested, subject, level),
-        epsilon_lower=epsilon,
+        epsilon_lower=max(one.epsilon_lower for one in tested),
         delta_lower=max(one.delta_lower for one in tested),
     )
 

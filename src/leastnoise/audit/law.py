@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 _MARGIN = 1e-9
 _BITS = 96
-_HALVINGS = 60
+_HALVINGS = 44  # to 1e-13, which is below the margin
+_DOUBLINGS = 60
 _ROUNDING = 2.0**-20
+_LARGEST = 1e300
 
 
 class ClaimedLaw(ABC):
@@ -59,27 +61,35 @@ class ClaimedLaw(ABC):
 
     def inverse_above(self, probability: float) -> float:
         """Return some u with P(X <= u) > `probability` certainly; inf if none was found."""
-        return self._search(lambda u: self.distribution(u)[0] > probability)
+        return self._above(
+            lambda u: self.distribution(u)[0] > probability, start=self._quantile(probability)
+        )
 
     def inverse_below(self, probability: float) -> float:
         """Return some u with P(X <= u) < `probability` certainly; −inf if none was found."""
-        return -self._search(lambda u: self.distribution(-u)[1] < probability)
+        return -self._above(
+            lambda u: self.distribution(-u)[1] < probability, start=-self._quantile(probability)
+        )
 
-    def _search(self, holds: Callable[[float], bool]) -> float:
-        """Return about the least u at which a condition holds that holds from some u on."""
-        high = self.spread
-        for _ in range(_HALVINGS):
-            if holds(high):
+    @abstractmethod
+    def _quantile(self, probability: float) -> float:
+        """Return about the u with P(X <= u) = `probability`; a guess, to start from."""
+
+    def _above(self, holds: Callable[[float], bool], *, start: float) -> float:
+        """Return a point, near the guess `start`, at which a condition holds; inf if none does.
+
+        From the first point at which it holds it has to hold everywhere above.
+        """
+        if not math.isfinite(start):
+            return math.inf
+        low, step = start, 2 * _ROUNDING * self.spread
+        for _ in range(_DOUBLINGS):
+            if holds(high := low + step):
                 break
-            high *= 2
+            low, step = high, 2 * step
         else:
             return math.inf
-        low = -high
-        while holds(low):
-            low *= 2
-            if low < -1e300:
-                return low
-        for _ in range(_HALVINGS):
+        while high - low > 2 * _ROUNDING * self.spread:
             middle = (low + high) / 2
             low, high = (low, middle) if holds(middle) else (middle, high)
         return high
@@ -118,6 +128,14 @@ class _Closed(ClaimedLaw):
                 found = x.exp() / 2 if t < 0 else 1 - (-x).exp() / 2
             return max(0.0, float_below(found)), min(1.0, float_above(found))
 
+    def _quantile(self, probability: float) -> float:
+        from scipy.special import ndtri  # noqa: PLC0415 (the command line's help needn't pay)
+
+        p, scale = min(max(probability, 0.0), 1.0), float(self._scale)
+        if self._normal or p in (0.0, 1.0):
+            return scale * float(ndtri(p))
+        return scale * (math.log(2 * p) if p < 0.5 else -math.log(2 - 2 * p))
+
 
 @final
 class _Inverted(ClaimedLaw):
@@ -148,6 +166,14 @@ class _Inverted(ClaimedLaw):
             low, high = (middle, high) if inside else (low, middle)
         return low
 
+    def _quantile(self, probability: float) -> float:
+        if not 0 < probability < 1:
+            return math.copysign(math.inf, probability - 0.5)
+        if abs(probability - 0.5) < _MARGIN:
+            return 0.0
+        found = absolute_quantile(self._noise, abs(2 * probability - 1))
+        return math.copysign(found, probability - 0.5)
+
 
 @final
 class _Given(ClaimedLaw):
@@ -156,10 +182,22 @@ class _Given(ClaimedLaw):
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
         self.spread = 1.0
-        self.spread = max(self._quartile(0.75) - self._quartile(0.25), 1e-300)
+        self.spread = max(self._quantile(0.75) - self._quantile(0.25), 1e-300)
 
-    def _quartile(self, probability: float) -> float:
-        return self._search(lambda u: self._enclose(u)[0] > probability)
+    def _quantile(self, probability: float) -> float:
+        """Bisect: first for the magnitude, then for the point."""
+        if not _MARGIN < probability < 1 - _MARGIN:
+            return math.copysign(math.inf, probability - 0.5)
+        high = self.spread
+        while self._enclose(high)[1] <= probability and high < _LARGEST:
+            high *= 2
+        low = -high
+        while self._enclose(low)[0] > probability and low > -_LARGEST:
+            low *= 2
+        for _ in range(_DOUBLINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._enclose(middle)[0] > probability else (middle, high)
+        return high
 
     def _enclose(self, t: float) -> tuple[float, float]:
         try:

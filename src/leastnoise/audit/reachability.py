@@ -2,7 +2,7 @@
 
 Tried are what kind of number the output is (NaN, ±inf, whole), whether it lies within the range
 that the other input had, and where it lies between two neighbouring multiples of a step: of the
-powers of two around the outputs' spread, and of a step that the outputs themselves show. A grid
+powers of two below the outputs' spread, and of a step that the outputs themselves show. A grid
 that is moved with the data is seen by the last.
 """
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 _MOST_COORDINATES = 4
 _PHASES = 32
-_COARSEST, _FINEST = 2, 24  # powers of two above and below the spread
+# Powers of two below the spread: modulo a coarser one it is the size of the output that is seen,
+# which is the distinguishing test's to look at.
+_COARSEST, _FINEST = 3, 26
 
 
 def detect(subject: Subject) -> Finding:
@@ -70,8 +72,8 @@ def _steps(seen: list[NDArray[np.float64]]) -> list[float]:
         return []
     low, high = np.quantile(every, (0.1, 0.9))
     spread = float(high - low) or 1.0
-    top = int(np.frexp(spread)[1]) + _COARSEST
-    steps = [float(np.ldexp(1.0, power)) for power in range(top - _FINEST, top + 1)]
+    top = int(np.frexp(spread)[1])
+    steps = [float(np.ldexp(1.0, power)) for power in range(top - _FINEST, top - _COARSEST + 1)]
     for one in seen:
         distinct = np.unique(one[np.isfinite(one)])
         if 1 < distinct.size < one.size // 4:  # most outputs repeat: they lie on some lattice
