@@ -34,7 +34,7 @@ def test_the_bounds_are_exact(counted: tuple[int, int], error: Fraction) -> None
         assert at_least(k, n, low * (1 + Fraction(1, 10**9))) > error  # no wider than needed
     if k < n:
         assert 1 - at_least(k + 1, n, high) <= error
-        assert 1 - at_least(k + 1, n, high * (1 - Fraction(1, 2**50))) > error
+        assert 1 - at_least(k + 1, n, high - (1 - high) / 10**9 - Fraction(1, 2**50)) > error
     assert (low == 0) == (k == 0)
     assert (high == 1) == (k == n)
 

@@ -189,6 +189,7 @@ def test_compositions_that_make_no_sense(
 
 
 _COMMANDS = (
+    "audit",
     "calibrate",
     "compare",
     "profile",

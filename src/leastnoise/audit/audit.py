@@ -26,7 +26,7 @@ DETECTORS = MappingProxyType(
         )
     }
 )  # fmt: skip
-LEAST_DRAWS, MOST_DRAWS = 100, 10**9
+LEAST_DRAWS, MOST_DRAWS = 100, 10**8
 _LEAST_ERROR = Fraction(1, 10**100)
 
 
@@ -74,7 +74,7 @@ def audit_mechanism(
     >>> honest = ln.calibrate("laplace", epsilon="0.5", sensitivity=ln.L1(1))
     >>> audit_mechanism(honest, draws=20_000)
     <Audit: nothing found against 0.5-DP in 20,000 draws an input>
-    >>> found = audit_mechanism(honest, ln.Claim(epsilon="0.4"), inputs=(0, 1), draws=20_000)
+    >>> found = audit_mechanism(honest, ln.Claim(epsilon="0.4"), inputs=(0, 1), draws=200_000)
     >>> found.violated, found.epsilon_lower > 0.4
     (True, True)
     """

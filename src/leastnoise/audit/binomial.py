@@ -26,7 +26,7 @@ def lower(successes: int, trials: int, error: Fraction) -> float:
     """Return a float that the probability is below with probability at most `error`.
 
     >>> round(lower(50, 100, Fraction(1, 1000)), 4)
-    0.3415
+    0.3448
     """
     return _lower(successes, trials, error) if successes else 0.0
 
@@ -35,7 +35,7 @@ def upper(successes: int, trials: int, error: Fraction) -> float:
     """Return a float that the probability is above with probability at most `error`.
 
     >>> round(upper(0, 100, Fraction(1, 1000)), 4)
-    0.0668
+    0.0667
     """
     if successes == trials:
         return 1.0

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from leastnoise import _validate, _words
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
-
-if TYPE_CHECKING:
-    from leastnoise.mechanism.mechanism import Mechanism
 
 Distribution = Callable[[float], float]
 """t ↦ P(X <= t), to within 1e-9."""
@@ -86,8 +84,10 @@ class Claim:
     def of(cls, mechanism: Mechanism) -> Claim:
         """Return what a mechanism of this library claims: all that is in its certificate.
 
-        The noise is left out where a geometry maps it to other numbers than are released.
+        The noise is left out where a geometry maps it to other numbers than are released. Raises
+        InvalidArgument for what is no `Mechanism`.
         """
+        _validate.instance(mechanism, Mechanism, name="mechanism", like="a Mechanism")
         certificate = mechanism.certificate
         return cls(
             epsilon=certificate.budget.epsilon,

@@ -38,6 +38,9 @@ class Finding:
     epsilon_lower: float | None = None
     delta_lower: float | None = None
 
+    def __repr__(self) -> str:
+        return _words.line("Finding", f"{self.detector}: {self.verdict}. {self.statement}")
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
