@@ -1,7 +1,7 @@
 """The audit on other libraries' mechanisms: what each claims, and what is found.
 
-python -m benchmarks.audit_others > benchmarks/AUDIT.md, with the extra `bench`. A library that isn't
-installed is left out.
+python -m benchmarks.audit_others > benchmarks/AUDIT.md, with the extra `bench`. A library that
+isn't installed is left out.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _diffprivlib() -> Iterator[Subject]:
     laplace = dp.Laplace(epsilon=0.1, delta=0.0, sensitivity=1)
     yield "`Laplace`", laplace.randomise, LAPLACE, False
     analytic = dp.GaussianAnalytic(epsilon=1.0, delta=1e-5, sensitivity=1)
-    yield "`GaussianAnalytic`", analytic.randomise, _normal(analytic._scale), False
+    yield "`GaussianAnalytic`", analytic.randomise, _normal(analytic._scale), False  # noqa: SLF001
     geometric = dp.Geometric(epsilon=0.1, sensitivity=1)
     yield "`Geometric`", lambda v: geometric.randomise(int(v)), COUNT, False
     snapping = dp.Snapping(epsilon=0.1, sensitivity=1.0, lower=-1000.0, upper=1000.0)
@@ -113,7 +113,8 @@ def main() -> None:
                 mechanism, claim, draws=DRAWS if batched else ONE_A_CALL, batched=batched
             )
             verdicts = " | ".join(_SHORT[one.verdict] for one in found.findings)
-            labelled = f"{library} {version(library)}"
+            number = ln.__version__ if library == "leastnoise" else version(library)
+            labelled = f"{library} {number}"
             stated = f"({float(found.claimed.epsilon):g}, {float(found.claimed.delta):g})"
             least = f"{math.floor(1000 * found.epsilon_lower) / 1000:g}"
             print(f"| {labelled} | {name} | {stated} | {verdicts} | {least} |", flush=True)

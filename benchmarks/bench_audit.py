@@ -45,7 +45,7 @@ def _times() -> list[tuple[str, ...]]:
 
 
 def _distinguishes(draws: int, *, smaller: float) -> bool:
-    """Say whether the best half-line shows, to 99 %, that a Gaussian of less noise isn't (1, 1e-5)-DP.
+    """Say whether the best half-line shows, to 99 %, that less Gaussian noise isn't (1, 1e-5)-DP.
 
     Half of the draws choose the event, half test it.
     """

@@ -190,6 +190,9 @@ def _all() -> tuple[Scenario, ...]:
         ("10 % more sensitivity", "sensitivity", _understated, NAMED,
          {"inputs": ([0.5, 2.0], [0.5, 2.0, 1.1])}),
         # and more of their kinds
+        # in one binade, where the last bits alone say nothing: by inversion
+        ("float Laplace far from 0", "precision", _float_laplace, LAPLACE,
+         {"inputs": (100.5, 101.5)}),
         ("float Gaussian", "precision", _float_normal, BUDGET, {}),
         ("a draw that is repeated", "repeats", _same_in_next_draw, BUDGET, {"draws": 10**5}),
         ("a draw that is negated", "repeats", _negated_in_next_draw, BUDGET, {"draws": 10**5}),
@@ -199,7 +202,7 @@ def _all() -> tuple[Scenario, ...]:
         ("15 % less of unnamed noise", "distinguishing", _narrow, ln.Claim(epsilon=1),
          {"inputs": (100.5, 101.5)}),  # in one binade
         ("a grid that moves with the data", "reachability", _grid_that_moves, BUDGET,
-         {"inputs": (0.0, 0.001), "also": ("distinguishing", "precision")}),
+         {"inputs": (0.0003, 0.0013), "also": ("distinguishing", "precision")}),
         ("NaN on one input", "reachability", _not_a_number, BUDGET,
          {"draws": 10**5, "also": ("distinguishing", "precision")}),
     )  # fmt: skip

@@ -40,6 +40,20 @@ def test_false_findings_are_no_more_than_stated(detector: str, error: str) -> No
     assert _violations("0.2", error, detector) > 0.9 * RUNS
 
 
+@pytest.mark.parametrize("detector", ["distinguishing", "precision", "reachability"])
+def test_events_are_not_tested_where_they_were_chosen(detector: str) -> None:
+    """Of hundreds of classes some always seem to tell the inputs apart, on the half that chose."""
+    claim, runs = ln.Claim(epsilon="0.01", sensitivity=ln.L1(1)), 60
+    found = sum(
+        ln.audit_mechanism(
+            lambda value, count, seed=seed: np.random.default_rng([seed, value]).normal(size=count),
+            claim, inputs=(0, 1), draws=2000, error="0.5", detectors=[detector],
+        ).violated
+        for seed in range(runs)
+    )  # fmt: skip
+    assert binom.sf(found - 1, runs, 0.5) > 1e-3
+
+
 def test_lower_bounds_hold_and_come_near() -> None:
     found = ln.audit_mechanism(
         _response(1, 0.5), ln.Claim(epsilon="0.3"), inputs=(0, 1), draws=200_000,

@@ -1,8 +1,8 @@
 """Goodness of fit: whether the outputs are a fixed number plus the claimed noise.
 
-Where the noise is known far less has to be seen than an event that refutes (ε, δ). 5 % less noise
-changes P(|X| > t) by up to 3 %, which 10⁶ draws show by 50 standard deviations; δ of a Gaussian at
-(1, 1e-5) would have to be told from twice that, by some ten outputs (docs/audit.md).
+Where the noise is known far less has to be seen than an event that refutes (ε, δ): 5 % less of a
+Gaussian for (1, 1e-5) is seen in 10⁵ draws by P(Y > u), and in 3·10⁹ by its δ at ε = 1
+(benchmarks/bench_audit.py).
 
 Thresholds u are quantiles of a tenth of the outputs, and P(Y > u) is counted on the others. Where
 the noise is centred isn't assumed: c is enclosed by the median, and the claim refuted if no c of
