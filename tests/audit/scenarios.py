@@ -180,7 +180,7 @@ COUNT = ln.Claim(epsilon="0.5", sensitivity=ln.Integer(1))
 
 
 def _all() -> tuple[Scenario, ...]:
-    made = (
+    made: tuple[tuple[str, str, Callable[[Fresh], Any], ln.Claim, dict[str, Any]], ...] = (
         # the five that an audit has to see in 10^6 draws
         ("5 % less noise", "noise", _small, NAMED, {}),
         ("float Laplace", "precision", _float_laplace, LAPLACE, {}),

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import leastnoise as ln
 
-RUNS = 200
+RUNS = 120
 
 
 def _response(seed: int, epsilon: float) -> Any:

@@ -1,4 +1,4 @@
-"""Outputs of our own mechanisms, drawn many at a time: around the input, on the grid, as released."""
+"""Many outputs of our own mechanisms at a time: around the input, on the grid, as released."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def judge(events: Sequence[Event], subject: Subject, *, detector: str) -> Findin
             detector=detector, verdict="not tried", claim=said, error=float(subject.error),
             statement="There is no event to test.",
         )  # fmt: skip
-    best = max(tested, key=lambda one: (one.refutes, one.delta_lower, one.epsilon_lower))
+    best = max(tested, key=lambda one: (one.refutes, one.epsilon_lower, one.delta_lower))
     refuted = any(one.refutes for one in tested)
     statement = "No event was found that is too likely."
     if refuted:
