@@ -45,6 +45,15 @@ def test_what_textbook_noise_reaches_is_reachable(
         assert _is_reachable(y, x, scale)
 
 
+@pytest.mark.parametrize("x", [0.0, 1.0, 0.1])
+def test_every_output_of_textbook_noise_is_inverted(x: float) -> None:
+    """Which k it was isn't clear from y alone: those around have to be tried."""
+    uniforms = np.random.default_rng(4).integers(1, 1 << 53, 300).tolist()
+    outputs = [x + 10 * math.log(k / (1 << 53)) for k in uniforms]
+    assert all(_is_reachable(y, x, 10.0) for y in outputs)
+    assert np.mean([_is_reachable(y, x + 1, 10.0) for y in outputs]) < 0.7
+
+
 def test_what_it_does_not_reach_is_not() -> None:
     """k = 1 gives 53·ln 2·scale and k = 2 52·ln 2·scale: nothing between."""
     for steps in (52.5, 51.3, 60.0):
