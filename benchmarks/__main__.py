@@ -7,6 +7,7 @@ import platform
 import sys
 
 from benchmarks import (
+    bench_audit,
     bench_composition,
     bench_generalized_gamma,
     bench_geometry,
@@ -36,6 +37,7 @@ def main() -> None:
         bench_plans,
         bench_sources,
         bench_tables,
+        bench_audit,
     ):
         bench.main()
 

@@ -325,6 +325,19 @@ SUBJECTS: dict[str, Subject] = {
         dimension=("whole", 2), compositions=("whole", 2), sampling_rate=("exact", 1),
         parameters=("table", {}),
     ),
+    "Claim": subject(
+        ln.Claim, sensitivity=("object", ln.L1(1)), noise=("object", ln.noise.Laplace(scale=1)),
+        **BUDGET,
+    ),
+    "Claim of a distribution": subject(
+        partial(ln.Claim, epsilon=1), distribution=("function", len)
+    ),
+    "Claim.of": subject(ln.Claim.of, mechanism=("object", gaussian())),
+    "audit_mechanism": subject(
+        ln.audit_mechanism, mechanism=("function", len), claim=("object", ln.Claim(epsilon=1)),
+        inputs=("pairs", (0, 1)), draws=("whole", 1000), error=("exact", "1e-3"),
+        detectors=("objects", ["noise"]), score=("function", len), batched=("flag", True),
+    ),
     "calibrate_jointly": subject(
         ln.calibrate_jointly, releases=("pairs", [(gaussian(), 2)]), **BUDGET
     ),

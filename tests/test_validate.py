@@ -30,7 +30,9 @@ OPTIONAL = {
     ("Mechanism.compose", "sampling_rate"), ("calibrate a design", "gap"), ("to_pld", "points"),
     ("calibrate a design", "time_limit"), ("afford", "dataset"), ("charge", "dataset"),
     ("register", "dataset"), ("use", "dataset"), ("Counts", "most"), ("Together", "exponent"),
-    ("Jointly", "exponent"),
+    ("Jointly", "exponent"), ("Claim", "sensitivity"), ("Claim", "noise"),
+    ("Claim of a distribution", "distribution"), ("audit_mechanism", "inputs"),
+    ("audit_mechanism", "detectors"), ("audit_mechanism", "score"),
 }  # fmt: skip
 LEGAL: Mapping[tuple[str, str], Callable[[Any], bool]] = {
     ("ScaledIntegers", "bits"): lambda value: value == -1,

@@ -52,6 +52,7 @@ def charge() -> Any:
 
 RETURNED: dict[str, Callable[[], Any]] = {
     "Account": lambda: ln.Ledger(ledger_file()).accounts()["a"],
+    "Audit": lambda: public.instance("Audit", ln.Audit),
     "BestPossible": lambda: compared().best_possible,
     "Candidate": lambda: compared().candidates[0],
     "Charge": charge,
@@ -60,6 +61,7 @@ RETURNED: dict[str, Callable[[], Any]] = {
     "Converted": lambda: (
         ln.calibrate("gaussian", epsilon=1, delta="1e-5", sensitivity=ln.L2(1)).gdp
     ),
+    "Finding": lambda: public.instance("Finding", ln.Finding),
     "JointNoise": lambda: ln.calibrate_jointly([(public.mechanism(), 3)], epsilon=1),
     "Plan": lambda: released().plan,
     "Released": lambda: public.mechanism().release([_SECRET]),

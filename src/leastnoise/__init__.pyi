@@ -2,6 +2,10 @@ from . import errors as errors
 from . import noise as noise
 from .accounting.composition import Composition as Composition
 from .accounting.conversions import Converted as Converted
+from .audit.audit import audit_mechanism as audit_mechanism
+from .audit.claim import Claim as Claim
+from .audit.finding import Audit as Audit
+from .audit.finding import Finding as Finding
 from .certificate.certificate import Certificate as Certificate
 from .certificate.plan import PlanCertificate as PlanCertificate
 from .clusters.vectors import release_vector as release_vector

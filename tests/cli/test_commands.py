@@ -226,6 +226,7 @@ def test_compositions_that_make_no_sense(
 
 
 _COMMANDS = (
+    "audit",
     "calibrate",
     "compare",
     "profile",

@@ -13,6 +13,7 @@ import typer
 
 from leastnoise import __version__
 from leastnoise.cli import (
+    audit,
     calibrate,
     commands,
     compare,
@@ -41,7 +42,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    calibrate, compare, profile, compose, init, schema, release, verify, report, demo,
+    calibrate, compare, profile, compose, init, schema, release, verify, report, audit,
+    demo,
 ):  # fmt: skip
     app.command(_command.__name__.rpartition(".")[2], cls=options.Command)(_command.command)
 app.add_typer(ledger.app, name="ledger")

@@ -10,6 +10,20 @@
 | `noise_multiplier` | σ | noise's standard deviation over the norm that gradients are clipped to |
 """
 
+from typing import Any
+
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from leastnoise.errors import MissingLibrary
+
+_attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name; raises MissingLibrary where scikit-learn is needed and isn't there."""
+    try:
+        return _attribute(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sklearn":
+            raise
+        raise MissingLibrary(package="'leastnoise[learn]'") from None

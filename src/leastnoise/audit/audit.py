@@ -1,0 +1,220 @@
+"""`audit_mechanism`: draw on two neighbouring inputs, and let every detector look."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, final
+
+from leastnoise import _validate
+from leastnoise.audit.claim import Claim
+from leastnoise.audit.finding import Audit, Finding
+from leastnoise.audit.mechanisms import default_inputs, draws_of, one_by_one
+from leastnoise.audit.subject import Draw, Subject, Together, drawn
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, decimal_text, exact
+from leastnoise.mechanism.mechanism import Mechanism
+
+DETECTORS = MappingProxyType(
+    {
+        name: f"leastnoise.audit.{name}"
+        for name in (
+            "distinguishing", "noise", "sensitivity", "precision", "reachability", "repeats",
+        )
+    }
+)  # fmt: skip
+LEAST_DRAWS, MOST_DRAWS = 100, 10**8
+_LEAST_ERROR = Fraction(1, 10**100)
+
+
+def audit_mechanism(
+    mechanism: Mechanism | Callable[..., Any],
+    claim: Claim | None = None,
+    *,
+    inputs: Sequence[Any] | None = None,
+    draws: int = 10**6,
+    error: Exact = "1e-9",
+    detectors: Sequence[str] | None = None,
+    score: Callable[[Any], Any] | None = None,
+    batched: bool = True,
+) -> Audit:
+    """Run a mechanism on two neighbouring inputs and return what its outputs refute.
+
+    `mechanism(input, count)` returns that many independent outputs, as an array of shape (count,)
+    or (count, dimension). With `batched=False` it is `mechanism(input)` and returns one output. A
+    `Mechanism` of this library is taken as it is, with what it claims.
+
+    `inputs` are the two neighbours, of whatever kind the mechanism takes; left out, 0 and the
+    claimed sensitivity. `draws` outputs are drawn on each. The probability that a mechanism that
+    keeps its claims is found guilty of anything is at most `error`, shared out among the detectors:
+
+    | detector | refutes |
+    |---|---|
+    | `distinguishing` | (ε, δ), by an event that is too likely on one input |
+    | `noise` | the claimed law of the noise, by P(Y > u) at fixed u |
+    | `sensitivity` | the claimed sensitivity, by where the outputs are centred |
+    | `precision` | (ε, δ), by the last bits of floats |
+    | `reachability` | (ε, δ), by outputs that only one input has |
+    | `repeats` | that every draw is fresh: in calls, forks, threads, processes, coordinates |
+
+    `detectors` names those to use, all if left out. `score(outputs)` returns a number for each of
+    an array of outputs, of shape (count, dimension): what the distinguishing test looks at.
+
+    No randomness is drawn here: all of it is the mechanism's. What is not promised: that a
+    mechanism is private if nothing is found (docs/audit.md). A fork is tried by forking this
+    process; what the mechanism raises in it is not caught.
+
+    Raises InvalidArgument for arguments out of range, and for outputs that aren't numbers of the
+    shape above.
+
+    >>> import leastnoise as ln
+    >>> honest = ln.calibrate("laplace", epsilon="0.5", sensitivity=ln.L1(1))
+    >>> audit_mechanism(honest, draws=20_000)
+    <Audit: nothing found against 0.5-DP in 20,000 draws an input>
+    >>> found = audit_mechanism(honest, ln.Claim(epsilon="0.4"), inputs=(0, 1), draws=200_000)
+    >>> found.violated, found.epsilon_lower > 0.4
+    (True, True)
+    """
+    if score is not None and not callable(score):
+        raise InvalidArgument(
+            name="score", value=_validate.shown(score), expected="score to be a function of outputs"
+        )
+    one_a_call = not _validate.flag(batched, name="batched")
+    claimed, draw, dimension = _read(mechanism, claim, one_a_call=one_a_call)
+    plan = prepared(
+        claimed,
+        inputs=inputs,
+        draws=draws,
+        error=error,
+        detectors=detectors,
+        dimension=dimension,
+    )
+    return examine(draw, plan, score=score)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AuditPlan:
+    """What is to be audited, checked: made by `prepared`."""
+
+    claim: Claim
+    inputs: tuple[Any, Any]
+    draws: int
+    error: Fraction
+    detectors: tuple[str, ...]
+
+
+def prepared(
+    claim: Claim,
+    *,
+    inputs: Sequence[Any] | None,
+    draws: int,
+    error: Exact,
+    detectors: Sequence[str] | None,
+    dimension: int,
+) -> AuditPlan:
+    """Return the plan; raises InvalidArgument. See `audit_mechanism`."""
+    return AuditPlan(
+        claim=claim,
+        inputs=_inputs_of(inputs, claim, dimension),
+        draws=_validate.whole(draws, name="draws", least=LEAST_DRAWS, most=MOST_DRAWS),
+        error=_error_of(error),
+        detectors=_names_of(detectors),
+    )
+
+
+def examine(
+    draw: Draw,
+    plan: AuditPlan,
+    *,
+    score: Callable[[Any], Any] | None = None,
+    together: Together | None = None,
+) -> Audit:
+    """Draw on both inputs, run the detectors and return the audit."""
+    one, other = (drawn(draw, value, plan.draws) for value in plan.inputs)
+    if one.shape != other.shape:
+        raise InvalidArgument(
+            name="mechanism",
+            value=f"outputs of {one.shape[1]:,} numbers, and of {other.shape[1]:,}",
+            expected="outputs of one dimension on both inputs",
+        )
+    subject = Subject(
+        claim=plan.claim,
+        inputs=plan.inputs,
+        outputs=(one, other),
+        draw=draw,
+        error=plan.error / len(plan.detectors),
+        score=score,
+        together=together,
+    )
+    findings = tuple(_run(name, subject) for name in plan.detectors)
+    return Audit(claimed=plan.claim, draws=plan.draws, error=plan.error, findings=findings)
+
+
+def _run(name: str, subject: Subject) -> Finding:
+    return importlib.import_module(DETECTORS[name]).detect(subject)
+
+
+def _error_of(error: Exact) -> Fraction:
+    level = exact(error, name="error")
+    if not _LEAST_ERROR <= level <= Fraction(1, 2):
+        raise InvalidArgument(
+            name="error",
+            value=decimal_text(level),
+            expected="1e-100 <= error <= 0.5",
+            hint="It is the probability of a false finding; 1e-9 is the default.",
+        )
+    return level
+
+
+def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
+    if detectors is None:
+        return tuple(DETECTORS)
+    listed = _validate.items(detectors, name="detectors", like='names, such as ["precision"]')
+    names = tuple(_validate.one_of(one, tuple(DETECTORS), name="detectors") for one in listed)
+    if not names or len(set(names)) < len(names):
+        raise InvalidArgument(
+            name="detectors", value=f"{len(names)} names", expected="detectors, each named once"
+        )
+    return names
+
+
+def _read(mechanism: Any, claim: Any, *, one_a_call: bool) -> tuple[Claim, Draw, int]:
+    """Return what is claimed, how outputs are drawn, and for how many numbers, if that is known."""
+    own = isinstance(mechanism, Mechanism)
+    if claim is None and own:
+        claim = Claim.of(mechanism)
+    hint = 'Write ln.Claim(epsilon="1").'
+    claimed = _validate.instance(claim, Claim, name="claim", like="a Claim", hint=hint)
+    if own:
+        return claimed, draws_of(mechanism), mechanism.certificate.dimension
+    if not callable(mechanism):
+        raise InvalidArgument(
+            name="mechanism",
+            value=_validate.shown(mechanism),
+            expected="mechanism to be a Mechanism, or a function of an input and a count",
+        )
+    known = 1 if claimed.noise is None else claimed.noise.dimension
+    return claimed, one_by_one(mechanism) if one_a_call else mechanism, known
+
+
+def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
+    if inputs is None:
+        found = default_inputs(claim, dimension)
+        if found is None:
+            raise InvalidArgument(
+                name="inputs",
+                value="None",
+                expected="inputs, or a claim that names a sensitivity with a bound",
+                hint="Give two neighbouring inputs, such as inputs=(0, 1).",
+            )
+        return found
+    pair = _validate.items(inputs, name="inputs", like="two neighbouring inputs, such as (0, 1)")
+    if len(pair) != 2:
+        raise InvalidArgument(
+            name="inputs", value=f"{len(pair)} of them", expected="inputs to be two neighbours"
+        )
+    return pair[0], pair[1]

@@ -1,0 +1,247 @@
+"""Repeated randomness: outputs that repeat others, where every draw should be fresh.
+
+Every test compares two rates. If draws are independent and alike, then disjoint pairs (Y_i, Z_i)
+are equal with the probability c of a chance coincidence, which is counted on pairs far apart. So
+are differences and sums of two draws, or of two independent coordinates, with at most c: by Young's
+inequality the law p∗q of a sum has ‖p∗q‖₂ <= ‖p‖₂. A rate that is certainly above c is a finding:
+pairs of calls, forks, threads and processes at the same place and up to 4 places apart, draws up to
+8 apart in one run, coordinates of one draw.
+
+Dependence without repetition is seen by signs: whether two draws are both above one fixed number
+as often as independent draws are; for Gaussian and Laplace noise also two coordinates.
+
+For a vector it is also tried whether the difference of two coordinates, of which one is as likely
+on both inputs, tells the inputs apart: noise that is used twice cancels there. That refutes (ε, δ).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from leastnoise import _words
+from leastnoise.audit import binomial
+from leastnoise.audit.events import Feature, choose, judge
+from leastnoise.audit.finding import Finding
+from leastnoise.audit.twice import ways
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law.laplace import Laplace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from leastnoise.audit.subject import Subject
+
+_MOST_DRAWN = 5000  # outputs of each run that is repeated
+_SHIFTS = range(-4, 5)
+_LAGS = range(1, 9)
+_MOST_COORDINATES = 6
+_CELLS = 64
+CLAIM = "every draw is fresh"
+
+
+def detect(subject: Subject) -> Finding:
+    """Return the finding about repeated randomness; half of the error level for each part."""
+    half = subject.error / 2
+    with np.errstate(all="ignore"):  # outputs may be inf or NaN
+        tests = [*_repeats(subject), *_signs(subject)]
+    level = half / (4 * max(1, len(tests)))
+    worst = next((one for one in tests if one.refutes(level)), None)
+    apart = _cancelled(subject.with_error(half))
+    ways_tried = len({one.name for one in tests})
+    found = Finding(
+        detector="repeats",
+        verdict="nothing found",
+        claim=CLAIM,
+        statement=f"No repetition was found in {ways_tried} ways to look.",
+        error=float(subject.error),
+        would_detect=_would_detect(tests, level),
+    )
+    if worst is not None:
+        return replace(found, verdict="violation", statement=worst.statement(level))
+    if apart is not None and apart.verdict == "violation":
+        return replace(apart, claim=found.claim, error=found.error, would_detect=found.would_detect)
+    return found
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Test:
+    """`equal` of `pairs` repeat; by chance `expected` of `trials` would.
+
+    The chance is the `power` of that rate. If `two_sided`, too few are a finding as well.
+    """
+
+    name: str
+    equal: int
+    pairs: int
+    expected: int
+    trials: int
+    power: int = 1
+    two_sided: bool = False
+
+    def refutes(self, level: Fraction) -> bool:
+        """Return whether the rates certainly differ."""
+        counted, chance = self._bounds(level)
+        above = counted[0] > chance[1]
+        return above or (self.two_sided and counted[1] < chance[0])
+
+    def _bounds(self, level: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
+        return tuple(
+            (
+                Fraction(binomial.lower(k, n, level)) ** power,
+                Fraction(binomial.upper(k, n, level)) ** power,
+            )
+            for k, n, power in (
+                (self.equal, self.pairs, 1),
+                (self.expected, self.trials, self.power),
+            )
+        )
+
+    def statement(self, level: Fraction) -> str:
+        """Return in words what was counted."""
+        counted, chance = self._bounds(level)
+        return (
+            f"{self.name}: the rate is between {_words.at_most(counted[0])} and "
+            f"{_words.at_least(counted[1])}, by chance it would be between "
+            f"{_words.at_most(chance[0])} and {_words.at_least(chance[1])}."
+        )
+
+
+def _repeats(subject: Subject) -> Iterator[_Test]:
+    """Yield the tests for outputs that are equal."""
+    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
+    outputs = subject.outputs[0]
+    chance = [_collisions(outputs[:, index]) for index in coordinates]
+    count = min(subject.draws, _MOST_DRAWN)
+    for name, (one, other) in ways(subject, count):
+        for index in coordinates:
+            for shift in _SHIFTS:
+                y, z = _aligned(one[:, index], other[:, index], shift)
+                yield _repeated(f"Outputs of {name} are equal", y == z, chance[index])
+    for index in coordinates:
+        column = outputs[:, index]
+        for lag in _LAGS:
+            y, z = _lagged(column, lag)
+            yield _repeated("Draws of one run are equal", y == z, chance[index])
+            for word, combined in (("Differences", y - z), ("Sums", y + z)):
+                again = _aligned_pairs(combined)
+                yield _repeated(f"{word} of draws of one run repeat", again, chance[index])
+    for i, j in combinations(coordinates, 2):
+        for word, sign in (("Differences", -1), ("Sums", 1)):
+            again = _aligned_pairs(outputs[:, i] + sign * outputs[:, j])
+            yield _repeated(f"{word} of coordinates {i} and {j} repeat", again, chance[i])
+
+
+def _repeated(name: str, equal: NDArray[np.bool_], chance: tuple[int, int]) -> _Test:
+    return _Test(
+        name=name, equal=int(equal.sum()), pairs=equal.size, expected=chance[0], trials=chance[1]
+    )
+
+
+def _collisions(column: NDArray[np.float64]) -> tuple[int, int]:
+    """Return how many of disjoint pairs far apart are equal, and how many pairs there are."""
+    half = column.size // 2
+    return int((column[:half] == column[half : 2 * half]).sum()), half
+
+
+def _aligned(
+    y: NDArray[np.float64], z: NDArray[np.float64], shift: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the pairs (y_i, z_{i+shift}): disjoint, as each is of another run."""
+    if shift < 0:
+        return y[-shift:], z[:shift]
+    return y[: y.size - shift], z[shift:]
+
+
+def _lagged(column: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return disjoint pairs (y_i, y_{i+lag})."""
+    blocks = column[: column.size // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
+    return blocks[:, 0].ravel(), blocks[:, 1].ravel()
+
+
+def _aligned_pairs(combined: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return whether the values far apart are equal, in disjoint pairs."""
+    half = combined.size // 2
+    return combined[:half] == combined[half : 2 * half]
+
+
+def _signs(subject: Subject) -> Iterator[_Test]:
+    """Yield the tests for draws, or coordinates, that are above the median together too often."""
+    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
+    tenth = subject.draws // 10
+    outputs = subject.outputs[0]
+    above = outputs[tenth:] > np.median(outputs[:tenth], axis=0)
+    for index in coordinates:
+        column = above[:, index]
+        for lag in _LAGS:
+            y, z = _lagged(column, lag)
+            yield _Test(
+                name=f"Draws {lag} apart are above the median together",
+                equal=int((y & z).sum()), pairs=y.size,
+                expected=int(column.sum()), trials=column.size, power=2, two_sided=True,
+            )  # fmt: skip
+    if isinstance(subject.claim.noise, Gaussian | Laplace):
+        for i, j in combinations(coordinates, 2):
+            half = above.shape[0] // 2
+            # the pairs (Y_i, Y_j) of one draw on one half, of two draws on the other
+            apart = above[half : 2 * half, i] & np.roll(above[half : 2 * half, j], half // 2)
+            together = above[:half, i] & above[:half, j]
+            yield _Test(
+                name=f"Coordinates {i} and {j} are above the median together",
+                equal=int(together.sum()), pairs=half, expected=int(apart.sum()), trials=half,
+                two_sided=True,
+            )  # fmt: skip
+
+
+def _cancelled(subject: Subject) -> Finding | None:
+    """Return the test of an event about the difference of two coordinates; None for one number."""
+    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
+    features = [_difference(i, j, subject) for i, j in combinations(coordinates, 2)]
+    if not features:
+        return None
+    with np.errstate(all="ignore"):
+        return judge(choose(features, subject), subject, detector="repeats")
+
+
+def _difference(i: int, j: int, subject: Subject) -> Feature:
+    """Return the difference of two coordinates, by its most frequent values."""
+    seen = [_most_frequent(one[:, i] - one[:, j]) for one in subject.first]
+    values = np.unique(np.concatenate(seen))
+
+    def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
+        found = outputs[:, i] - outputs[:, j]
+        place = np.searchsorted(values, found).clip(0, max(0, values.size - 1))
+        return np.where(values[place] == found, place, values.size)
+
+    name = f"the difference of coordinates {i} and {j}"
+    return Feature(name=name, cells=values.size + 1, labels=labels)
+
+
+def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    values, counts = np.unique(column, return_counts=True)
+    return values[np.argsort(-counts, kind="stable")[:_CELLS]]
+
+
+def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
+    """Say which share of repeated outputs would have been found between two runs."""
+    from leastnoise.audit.power import detectable_above  # noqa: PLC0415 (scipy, for this alone)
+
+    runs = [one for one in tests if one.name.startswith("Outputs of ")]
+    if not runs:
+        return ""
+    one = min(runs, key=lambda one: one.pairs)
+    chance = binomial.upper(one.expected, one.trials, level)
+    rate = detectable_above(chance, one.pairs, level=float(level))
+    if rate is None:
+        return "No share of repeated outputs would have been found at this number of draws."
+    return (
+        f"It would have found that {_words.at_least(100 * rate)} % of two runs' outputs repeat "
+        "(with probability >= 99 %)."
+    )

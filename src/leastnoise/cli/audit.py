@@ -1,0 +1,204 @@
+"""`leastnoise audit`: what the outputs of a mechanism refute."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leastnoise.cli import options, records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leastnoise.audit.claim import Claim
+    from leastnoise.audit.subject import Draw, Together
+    from leastnoise.guarantees.sensitivity import Sensitivity
+
+
+def command(
+    *,
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:FUNCTION]", help="A function of an input and a count."),
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--command",
+            metavar="COMMAND",
+            help="A command that prints an output a line; {value} is the input, {count} how many.",
+        ),
+    ] = None,
+    epsilon: options.Epsilon,
+    delta: options.Delta = "0",
+    sensitivity: options.SensitivityBound = "1",
+    norm: options.Norm = "l2",
+    noise: Annotated[
+        str | None, typer.Option("--noise", help="The claimed noise family, if one is claimed.")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option("--scale", help="Scale of the claimed noise, an exact decimal.")
+    ] = None,
+    dimension: options.Dimension = 1,
+    param: options.Parameters = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="VALUE",
+            help="One of two neighbouring inputs; twice. A number, or some between commas.",
+        ),
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", help="Outputs drawn on each input.")] = 10**6,
+    error: Annotated[
+        str, typer.Option("--error", help="The most that a false finding is probable.")
+    ] = "1e-9",
+    detector: Annotated[
+        list[str] | None,
+        typer.Option("--detector", metavar="NAME", help="Use this one alone; repeatable."),
+    ] = None,
+    one_a_call: Annotated[
+        bool, typer.Option("--one-a-call", help="The function takes an input and returns one.")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", help="Seconds after which a run of a command is given up.")
+    ] = 600.0,
+    as_json: options.AsJson = False,
+) -> None:
+    """Look for a violation in a mechanism's outputs.
+
+    Exit code 1 if one was found. That none was found doesn't prove privacy.
+    """
+    from leastnoise.audit.audit import examine, prepared
+    from leastnoise.audit.mechanisms import one_by_one
+    from leastnoise.audit.program import Program
+    from leastnoise.errors import InvalidArgument
+    from leastnoise.guarantees.sensitivity import sensitivity_of_kind
+
+    if (target is None) == (program is None):
+        raise InvalidArgument(
+            name="MODULE:FUNCTION",
+            value="nothing" if target is None else "beside --command",
+            expected="a function or a --command, one of them",
+        )
+    claim = _claim(
+        epsilon,
+        delta,
+        sensitivity=sensitivity_of_kind(norm, sensitivity),
+        noise=noise,
+        scale=scale,
+        dimension=dimension,
+        parameters=options.parameters_from(param),
+    )
+    draw: Draw
+    together: Together | None = None
+    if program is not None:
+        run = Program(command=program, seconds=timeout)
+        draw, together = run.draw, run.together
+    else:
+        function = _guarded(_function(target or ""))
+        draw = one_by_one(function) if one_a_call else function
+    plan = prepared(
+        claim,
+        inputs=None if inputs is None else [_input(text) for text in inputs],
+        draws=draws,
+        error=error,
+        detectors=detector or None,
+        dimension=dimension,
+    )
+    done = examine(draw, plan, together=together)
+    if as_json:
+        records.print_json(done.to_record())
+    else:
+        records.print_sentences(done.sentences())
+    if done.violated:
+        raise typer.Exit(code=1)
+
+
+def _claim(
+    epsilon: str,
+    delta: str,
+    *,
+    sensitivity: Sensitivity,
+    noise: str | None,
+    scale: str | None,
+    dimension: int,
+    parameters: dict[str, Any],
+) -> Claim:
+    from leastnoise.audit.claim import Claim
+    from leastnoise.errors import InvalidArgument
+    from leastnoise.noise.registry import family_named
+    from leastnoise.selection.parameters import fixed_parameters
+
+    if noise is None and scale is None and not parameters:
+        return Claim(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    if noise is None or scale is None:
+        raise InvalidArgument(
+            name="--scale" if scale is None else "--noise",
+            value="nothing",
+            expected="--noise and --scale together",
+        )
+    family = family_named(noise)
+    shape: Any = fixed_parameters(family, parameters)
+    law = family.made_for(sensitivity, dimension=dimension, scale=scale, parameters=shape)
+    return Claim(epsilon=epsilon, delta=delta, sensitivity=sensitivity, noise=law)
+
+
+def _function(target: str) -> Callable[..., Any]:
+    """Return the function that MODULE:FUNCTION names; modules of the working folder are found."""
+    from leastnoise.audit.twice import function_at
+    from leastnoise.errors import InvalidArgument
+
+    module, _, name = target.partition(":")
+    if not (module and name):
+        raise InvalidArgument(
+            name="MODULE:FUNCTION", value=repr(target[:60]), expected="such as noise.laplace:draw"
+        )
+    sys.path.insert(0, str(Path.cwd()))
+    # What a module raises as it is imported can be anything, and its message may hold data.
+    try:
+        found = function_at(module, name)
+    except Exception as error:  # noqa: BLE001
+        raise _failed("can't be imported", error) from None
+    if not callable(found):
+        raise InvalidArgument(
+            name="MODULE:FUNCTION", value=repr(target[:60]), expected="the name of a function"
+        )
+    return found
+
+
+def _guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, whose exceptions are told apart from ours and never shown."""
+
+    @functools.wraps(draw)
+    def guarded(*arguments: Any) -> Any:
+        try:
+            return draw(*arguments)
+        except Exception as error:  # noqa: BLE001 (its message may hold data)
+            raise _failed("failed", error) from None
+
+    return guarded
+
+
+def _failed(what: str, error: Exception) -> Exception:
+    from leastnoise.errors import InvalidInput
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return InvalidInput(f"The function {what}: {type(error).__name__} at {where}.")
+
+
+def _input(text: str) -> Any:
+    """Return a number, a vector of the numbers between commas, or the text itself."""
+    import numpy as np
+
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        return text
+    return numbers[0] if len(numbers) == 1 else np.array(numbers)

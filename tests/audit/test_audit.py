@@ -1,0 +1,159 @@
+"""Each detector sees what it is for, no other sees it, and no healthy mechanism is accused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.audit.audit import DETECTORS
+from leastnoise.errors import InvalidArgument
+from tests.audit.scenarios import SCENARIOS, Scenario, two_sided_geometric
+
+EACH = pytest.mark.parametrize("one", SCENARIOS, ids=lambda one: one.name)
+
+
+def _audit(one: Scenario, *detectors: str) -> ln.Audit:
+    return ln.audit_mechanism(
+        one.mechanism, one.claim, inputs=one.inputs, draws=one.draws, detectors=detectors
+    )
+
+
+@EACH
+def test_what_breaks_a_claim_is_seen(one: Scenario) -> None:
+    found = _audit(one, one.seen_by)
+    assert found.violated
+    (finding,) = found.findings
+    assert finding.verdict == "violation"
+    assert finding.statement
+
+
+@EACH
+def test_with_its_detector_switched_off_nothing_is_seen(one: Scenario) -> None:
+    """So each test above fails if its detector sees nothing: no other makes up for it."""
+    others = [name for name in DETECTORS if name not in {one.seen_by, *one.also}]
+    assert not _audit(one, *others).violated
+
+
+HEALTHY: dict[str, tuple[Any, int]] = {
+    "gaussian": ({"delta": "1e-5", "sensitivity": ln.L2(1)}, 200_000),
+    "laplace": ({"sensitivity": ln.L1(1)}, 200_000),
+    "l2": ({"delta": "1e-5", "sensitivity": ln.L2(1), "dimension": 3}, 2000),
+    "geometric": ({"sensitivity": ln.Integer(1)}, 200_000),
+    "staircase": ({"sensitivity": ln.L1(1)}, 200_000),
+    "gaussian-mixture": (
+        {"delta": "1e-5", "sensitivity": ln.L2(1), "parameters": {"modes": 1}}, 10_000,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_our_own_noise_is_not_accused(name: str) -> None:
+    problem, draws = HEALTHY[name]
+    mechanism = ln.calibrate(name, epsilon=1, **problem)
+    found = ln.audit_mechanism(mechanism, draws=draws)
+    assert not found.violated, str(found)
+    assert [one.verdict for one in found.findings] == ["nothing found"] * len(DETECTORS)
+
+
+def test_opendp_is_not_accused() -> None:
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+    laplace = dp.m.make_laplace(domain, dp.l1_distance(T=float), scale=10.0)
+
+    def mechanism(value: float, count: int) -> Any:
+        return laplace([value] * count)
+
+    claim = ln.Claim(epsilon="0.1", sensitivity=ln.L1(1), noise=ln.noise.Laplace(scale=10))
+    found = ln.audit_mechanism(mechanism, claim, draws=20_000)
+    assert not found.violated, str(found)
+
+
+def test_one_output_a_call() -> None:
+    generator = np.random.default_rng(1)
+    claim = ln.Claim(epsilon="0.2", sensitivity=ln.Integer(1))
+
+    def mechanism(value: float) -> float:
+        return value + two_sided_geometric(generator, 1)[0]
+
+    found = ln.audit_mechanism(
+        mechanism, claim, draws=20_000, batched=False, detectors=["distinguishing"]
+    )
+    assert found.violated
+    assert 0.2 < found.epsilon_lower < 0.5  # it is 0.5-DP
+
+
+def test_datasets_and_a_score_of_ones_own() -> None:
+    """Only the score sees that the parity of the second number tells the inputs apart."""
+    generator = np.random.default_rng(2)
+
+    def mechanism(rows: list[str], count: int) -> Any:
+        outputs = np.rint(generator.normal(0, 1000, (count, 2)))
+        outputs[:, 1] += (outputs[:, 1] + len(rows)) % 2
+        return outputs
+
+    problem: Any = {
+        "claim": ln.Claim(epsilon=1), "inputs": (["a"], ["a", "b"]), "draws": 10_000,
+        "detectors": ["distinguishing"],
+    }  # fmt: skip
+    assert not ln.audit_mechanism(mechanism, **problem).violated
+    found = ln.audit_mechanism(mechanism, **problem, score=lambda outputs: outputs[:, 1] % 2)
+    assert found.violated
+    assert found.delta_lower > 0.9
+
+
+def test_what_it_says() -> None:
+    honest = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1))
+    found = ln.audit_mechanism(honest, draws=10_000)
+    assert "doesn't prove privacy" in str(found)
+    record = found.to_record()
+    assert (record["violated"], record["epsilon"], record["error"]) == (False, "1", "1e-9")
+    assert [one["detector"] for one in record["findings"]] == list(DETECTORS)
+    assert all(one["would_detect"] for one in record["findings"])
+    assert sum(one.error for one in found.findings) == pytest.approx(1e-9)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "says"),
+    [
+        (lambda value, count: ["x"] * count, "real numbers"),
+        (lambda value, count: np.zeros(count + 1), "shape"),
+        (lambda value, count: 0.0, "batched=False"),
+        (lambda value, count: np.zeros((count, 0)), "outputs of numbers"),
+        (lambda value, count: [[1.0]] * (count - 1) + [[1.0, 2.0]], "real numbers"),
+        (lambda value, count: np.zeros((count, 1 + int(value))), "one dimension"),
+    ],
+)
+def test_outputs_that_are_none_are_refused_without_showing_them(outputs: Any, says: str) -> None:
+    with pytest.raises(InvalidArgument, match=says) as refused:
+        ln.audit_mechanism(outputs, ln.Claim(epsilon=1), inputs=(0, 1), draws=1000)
+    assert "'x'" not in str(refused.value)
+
+
+def test_arguments_that_are_none_are_refused() -> None:
+    honest = ln.calibrate("laplace", epsilon=1, sensitivity=ln.L1(1))
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"draws": 10}, "draws"),
+        ({"error": "0"}, "error"),
+        ({"error": "0.9"}, "error"),
+        ({"inputs": (1,)}, "inputs"),
+        ({"detectors": ["nose"]}, "Did you mean noise"),
+        ({"detectors": []}, "detectors"),
+        ({"detectors": ["noise", "noise"]}, "detectors"),
+        ({"score": 1}, "score"),
+        ({"batched": 0}, "batched"),
+    ]
+    for arguments, says in wrong:
+        with pytest.raises(InvalidArgument, match=says):
+            ln.audit_mechanism(honest, **arguments)
+    with pytest.raises(InvalidArgument, match=r"Write ln\.Claim"):
+        ln.audit_mechanism(lambda value, count: np.zeros(count))
+    with pytest.raises(InvalidArgument, match="inputs"):
+        ln.audit_mechanism(lambda value, count: np.zeros(count), ln.Claim(epsilon=1))
+    with pytest.raises(InvalidArgument, match="score"):
+        ln.audit_mechanism(honest, draws=1000, score=lambda outputs: outputs)
+    with pytest.raises(InvalidArgument, match="not both"):
+        ln.Claim(epsilon=1, noise=ln.noise.Laplace(scale=1), distribution=lambda t: 0.5)

@@ -1,0 +1,99 @@
+"""What detectors look at, on outputs of which it is known by hand."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import leastnoise as ln
+from leastnoise.audit.precision import _is_reachable, _significand
+from leastnoise.audit.reachability import _kind, _phase, _range, _steps
+from leastnoise.audit.repeats import _repeats, _signs
+from leastnoise.audit.subject import Subject
+from tests.audit.scenarios import SCENARIOS
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_the_finest_power_of_two(x: float) -> None:
+    exponent, zeros = (int(one[0]) for one in _significand(np.array([x])))
+    if x == 0:
+        assert zeros == 53
+        return
+    step = Fraction(2) ** (exponent - 53 + zeros)
+    assert (Fraction(x) / step).denominator == 1
+    assert Fraction(x) / step % 2 == 1
+
+
+@given(
+    st.integers(1, 1 << 53),
+    st.floats(0.01, 1000),
+    st.floats(-1000, 1000),
+    st.sampled_from([1.0, -1.0]),
+)
+def test_what_textbook_noise_reaches_is_reachable(
+    k: int, scale: float, x: float, sign: float
+) -> None:
+    """Unless y has so few bits left that too many k would have to be tried."""
+    y = x + sign * -scale * math.log(k / (1 << 53))
+    slack = 2 * (math.ulp(y) + math.ulp(y - x) + math.ulp(x))
+    if slack / scale * k < 150:
+        assert _is_reachable(y, x, scale)
+
+
+@pytest.mark.parametrize("x", [0.0, 1.0, 0.1])
+def test_every_output_of_textbook_noise_is_inverted(x: float) -> None:
+    """Which k it was isn't clear from y alone: those around have to be tried."""
+    uniforms = np.random.default_rng(4).integers(1, 1 << 53, 300).tolist()
+    outputs = [x + 10 * math.log(k / (1 << 53)) for k in uniforms]
+    assert all(_is_reachable(y, x, 10.0) for y in outputs)
+    assert np.mean([_is_reachable(y, x + 1, 10.0) for y in outputs]) < 0.7
+
+
+def test_what_it_does_not_reach_is_not() -> None:
+    """k = 1 gives 53·ln 2·scale and k = 2 52·ln 2·scale: nothing between."""
+    for steps in (52.5, 51.3, 60.0):
+        assert not _is_reachable(steps * math.log(2), 0.0, 1.0)
+    assert not _is_reachable(math.inf, 0.0, 1.0)
+
+
+def test_kinds_ranges_and_phases() -> None:
+    x = np.array([[math.nan], [-math.inf], [math.inf], [3.0], [3.5]])
+    assert _kind(0).labels(x).tolist() == [0, 1, 2, 3, 4]
+    seen = [np.array([0.0, 1.0]), np.array([0.5, 2.0])]
+    cells = _range(0, seen).labels(np.array([[-1.0], [0.0], [0.2], [0.7], [2.0], [3.0]]))
+    assert len(set(cells.tolist())) == 6
+    assert (np.diff(cells) > 0).all()
+    phases = _phase(0, 0.5).labels(np.array([[1.5], [1.625], [-0.375], [1.4999999]]))
+    assert phases.tolist() == [32, 8, 8, 0]
+
+
+def test_a_step_that_the_outputs_show_is_tried() -> None:
+    outputs = np.round(np.random.default_rng(1).normal(0, 1, 10_000), 1)
+    assert any(step == pytest.approx(0.1) for step in _steps([outputs, outputs + 0.03]))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "names"),
+    [
+        ("a draw that is repeated", {"Draws of one run are equal", "Draws 1 apart"}),
+        ("a draw that is negated", {"Sums of draws of one run repeat", "Draws 1 apart"}),
+        ("draws that share a part", {"Draws 1 apart"}),
+        ("one number for two coordinates", {"Differences of coordinates 0 and 1 repeat"}),
+    ],
+)
+def test_each_repetition_is_seen_by_its_own_test(scenario: str, names: set[str]) -> None:
+    one = next(one for one in SCENARIOS if one.name == scenario)
+    outputs = np.asarray(one.mechanism(one.inputs[0], 100_000)).reshape(100_000, -1)
+    subject = Subject(
+        claim=ln.Claim(epsilon=1), inputs=one.inputs, outputs=(outputs, outputs),
+        draw=one.mechanism, error=Fraction(1, 10**9),
+    )  # fmt: skip
+    tests = [*_repeats(subject), *_signs(subject)]
+    seen = {test.name for test in tests if test.refutes(Fraction(1, 10**12))}
+    for name in names:
+        assert any(found.startswith(name) for found in seen), seen

@@ -1,0 +1,53 @@
+"""Many outputs of our own mechanisms at a time: around the input, on the grid, as released."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.audit.mechanisms import default_inputs, draws_of, one_by_one
+
+MADE: dict[str, tuple[dict[str, Any], Any]] = {
+    "gaussian": ({"delta": "1e-5", "sensitivity": ln.L2(1)}, 700.25),
+    "laplace": ({"sensitivity": ln.L1(1), "dimension": 3}, np.array([5.5, -200.0, 900.0])),
+    "staircase": ({"sensitivity": ln.L1(1)}, 700.25),
+    "geometric": ({"sensitivity": ln.Integer(1)}, 700.0),
+    "l2": ({"delta": "1e-5", "sensitivity": ln.L2(1), "dimension": 2}, np.array([5.5, 900.0])),
+    "generalized-gamma": ({"delta": "1e-5", "sensitivity": ln.L2(1)}, 700.25),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_outputs_are_releases_of_the_input(name: str) -> None:
+    problem, value = MADE[name]
+    mechanism = ln.calibrate(name, epsilon=1, **problem)
+    outputs = np.asarray(draws_of(mechanism)(value, 200)).reshape(200, -1)
+    deviation = np.sqrt(mechanism.variances)
+    assert (np.abs(outputs.mean(axis=0) - value) < 6 * deviation / np.sqrt(200)).all()
+    spread = outputs.std(axis=0) / deviation
+    assert ((spread > 0.5) & (spread < 2)).all()
+    steps = outputs / float(mechanism.grid)
+    assert np.array_equal(steps, np.rint(steps))
+    assert len(np.unique(outputs[:, 0])) > 5
+
+
+def test_one_by_one_calls_for_each_output() -> None:
+    calls: list[int] = []
+
+    def mechanism(value: int) -> int:
+        calls.append(value)
+        return value
+
+    assert one_by_one(mechanism)(7, 3).tolist() == [7, 7, 7]
+    assert calls == [7, 7, 7]
+
+
+def test_default_inputs_are_neighbours() -> None:
+    assert default_inputs(ln.Claim(epsilon=1, sensitivity=ln.L1("2.5")), 1) == (0.0, 2.5)
+    found = default_inputs(ln.Claim(epsilon=1, sensitivity=ln.L2("0.1")), 3)
+    assert found is not None
+    assert found[1].tolist() == [0.09999999999999999, 0, 0]  # never further than 1/10
+    assert default_inputs(ln.Claim(epsilon=1), 1) is None

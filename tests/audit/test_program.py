@@ -1,0 +1,102 @@
+"""A command as a mechanism: what it prints is read, and never quoted."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leastnoise.audit.program import Program, text_of
+from leastnoise.errors import InvalidInput
+
+
+def _python(code: str, folder: Path) -> str:
+    script = folder / "program.py"
+    script.write_text(code)
+    return f"{sys.executable} {script} {{value}} {{count}}"
+
+
+def _drawn(code: str, folder: Path, *, count: int = 3, seconds: float = 60) -> np.ndarray:
+    return Program(command=_python(code, folder), seconds=seconds).draw(1.5, count)
+
+
+@pytest.mark.parametrize(
+    ("printed", "numbers"),
+    [
+        ("1\\n-2.5e-3\\ninf\\n", [[1], [-2.5e-3], [np.inf]]),
+        ("1,2\\n3 4\\n5, 6\\n", [[1, 2], [3, 4], [5, 6]]),
+        ("1\\r\\n2\\r\\n3", [[1], [2], [3]]),
+        ("1\\n2\\n3\\n4\\nrubbish", [[1], [2], [3]]),
+    ],
+)
+def test_lines_are_numbers(printed: str, numbers: list[list[float]], tmp_path: Path) -> None:
+    assert _drawn(f"print('{printed}', end='')", tmp_path).tolist() == numbers
+
+
+def test_the_input_and_the_count_are_told(tmp_path: Path) -> None:
+    code = "import sys\nfor _ in range(int(sys.argv[2])): print(sys.argv[1])"
+    assert _drawn(code, tmp_path, count=5).tolist() == [[1.5]] * 5
+    assert text_of(np.array([1.0, 0.5])) == "1.0,0.5"
+    assert text_of("a b") == "a b"
+
+
+def test_a_command_that_prints_on_is_stopped(tmp_path: Path) -> None:
+    assert _drawn("while True: print(7, flush=True)", tmp_path).tolist() == [[7]] * 3
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("print('1\\nsecret\\n3')", "Line 2 "),
+        ("print('1\\n2\\n3_4')", "Line 3 "),
+        ("print('1\\n2 987\\n3')", "Line 2 .* 2 numbers, expected 1"),
+        ("print('\\n\\n\\n')", "Line 1 .* 0 numbers"),
+        ("print(987)", "printed 1 lines, expected 3"),
+        ("import sys; print(987); sys.exit(5)", "exit code 5"),
+        ("raise RuntimeError('secret')", "exit code 1"),
+    ],
+)
+def test_what_is_wrong_is_said_without_quoting_it(code: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=says) as refused:
+        _drawn(code, tmp_path)
+    assert "secret" not in str(refused.value)
+    assert "987" not in str(refused.value)
+
+
+def test_a_command_that_hangs_is_given_up_with_what_it_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    child = f"import time, pathlib; time.sleep(3); pathlib.Path({str(started)!r}).touch()"
+    code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
+    with pytest.raises(InvalidInput, match="--timeout"):
+        _drawn(code, tmp_path, seconds=1)
+    time.sleep(3)
+    assert not started.exists()
+
+
+@pytest.mark.parametrize("command", ["", "'unclosed", "no-such-program {value}", "a\0b"])
+def test_commands_that_are_none(command: str) -> None:
+    with pytest.raises(InvalidInput, match="command"):
+        Program(command=command, seconds=1).draw(0, 1)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_times_that_are_none(seconds: float) -> None:
+    with pytest.raises(InvalidInput, match="--timeout"):
+        Program(command="true", seconds=seconds)
+
+
+def test_two_runs_are_at_the_same_time(tmp_path: Path) -> None:
+    """Each waits for the other's file: one after the other they would never print."""
+    code = f"""
+import os, pathlib, sys, time
+folder = pathlib.Path({str(tmp_path)!r})
+(folder / f"{{os.getpid()}}.run").touch()
+while len(list(folder.glob("*.run"))) < 2: time.sleep(0.01)
+for _ in range(int(sys.argv[2])): print(os.getpid(), flush=True)
+"""
+    one, other = Program(command=_python(code, tmp_path), seconds=60).together(0, 4)
+    assert one.shape == other.shape == (4, 1)
+    assert one[0] != other[0]
