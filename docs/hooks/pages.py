@@ -20,6 +20,7 @@ OUTSIDE = (
     "CONTRIBUTING.md",
     "LICENSE",
     "SECURITY.md",
+    "benchmarks/AUDIT.md",
     "benchmarks/RESULTS.md",
     "experiments/*/*",
     "experiments/liu2026/table8/README.md",

@@ -65,9 +65,10 @@ class Refused(LeastnoiseError):
 class MissingLibrary(Refused, ImportError):
     """A library that is only needed for what was asked isn't installed."""
 
-    def __init__(self, *, package: str) -> None:
+    def __init__(self, *, package: str, extra: str | None = None) -> None:
         self.package = package
-        super().__init__(f"{package} is missing. Install it: pip install {package}")
+        install = package if extra is None else f"'leastnoise[{extra}]'"
+        super().__init__(f"{package} is missing. Install it: pip install {install}")
 
 
 class NotApplicable(Refused):

@@ -92,11 +92,11 @@ def _noise(lines: Sequence[Line]) -> str:
     return f"""\
 ## Noise, of a sum of derivatives that a row moves by 2
 
-The first three are calibrated tightly for all releases together: the least σ that is proved to be
-(5, 1/N²)-private. Mixture and quasi-Gaussian have the same σ to the digits shown, and from the same
-seeds nearly the same errors. Theorem 3.1 of Mangold et al., σ² = 12 T K ln(1/δ)/ε², holds for ε ≤ 1
-only, and the paper may have used it at 5; its true ε there, from the composition of its releases,
-is below 5. A vector's σ is of each of its d numbers.
+The paper prints no noise. The first three here are calibrated tightly for all releases together:
+the least σ that is proved to be (5, 1/N²)-private. Mixture and quasi-Gaussian have the same σ to
+the digits shown, and from the same seeds nearly the same errors. Theorem 3.1 of Mangold et al.,
+σ² = 12 T K ln(1/δ)/ε², holds for ε ≤ 1 only, and the paper may have used it at 5; its true ε there,
+from the composition of its releases, is below 5. A vector's σ is of each of its d numbers.
 
 {_table(head, rows)}"""
 

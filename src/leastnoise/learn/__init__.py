@@ -26,4 +26,4 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "sklearn":
             raise
-        raise MissingLibrary(package="'leastnoise[learn]'") from None
+        raise MissingLibrary(package="scikit-learn", extra="learn") from None
