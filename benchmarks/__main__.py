@@ -11,6 +11,7 @@ from benchmarks import (
     bench_composition,
     bench_generalized_gamma,
     bench_geometry,
+    bench_learning,
     bench_ledger,
     bench_plans,
     bench_sampling,
@@ -38,6 +39,7 @@ def main() -> None:
         bench_sources,
         bench_tables,
         bench_audit,
+        bench_learning,
     ):
         bench.main()
 
