@@ -35,7 +35,7 @@ _NOTHING = -1e4  # stands for ln 0
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
 _CLOSER = (1 / 3, 2 / 3)  # between the corners looked at first
 _MANY = 100  # draws, of which the sum hardly knows the corner of one
-_CORNERS_OF_MANY, _CORNERS_OF_FEW = 3, 20  # of few the loss was up to 1 % above the least with 5
+_CORNERS_OF_MANY, _CORNERS_OF_FEW = 4, 20  # of few the loss was up to 1 % above the least with 5
 _SMALLEST_CORNER = 0.25
 
 
