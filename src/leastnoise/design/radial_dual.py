@@ -47,7 +47,7 @@ _FINEST, _MOST_CELLS = 1 << 11, 1 << 16
 _PRICE_BITS = 38
 _LEAST_DELTA = 1e-9  # a smaller δ drowns in the solver's tolerances; the proof takes the true one
 _ATTEMPTS = 3
-_MOST_STEPS = 1000  # of one program, where 60 mostly do; at tiny δ some would go on for minutes
+_MOST_STEPS = 20_000  # of one program, where 60 mostly do, or 6,000 if the simplex has to end it
 _SHARE_OF_TIME = 0.4  # of what is left goes to one program at most, if there is a clock
 
 
