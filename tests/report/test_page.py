@@ -173,6 +173,18 @@ def test_release_writes_a_page_and_asks_before(tmp_path: Path) -> None:
     assert read((folder / "out-report.html").read_text()).words
 
 
+def test_a_spec_asks_for_the_page_too(tmp_path: Path) -> None:
+    folder = make_rows(tmp_path)
+    changes: dict[str, Any] = {"privacy": {"unit": "row", "epsilon": 1}, "contribution": None}
+    text = release(folder, **changes).to_toml()
+    output = text.index("[output]\n") + len("[output]\n")
+    (folder / "spec.toml").write_text(f"{text[:output]}report = true\n{text[output:]}")
+    done = run("release", str(folder / "spec.toml"))
+    assert done.returncode == 0, done.stderr
+    assert read((folder / "out-report.html").read_text()).words
+    assert run("verify", str(folder / "out")).returncode == 0
+
+
 def test_a_chart_reaches_every_end() -> None:
     chart = bar_chart("t", [Bar(label="a", value=-3, low=-8.5, high=2)], unit="count")
     shown = re.findall(r'class="tick"[^>]*>([-\d,.]+)<', chart)

@@ -104,7 +104,8 @@ def _publish(
 
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
-    page = pages.new_page(folder / release.spec.output.path) if report else None
+    output = release.spec.output
+    page = pages.new_page(folder / output.path) if report or output.report else None
     with records.stages("Planning", silent=as_json) as tell:
         released = release.run(progress=tell, sign=sign)
     if page is not None and released.path is not None:

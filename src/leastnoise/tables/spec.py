@@ -276,10 +276,14 @@ class Query(_Section):
 
 @final
 class Output(_Section):
-    """A directory that must not exist yet, and the format of its tables."""
+    """A directory that must not exist yet, and the format of its tables.
+
+    `report` asks the command line for a page about the release beside it.
+    """
 
     path: Text
     format: Literal["parquet", "csv", "json"] = "parquet"
+    report: bool = False
 
 
 @final

@@ -140,6 +140,7 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
     Output: {
         "path": Words("a directory that doesn't exist yet, relative to the spec", 'path = "out"'),
         "format": Words("the format of the tables", 'format = "csv"'),
+        "report": Words("whether `leastnoise release` writes a page, too", "report = true"),
     },
 }
 
