@@ -45,3 +45,8 @@ def test_rows_that_are_not_finite_are_nothing() -> None:
 def test_what_makes_no_sense_is_refused(wrong: tuple[Any, Any]) -> None:
     with pytest.raises(InvalidArgument):
         clip(*wrong)
+
+
+def test_a_callers_errstate_turns_no_example_into_an_error() -> None:
+    with np.errstate(all="raise"):
+        assert clip([[1e-200, 1.0], [1e300, 1e300]], norm=1).shape == (2, 2)

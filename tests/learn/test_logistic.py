@@ -209,3 +209,38 @@ def test_a_ledger_is_charged_before_any_noise_is_drawn(
 def test_delta_is_one_over_the_square_of_the_rows() -> None:
     found = model(delta=None, max_iter=3).fit(*data(200))
     assert found.certificate_.budget.delta == Fraction(1, 200**2)
+
+
+def test_a_refused_refit_leaves_the_model_as_it_was() -> None:
+    x, y = data(200)
+    found = model(max_iter=3).fit(x, y)
+    before = found.predict(x)
+    found.set_params(classes=(1, 0), noise="geometric")
+    with pytest.raises(Refused):
+        found.fit(x, y)
+    assert (found.predict(x) == before).all()
+
+
+@pytest.mark.parametrize("secret", ["s3cret", 123.456 + 1j], ids=str)
+def test_errors_quote_no_value(secret: Any) -> None:
+    x = np.array([[1, secret], [2, 3]], dtype=object if isinstance(secret, str) else complex)
+    with pytest.raises(ValueError, match=r"string|Complex") as caught:
+        model().fit(x, [0, 1])
+    assert "s3cret" not in str(caught.value)
+    assert "123.456" not in str(caught.value)
+    with pytest.raises(ValueError, match="2D") as caught:
+        model().fit([123.456, 2], [0, 1])
+    assert "123.456" not in str(caught.value)
+
+
+def test_a_callers_errstate_turns_no_row_into_an_error() -> None:
+    with np.errstate(all="raise"):
+        for value in (0.0, 1.0):
+            model(epsilon="0.001", noise="laplace", delta=0, max_iter=5).fit(
+                np.full((50, 1), value), np.arange(50) % 2
+            )
+
+
+def test_a_norm_below_which_nothing_is_left_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="max_norm"):
+        model(max_norm="1e-154", fit_intercept=False).fit(*data(50))

@@ -100,3 +100,10 @@ def test_gradients_are_clipped_before_they_are_summed() -> None:
 def test_what_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument):
         StepAccountant(**wrong)
+
+
+def test_a_norm_out_of_range_is_named() -> None:
+    made = StepAccountant(noise_multiplier=1)
+    with pytest.raises(InvalidArgument, match="norm"):
+        made.noisy_sum([[1.0]], norm="1e300")
+    assert made.noisy_sum(np.zeros((3, 0)), norm=1).shape == (0,)

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from leastnoise.learn import training
 from leastnoise.learn.plan import TrainingPlan
 from leastnoise.learn.training import BITS, coordinate_rounds, vector_rounds, whole_features
 
@@ -131,3 +132,17 @@ def test_slopes_that_overflow_are_slopes_all_the_same() -> None:
         noisy=lambda sums: sums / UNIT + 1e300,
     )
     assert np.isfinite(far).all()
+
+
+@pytest.mark.parametrize("size", [2, 7, 8, 1001, 1002, 4099])
+def test_a_row_adds_the_same_whoever_else_is_there(size: int) -> None:
+    """Bit by bit: rows before and after it change neither its margin nor its slope."""
+    draws = np.random.default_rng(size)
+    whole = whole_features(draws.uniform(-1, 1, (size, 57)), squared_norm=Fraction(57))
+    weights, labels = draws.normal(size=57) * 40, draws.choice([-1.0, 1.0], size)
+    every = training._slopes(training._margins(np.asfortranarray(whole), weights), labels)
+    for place in {0, size // 2, size - 1}:
+        kept = np.arange(size) != place
+        columns = np.asfortranarray(whole[kept])
+        others = training._slopes(training._margins(columns, weights), labels[kept])
+        assert (others == every[kept]).all()

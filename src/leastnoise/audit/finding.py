@@ -93,8 +93,9 @@ class Audit:
         for one in self.findings:
             reach = f" {one.would_detect}" if one.would_detect else ""
             said.append(f"{one.detector}: {one.verdict}. {one.statement}{reach}")
-        end = f"Proved: ε >= {_words.at_most(self.epsilon_lower)} at the claimed δ"
-        said.append(f"{end}, δ >= {_words.at_most(self.delta_lower)} at the claimed ε.")
+        if self.epsilon_lower or self.delta_lower:
+            end = f"Proved: ε >= {_words.at_most(self.epsilon_lower)} at the claimed δ"
+            said.append(f"{end}, δ >= {_words.at_most(self.delta_lower)} at the claimed ε.")
         if not self.violated:
             said.append("No violation was found, which doesn't prove privacy.")
         return said

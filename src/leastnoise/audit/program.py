@@ -14,6 +14,7 @@ import shlex
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -108,11 +109,11 @@ class _Run:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process.poll() is None:
-            if hasattr(os, "killpg"):
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError, PermissionError):  # nothing of it is left
                 os.killpg(self._process.pid, signal.SIGKILL)  # its own session: what it started
-            else:
-                self._process.kill()
+        elif self._process.poll() is None:
+            self._process.kill()
         self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
@@ -121,13 +122,21 @@ class _Run:
         """Return the first `count` lines as numbers."""
         lines = self._lines(count)
         if len(lines) < count:
-            code = self._process.wait()
+            try:
+                code = self._process.wait(timeout=max(0.0, self._until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                raise self._took_too_long() from None
             how = f" and ended with exit code {code}" if code else ""
             raise InvalidInput(
                 f"The command printed {len(lines):,} lines{how}, expected {count:,}. Print as many "
                 "as {count} says, or ask for fewer --draws."
             )
         return _numbers(lines[:count])
+
+    def _took_too_long(self) -> InvalidInput:
+        return InvalidInput(
+            f"The command took more than {self._seconds:g} seconds. Give it more: --timeout"
+        )
 
     def _lines(self, count: int) -> list[bytes]:
         assert self._process.stdout is not None  # asked for above  # noqa: S101
@@ -137,9 +146,7 @@ class _Run:
         while ends < count:
             left = self._until - time.monotonic()
             if left <= 0 or not select.select([pipe], [], [], left)[0]:
-                raise InvalidInput(
-                    f"The command took more than {self._seconds:g} seconds. Give it more: --timeout"
-                )
+                raise self._took_too_long()
             part = os.read(pipe, _READ)
             if not part:
                 break

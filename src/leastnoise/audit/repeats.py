@@ -126,17 +126,29 @@ def _repeats(subject: Subject) -> Iterator[_Test]:
                 y, z = _aligned(one[:, index], other[:, index], shift)
                 yield _repeated(f"Outputs of {name} are equal", y == z, chance[index])
     for index in coordinates:
-        column = outputs[:, index]
-        for lag in _LAGS:
-            y, z = _lagged(column, lag)
-            yield _repeated("Draws of one run are equal", y == z, chance[index])
-            for word, combined in (("Differences", y - z), ("Sums", y + z)):
-                again = _aligned_pairs(combined)
-                yield _repeated(f"{word} of draws of one run repeat", again, chance[index])
-    for i, j in combinations(coordinates, 2):
+        yield from _repeats_of_draws(outputs[:, index], chance[index])
+    if isinstance(subject.claim.noise, Gaussian | Laplace):
+        # coordinates that aren't said to be independent may have a sum that is known
+        yield from _repeats_of_coordinates(outputs, chance)
+
+
+def _repeats_of_draws(column: NDArray[np.float64], chance: tuple[int, int]) -> Iterator[_Test]:
+    for lag in _LAGS:
+        y, z = _lagged(column, lag)
+        yield _repeated("Draws of one run are equal", y == z, chance)
+        for word, other in (("Differences", -z), ("Sums", z)):
+            if (again := _aligned_sums(y, other)) is not None:
+                yield _repeated(f"{word} of draws of one run repeat", again, chance)
+
+
+def _repeats_of_coordinates(
+    outputs: NDArray[np.float64], chance: list[tuple[int, int]]
+) -> Iterator[_Test]:
+    for i, j in combinations(range(len(chance)), 2):
         for word, sign in (("Differences", -1), ("Sums", 1)):
-            again = _aligned_pairs(outputs[:, i] + sign * outputs[:, j])
-            yield _repeated(f"{word} of coordinates {i} and {j} repeat", again, chance[i])
+            again = _aligned_sums(outputs[:, i], sign * outputs[:, j])
+            if again is not None:
+                yield _repeated(f"{word} of coordinates {i} and {j} repeat", again, chance[i])
 
 
 def _repeated(name: str, equal: NDArray[np.bool_], chance: tuple[int, int]) -> _Test:
@@ -166,10 +178,17 @@ def _lagged(column: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]
     return blocks[:, 0].ravel(), blocks[:, 1].ravel()
 
 
-def _aligned_pairs(combined: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return whether the values far apart are equal, in disjoint pairs."""
-    half = combined.size // 2
-    return combined[:half] == combined[half : 2 * half]
+def _aligned_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.bool_] | None:
+    """Return whether the sums y + z far apart are equal, in disjoint pairs.
+
+    None if a sum isn't exact (Knuth's TwoSum): rounded sums of large outputs are equal by rounding.
+    """
+    sums = y + z
+    part = sums - y
+    if ((y - (sums - part)) + (z - part)).any():
+        return None
+    half = sums.size // 2
+    return sums[:half] == sums[half : 2 * half]
 
 
 def _signs(subject: Subject) -> Iterator[_Test]:

@@ -14,6 +14,7 @@ from leastnoise.guarantees.exact import Exact, exact
 _ROOM = 2.0**-50  # relative, for the roundings of one product; sums have more, see `clip`
 
 
+@np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
 def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
     """Return the rows of `gradients` (examples × parameters), none longer than `norm` in l2.
 
@@ -45,7 +46,6 @@ def clip(gradients: Any, norm: Exact) -> NDArray[np.float64]:
     units = rows / largest
     lengths = np.sqrt((units**2).sum(axis=1, keepdims=True))
     below = math.nextafter(float(limit), 0.0) * (1 - (rows.shape[1] + 8) * _ROOM)
-    with np.errstate(over="ignore"):
-        long = lengths > below / largest
+    long = lengths > below / largest
     lengths = np.maximum(lengths, 1.0)  # which they are, but those of rows of 0
     return np.where(long, units * (below / lengths), rows)

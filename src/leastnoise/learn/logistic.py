@@ -29,6 +29,7 @@ from leastnoise.noise.registry import family_named
 from leastnoise.selection.parameters import fixed_parameters
 
 _MOST_ITERATIONS = 10**6
+_LEAST_NORM = Fraction(1, 2**BITS)
 
 
 class PrivacyWarning(UserWarning):
@@ -69,8 +70,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     Not promised: privacy for a person with several rows beyond what k rows together have, for the
     labels' and features' names, or for what is computed from the rows elsewhere, such as a score
     on the rows it was fitted to. Features that aren't finite, and labels that aren't in `classes`,
-    are errors, which depend on the rows: mend them before. A fit can't be repeated: there is no
-    seed for noise that has to stay unknown.
+    are errors, which depend on the rows, and so is a table of no rows: mend them before. A fit
+    can't be repeated: there is no seed for noise that has to stay unknown.
 
     Parameters
     ----------
@@ -165,8 +166,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         labels that aren't in `classes`; InvalidArgument for parameters that make no sense; Refused
         if no noise can serve, or the charge doesn't fit. Then nothing was spent.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        labels = self._signs(y)
+        X, y = _numbers(self, X, y)
+        classes, labels = self._signs(y)
         penalty = float(exact(self.alpha, name="alpha"))
         if penalty < 0:
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
@@ -179,6 +180,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         whole = whole_features(X, squared_norm=problem.norm_limit)
         weights = _trained(whole, labels, plan, rows=problem.rows, penalty=penalty)
         split = -1 if self.fit_intercept else len(weights)
+        self.classes_ = classes
         self.coef_: NDArray[np.float64] = weights[None, :split]
         self.intercept_: NDArray[np.float64] = (
             weights[split:] if self.fit_intercept else np.zeros(1)
@@ -221,8 +223,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _signs(self, y: Any) -> NDArray[np.float64]:
-        """Set `classes_`, and return −1 and 1 for the first and the second."""
+    def _signs(self, y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return the two classes, and −1 and 1 for the first and the second."""
         check_classification_targets(y)
         if self.classes is None:
             kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -249,8 +251,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
                 )
             if not np.isin(y, found).all():
                 raise ValueError("Some labels of y aren't in classes. Correct or drop such rows.")
-        self.classes_ = found
-        return np.where(y == found[1], 1.0, -1.0)
+        return found, np.where(y == found[1], 1.0, -1.0)
 
     def _problem(self, rows: int, features: int) -> Problem:
         """Return what is public of this training."""
@@ -288,8 +289,12 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         if self.max_norm is None:
             return None
         norm = exact(self.max_norm, name="max_norm")
-        if norm <= 0:
-            raise InvalidArgument(name="max_norm", value=self.max_norm, expected="max_norm > 0")
+        if norm < _LEAST_NORM:
+            raise InvalidArgument(
+                name="max_norm",
+                value=_validate.shown(self.max_norm),
+                expected="max_norm >= 2^-20, below which every feature is 0",
+            )
         return norm**2 + constant
 
     def _charge(self, certificate: Certificate) -> int | None:
@@ -304,6 +309,19 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             label="logistic regression",
         )
         return charge.number
+
+
+def _numbers(model: BaseEstimator, X: Any, y: Any) -> Any:
+    """Return features as floats, and labels; raises scikit-learn's errors without what they quote.
+
+    A text that is no number, or the array that isn't one, would be data in a message.
+    """
+    try:
+        return validate_data(model, X, y, dtype=np.float64)
+    except ValueError as error:
+        lines = (line.partition(": '")[0] for line in str(error).splitlines())
+        said = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
+        raise ValueError(said) from None
 
 
 def _chosen(value: Any, name: str, among: tuple[str, ...]) -> str:

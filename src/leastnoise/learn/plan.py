@@ -32,7 +32,6 @@ UPDATES: tuple[Updates, ...] = ("coordinates", "vectors")
 AUTO = "auto"
 """Stands for the updates, or the noise, that are predicted to be best."""
 
-_FEW = 8  # releases up to which every family is compared; of more, sums are nearly Gaussian
 _OFTEN_BEST = {"coordinates": ("gaussian", "laplace"), "vectors": ("gaussian", "l2", "k-norm")}
 _KEPT = 64
 _SHARE_OF_COORDINATES = 4  # a round updates a quarter of them (Liu et al. 2026, App. D.7)
@@ -169,7 +168,7 @@ def _least_noise(
 ) -> Mechanism:
     """Return the mechanism of the family asked for, or of that with the least error."""
     budget = problem.budget
-    if problem.noise == AUTO and count <= _FEW:
+    if problem.noise == AUTO and count == 1:
         found = compare(
             epsilon=budget.epsilon,
             delta=budget.delta,

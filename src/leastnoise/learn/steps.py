@@ -29,6 +29,7 @@ from leastnoise.selection.public import MOST_COMPOSITIONS, calibrate
 
 _BITS = 30  # of a gradient below its norm: sums of 2^32 of them fit an int64
 _MOST_EXAMPLES = 1 << 32
+_LEAST_SCALE = Fraction(1, 10**140)
 
 
 def noise_multiplier(
@@ -162,6 +163,7 @@ class StepAccountant:
             return np.arange(count)
         return np.flatnonzero(SystemEntropy().words(count) < np.uint64(below))
 
+    @np.errstate(all="ignore")
     def noisy_sum(self, gradients: Any, *, norm: Exact) -> NDArray[np.float64]:
         """Return the sum of `gradients` (examples × parameters), clipped, with a step's noise.
 
@@ -181,7 +183,16 @@ class StepAccountant:
             )
         bits = _BITS - math.frexp(float(limit))[1]
         whole = np.trunc(np.ldexp(clipped, bits)).astype(np.int64)
-        noise = Gaussian(scale=self.noise_multiplier * limit, dimension=max(1, clipped.shape[1]))
+        if not clipped.shape[1]:
+            return np.zeros(0)
+        deviation = self.noise_multiplier * limit
+        if not _LEAST_SCALE <= deviation <= 1 / _LEAST_SCALE:
+            raise InvalidArgument(
+                name="norm",
+                value=_validate.shown(norm),
+                expected="1e-140 <= noise_multiplier·norm <= 1e140",
+            )
+        noise = Gaussian(scale=deviation, dimension=clipped.shape[1])
         sums = ScaledIntegers(numerators=whole.sum(axis=0), bits=bits)
         return add_noise(noise, default_grid(noise), sums)
 

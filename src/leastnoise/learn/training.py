@@ -27,10 +27,13 @@ _UNIT = 1 << BITS
 MOST_ROWS = 1 << 32  # whose sums of whole numbers up to 2^20 are exact in a double
 _SHORTER = 1 - 2.0**-40  # than the limit, for the roundings of a factor and its products
 
+_quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
+
 Noisy = Callable[[Floats], Floats]
 """From sums in units of 2^−20, whole numbers, to what is released of them, in units of 1."""
 
 
+@_quietly
 def whole_features(features: Floats, *, squared_norm: Fraction) -> Floats:
     """Return features as whole numbers of 2^−20, shape (n, d), in a row's order in memory.
 
@@ -52,6 +55,7 @@ def whole_features(features: Floats, *, squared_norm: Fraction) -> Floats:
     return whole
 
 
+@_quietly
 def coordinate_rounds(
     whole: Floats,
     labels: Floats,
@@ -71,7 +75,7 @@ def coordinate_rounds(
     weights = np.zeros(whole.shape[1])
     for _ in range(plan.rounds):
         now, passed = weights.copy(), np.zeros_like(weights)
-        margins = columns @ (now / _UNIT)
+        margins = _margins(columns, now)
         for j in next(order)[: plan.per_round]:
             total = np.trunc(_slopes(margins, labels) * columns[:, j]).sum()
             (derivative,) = noisy(np.array([total]))
@@ -83,6 +87,7 @@ def coordinate_rounds(
     return weights
 
 
+@_quietly
 def vector_rounds(
     whole: Floats,
     labels: Floats,
@@ -93,22 +98,34 @@ def vector_rounds(
     noisy: Noisy,
 ) -> Floats:
     """Return h, shape (d,), by proximal gradient descent: the average of the second half of it."""
+    columns = np.asfortranarray(whole)
     weights = np.zeros(whole.shape[1])
     first = plan.rounds // 2
     passed = np.zeros_like(weights)
     for turn in range(plan.rounds):
-        slopes = _slopes(whole @ (weights / _UNIT), labels)
-        gradient = noisy(np.trunc(whole * slopes[:, None]).sum(axis=0))
+        slopes = _slopes(_margins(columns, weights), labels)
+        gradient = noisy(np.trunc(columns * slopes[:, None]).sum(axis=0))
         weights = _shrunk(weights - plan.step * gradient / rows, plan.step * penalty)
         if turn >= first:
             passed += weights
     return passed / (plan.rounds - first)
 
 
+def _margins(columns: Floats, weights: Floats) -> Floats:
+    """Return h·x_i for every row, each by the same operations in the same order.
+
+    A matrix product may round a row by its place and by how many rows there are, so that a row that
+    is there or not would change what others add to a sum.
+    """
+    margins = np.zeros(len(columns))
+    for column, weight in zip(columns.T, weights / _UNIT, strict=True):
+        margins += column * weight
+    return margins
+
+
 def _slopes(margins: Floats, labels: Floats) -> Floats:
     """Return s_i, in [−1, 1] whatever overflows."""
-    with np.errstate(over="ignore"):
-        return np.clip(-labels / (1 + np.exp(labels * margins)), -1.0, 1.0)
+    return np.clip(-labels / (1 + np.exp(labels * margins)), -1.0, 1.0)
 
 
 def _shrunk(weights: Floats, by: float) -> Floats:
