@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import leastnoise as ln
 from leastnoise.audit.precision import _is_reachable, _significand
 from leastnoise.audit.reachability import _kind, _phase, _range, _steps
-from leastnoise.audit.repeats import _repeats, _signs
+from leastnoise.audit.repeats import _aligned_sums, _repeats, _signs
 from leastnoise.audit.subject import Subject
 from tests.audit.scenarios import SCENARIOS
 
@@ -90,10 +90,28 @@ def test_each_repetition_is_seen_by_its_own_test(scenario: str, names: set[str])
     one = next(one for one in SCENARIOS if one.name == scenario)
     outputs = np.asarray(one.mechanism(one.inputs[0], 100_000)).reshape(100_000, -1)
     subject = Subject(
-        claim=ln.Claim(epsilon=1), inputs=one.inputs, outputs=(outputs, outputs),
-        draw=one.mechanism, error=Fraction(1, 10**9),
+        claim=ln.Claim(epsilon=1, noise=ln.noise.Gaussian(scale=1, dimension=outputs.shape[1])),
+        inputs=one.inputs, outputs=(outputs, outputs), draw=one.mechanism,
+        error=Fraction(1, 10**9),
     )  # fmt: skip
     tests = [*_repeats(subject), *_signs(subject)]
     seen = {test.name for test in tests if test.refutes(Fraction(1, 10**12))}
     for name in names:
         assert any(found.startswith(name) for found in seen), seen
+
+
+def test_sums_that_are_rounded_say_nothing() -> None:
+    draws = np.random.default_rng(2).integers(-5, 6, 1000).astype(float)
+    assert _aligned_sums(draws, draws[::-1]) is not None
+    assert _aligned_sums(2.0**53 - 20 + draws, 2.0**53 - 20 + draws[::-1]) is None
+
+
+def test_a_sum_that_is_fixed_is_no_fault_where_nobody_says_independent() -> None:
+    """As of a histogram that is made to add up."""
+    noise = np.random.default_rng(3).laplace(0, 1, 20_000)
+    outputs = np.column_stack([noise, 100 - noise])
+    subject = Subject(
+        claim=ln.Claim(epsilon=2), inputs=(0.0, 1.0), outputs=(outputs, outputs),
+        draw=lambda value, count: outputs[:count], error=Fraction(1, 10**9),
+    )  # fmt: skip
+    assert not any("coordinates" in test.name for test in _repeats(subject))

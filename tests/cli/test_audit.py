@@ -128,3 +128,13 @@ def test_what_is_malformed_is_exit_code_2(
     assert done.stderr.startswith("leastnoise: ")
     assert says in done.stderr
     assert "987" not in done.stderr
+
+
+def test_a_command_that_ends_its_output_and_not_itself_is_stopped(tmp_path: Path) -> None:
+    script = tmp_path / "hangs.sh"
+    script.write_text("#!/bin/sh\necho 1\nexec >&-\nsleep 300\n")
+    script.chmod(0o755)
+    asked = ("--epsilon", "1", "--input", "0", "--input", "1", "--draws", "100", "--timeout", "1")
+    done = run("audit", "--command", str(script), *asked)
+    assert done.returncode == 2
+    assert "more than 1 seconds" in done.stderr
