@@ -160,10 +160,9 @@ def _function(target: str) -> Callable[..., Any]:
             name="MODULE:FUNCTION", value=repr(target[:60]), expected="such as noise.laplace:draw"
         )
     sys.path.insert(0, str(Path.cwd()))
-    # What a module raises as it is imported can be anything, and its message may hold data.
     try:
         found = function_at(module, name)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 (a module may raise anything, with data in it)
         raise _failed("can't be imported", error) from None
     if not callable(found):
         raise InvalidArgument(

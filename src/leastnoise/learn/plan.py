@@ -19,7 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, final
 
-from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
@@ -193,7 +193,7 @@ def _least_noise(
                 compositions=count,
                 parameters=dict(problem.parameters) or None,
             )
-        except NotApplicable as error:
+        except Refused as error:  # it doesn't apply, or couldn't be proved: another may serve
             reasons.append(error)
         else:
             made.append(one)
