@@ -233,14 +233,6 @@ def test_errors_quote_no_value(secret: Any) -> None:
     assert "123.456" not in str(caught.value)
 
 
-def test_a_callers_errstate_turns_no_row_into_an_error() -> None:
-    with np.errstate(all="raise"):
-        for value in (0.0, 1.0):
-            model(epsilon="0.001", noise="laplace", delta=0, max_iter=5).fit(
-                np.full((50, 1), value), np.arange(50) % 2
-            )
-
-
 def test_a_norm_below_which_nothing_is_left_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="max_norm"):
         model(max_norm="1e-154", fit_intercept=False).fit(*data(50))

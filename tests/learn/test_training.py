@@ -146,3 +146,18 @@ def test_a_row_adds_the_same_whoever_else_is_there(size: int) -> None:
         columns = np.asfortranarray(whole[kept])
         others = training._slopes(training._margins(columns, weights), labels[kept])
         assert (others == every[kept]).all()
+
+
+@pytest.mark.parametrize("noise", [-1e5, 1e5])
+def test_a_callers_errstate_turns_no_row_into_an_error(noise: float) -> None:
+    """Margins of 1e5 overflow exp on one side and underflow it on the other."""
+    with np.errstate(all="raise"):
+        found = vector_rounds(
+            whole_features(np.ones((2, 1)), squared_norm=Fraction(1)),
+            np.array([1.0, -1.0]),
+            plan=plan(3, 1, 1.0),
+            rows=1,
+            penalty=0,
+            noisy=lambda sums: sums / UNIT + noise,
+        )
+    assert np.isfinite(found).all()
