@@ -90,14 +90,15 @@ def _print_block(block: BlockPlan, unit: str) -> None:
 
 def _title(block: BlockPlan, unit: str) -> str:
     """Return what is published of a block, for which part of the budget, and with which noise."""
-    layout, mechanism = block.layout, block.mechanism
-    noise, budget = mechanism.noise, mechanism.certificate.budget
-    geometry = mechanism.certificate.geometry
-    said = f"{block.name}: {_words.counted(layout.dimension, 'number')} in "
+    layout, mechanism, budget = block.layout, block.mechanism, block.budget
+    noise, geometry = mechanism.noise, mechanism.certificate.geometry
+    what = ", ".join(one.label for one in layout.statistics) if layout.part else ""
+    said = f"{block.name}: {what}{what and '; '}{_words.counted(layout.dimension, 'number')} in "
     said += f"{_words.counted(layout.cells, 'cell')}, for ε = {_words.at_least(budget.epsilon)}, "
-    said += (
-        f"δ = {_words.at_least(budget.delta)}. Noise: {noise.name}, scale {float(noise.scale):.6g}"
-    )
+    said += f"δ = {_words.at_least(budget.delta)}"
+    others = [label for label in block.group if label != layout.label]
+    said += f", in one draw with {_words.listed(others)}" if others else ""
+    said += f". Noise: {noise.name}, scale {float(noise.scale):.6g}"
     if block.saved is not None:
         how = f"fitted by {geometry.kind}" if geometry else f"shaped by what one {unit} can do"
         said += f", {how}: {100 * block.saved:.0f} % less variance than plain "

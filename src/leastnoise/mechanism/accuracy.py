@@ -20,7 +20,7 @@ from leastnoise.design.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid
-from leastnoise.noise.bodies.profile.one_coordinate import first_of_blocks
+from leastnoise.noise.bodies.profile.one_coordinate import representatives
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.quantiles import absolute_quantile, has_quantiles, variance_of
 from leastnoise.noise.registry import registered
@@ -73,9 +73,9 @@ def half_widths(certificate: Certificate, probability: float) -> NDArray[np.floa
         return half_width(certificate, probability) * (deviations / deviations[0])
     if not isinstance(noise, BodyNoise):  # one number, seen as often as there are coordinates
         return np.broadcast_to(np.float64(half_width(certificate, probability)), dimension)
-    firsts = first_of_blocks(noise.body)
-    found = [half_width(certificate, probability, first) for first in firsts]
-    return np.repeat(found, np.diff([*firsts, dimension]))
+    first, which = np.unique(representatives(noise.body), return_inverse=True)
+    found = np.array([half_width(certificate, probability, one) for one in first.tolist()])
+    return np.asarray(found[which.reshape(-1)], dtype=np.float64)
 
 
 def at_accuracy(certificate: Certificate, target: float, probability: float) -> Certificate:

@@ -18,7 +18,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.bar_chart import Bar, bar_chart
 from leastnoise.tables import output
-from leastnoise.tables.columns import SUFFIXES
+from leastnoise.tables.columns import SUFFIXES, statistics_of
 from leastnoise.tables.layout import Bins
 from leastnoise.tables.table_files import read_table
 from leastnoise.tables.verify import verify_directory
@@ -59,22 +59,22 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
     spec = found.spec
     kind = spec.output.format if spec.output else "parquet"
     unit = "row" if spec.privacy.by_row else spec.privacy.unit_label
-    records = {block["name"]: block for block in plan["blocks"]}
+    parts = {name: [one for one in found.layouts if one.name == name] for name in found.rows}
     tables = "".join(
-        _block(layout, records[layout.name], read_table(folder / f"{layout.name}.{kind}", layout))
-        for layout in found.layouts
+        _block(own, plan["blocks"], read_table(folder / f"{name}.{kind}", own))
+        for name, own in parts.items()
     )
     body = (
         f"<header><h1>{escape(folder.name or str(folder))}</h1>"
         f"<p>Statistics with {escape(words.guarantee(found.certificate.budget))}, made by "
         "leastnoise. Every number has noise added to it; how much is said beside it, and how far "
         "it protects, below.</p></header><main>"
-        + _section("What was asked", _list([_asked(layout) for layout in found.layouts]))
+        + _section("What was asked", _list([_asked(own) for own in parts.values()]))
         + _section("Who is protected", _protected(found, unit))
         + _section("The budget", _budget(found))
         + f"<section><h2>The tables</h2>{tables}</section>"
         + _section("What was cut off", _clipped(spec, found.layouts))
-        + _section("Why this noise", _noise(found.layouts, records))
+        + _section("Why this noise", _noise(plan["blocks"]))
         + _section(
             "What this promises",
             f"<p>{escape(_promise(found, unit))} {_STAYS}</p>"
@@ -93,9 +93,10 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
     )
 
 
-def _asked(layout: Layout) -> str:
+def _asked(parts: Sequence[Layout]) -> str:
     """Return what a table holds."""
-    what = ", ".join(asked.label for asked in layout.statistics)
+    layout = parts[0]
+    what = ", ".join(asked.label for asked in statistics_of(parts))
     if layout.conditions:
         return f"{layout.name}: {what} for each of {layout.cells:,} conditions."
     by = ", ".join(axis.column for axis in layout.axes)
@@ -155,23 +156,28 @@ def _budget(found: VerifiedRelease) -> str:
     return _list(lines)
 
 
-def _block(layout: Layout, record: dict[str, Any], columns: dict[str, list[Any]]) -> str:
-    keys = {name: found for name, found in columns.items() if not _is_value(name, layout)}
+def _block(
+    parts: Sequence[Layout], records: Sequence[dict[str, Any]], columns: dict[str, list[Any]]
+) -> str:
+    layout, statistics = parts[0], statistics_of(parts)
+    values = {f"{asked.label}{end}" for asked in statistics for end in SUFFIXES}
+    keys = {name: found for name, found in columns.items() if name not in values}
     labels = [", ".join(map(_text, row)) for row in zip(*_grouped(layout, keys), strict=True)]
-    charts = "".join(_chart(layout.name, asked, labels, columns) for asked in layout.statistics)
-    heads = [*keys, *(h for asked in layout.statistics for h in (asked.label, "95 % interval"))]
+    charts = "".join(_chart(layout.name, asked, labels, columns) for asked in statistics)
+    heads = [*keys, *(h for asked in statistics for h in (asked.label, "95 % interval"))]
     shown = min(layout.cells, MOST_ROWS)
     rows = []
     for place in range(shown):
         cells = [f'<th scope="row">{escape(_text(found[place]))}</th>' for found in keys.values()]
-        for asked in layout.statistics:
+        for asked in statistics:
             value, _, low, high = (_number(columns[asked.label + s][place]) for s in SUFFIXES)
             cells += [f"<td>{_short(value)}</td>", f"<td>{_short(low)} to {_short(high)}</td>"]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     more = layout.cells - shown
     note = f"<p>{more:,} more rows are in the table's file.</p>" if more else ""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
-    caption = f"{layout.name}: {layout.cells:,} rows, {record['noise']} noise"
+    noises = dict.fromkeys(one["noise"] for one in records if one["name"] == layout.name)
+    caption = f"{layout.name}: {layout.cells:,} rows, {' and '.join(noises)} noise"
     return (
         f"<article><h3>{escape(layout.name)}</h3>{charts}"
         f'<div class="wide" tabindex="0" role="region" aria-label="{escape(layout.name)}, table">'
@@ -198,10 +204,6 @@ def _grouped(layout: Layout, keys: dict[str, list[Any]]) -> list[list[Any]]:
 def _end(value: Any, infinite: str) -> str:
     number = _number(value)
     return f"{number:.6g}" if math.isfinite(number) else infinite
-
-
-def _is_value(name: str, layout: Layout) -> bool:
-    return any(name == f"{asked.label}{end}" for asked in layout.statistics for end in SUFFIXES)
 
 
 def _chart(
@@ -231,6 +233,7 @@ def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
             for axis in layout.axes
             if isinstance(axis, Bins) and axis.dropped
         ]
+    lines = list(dict.fromkeys(lines))  # the parts of one query drop the same rows
     if not spec.privacy.by_row:
         lines.append("What anybody has beyond the limits above is made smaller, or not counted.")
     lines.append(
@@ -240,17 +243,17 @@ def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
     return _list(lines)
 
 
-def _noise(layouts: Sequence[Layout], records: dict[str, Any]) -> str:
+def _noise(records: Sequence[dict[str, Any]]) -> str:
     rows = []
-    for layout in layouts:
-        for error in records[layout.name]["errors"]:
+    for record in records:
+        for error in record["errors"]:
             of = f" in groups of {error['rows']:,} rows" if error["rows"] else ""
             own, *others = (
                 error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
             )  # fmt: skip
             told = [f"<td>{_short(own)}</td>", *(f"<td>{_times(one, own)}</td>" for one in others)]
-            name = escape(f"{layout.name}, {error['statistic']}{of}")
-            noise = escape(records[layout.name]["noise"])
+            name = escape(f"{record['name']}, {error['statistic']}{of}")
+            noise = escape(record["noise"])
             rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(told)}</tr>')
     heads = ("statistic", "noise", "std of its error", "Laplace noise", "Gaussian noise")
     head = "".join(f'<th scope="col">{one}</th>' for one in heads)

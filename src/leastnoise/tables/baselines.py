@@ -14,6 +14,8 @@ from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.public import calibrate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
@@ -36,14 +38,19 @@ class Baselines:
     spherical: Noise
 
     @classmethod
-    def of(cls, layout: Layout, budget: Budget) -> Baselines:
-        """Return what the block needs if no more than the smallest of its l2 balls is known."""
-        found = _spherical(L2(layout.l2), budget, layout.dimension)
+    def of(cls, ways: Sequence[Layout], budget: Budget) -> Baselines:
+        """Return what the block needs if no more than the least of its norms is known.
+
+        `ways` are its layouts, one for each way to bound a unit.
+        """
+        dimension = ways[0].dimension
+        found = _spherical(L2(min(way.l2 for way in ways)), budget, dimension)
         spherical = min(found.values(), key=lambda noise: noise.mse)
         laplace = None
         if budget.epsilon:
             try:
-                laplace = Laplace(scale=layout.l1 / budget.epsilon, dimension=layout.dimension)
+                least = min(way.l1 for way in ways)
+                laplace = Laplace(scale=least / budget.epsilon, dimension=dimension)
             except InvalidArgument:  # out of the range of scales
                 laplace = None
         return cls(laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical)

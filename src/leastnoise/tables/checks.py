@@ -333,10 +333,10 @@ def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
     if not query.name or (by_column and not _has_limits(spec)):
         return []
     try:
-        layout = of_block(spec, query)[0]
+        parts = [ways[0] for ways in of_block(spec, query)]
     except LayoutError as error:
         return [(path, str(error))]
-    names = Counter(name.lower() for name in result_columns(layout))
+    names = Counter(name.lower() for name in result_columns(parts))
     return [
         (path, f"Two result columns would be called {name!r}. Split the block in two.")
         for name, times in names.items()

@@ -133,7 +133,11 @@ class LayoutError(ValueError):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The public shape of a block.
+    """The public shape of a block, or of one of its two parts.
+
+    The persons and the rows that a block counts side by side are two parts with noise of their own:
+    a person adds at most 1 to a cell's `count_units`, and as much as `max_rows` to the others.
+    `part` is "" of a whole block; `places` are those of its statistics among the block's.
 
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
     the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
@@ -147,9 +151,11 @@ class Layout:
     """
 
     name: str
+    part: str
     by_row: bool
     neighbours: Neighbours
     statistics: tuple[Statistic, ...]
+    places: tuple[int, ...]
     axes: tuple[Axis, ...]
     conditions: tuple[Condition, ...]
     components: tuple[Component, ...]
@@ -160,6 +166,11 @@ class Layout:
     clamp: bool
     accuracy: Accuracy | None
     assumed: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """What a draw of noise calls it; no name of a block has a dot."""
+        return f"{self.name}.{self.part}" if self.part else self.name
 
     @property
     def cells(self) -> int:
@@ -181,8 +192,8 @@ class Layout:
             cells=self.cells,
             each=len(kinds),
             counts="value" not in kinds,
-            once=kinds.count("units"),
-            lowered=sum(component.lowers for component in self.components),
+            persons=kinds == ["units"],
+            lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows="count" in kinds,
         )
 
@@ -219,21 +230,37 @@ def for_noise(layouts: Sequence[Layout], sensitivity: Sensitivity) -> Layout | N
     return next((one for one in layouts if sensitivity in one.sensitivities), None)
 
 
-def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
-    """Return the layouts of `query`, one for each way to bound a person; all have the same cells.
+def of_block(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
+    """Return the layouts of each part of `query`, one for each way to bound a person.
 
-    Raises LayoutError if there is none.
+    All have the same cells. Raises LayoutError if a part has none.
     """
     by_row = spec.privacy.by_row
-    statistics = _statistics(query, by_row=by_row)
-    needs = [_needs(spec, asked, by_row=by_row) for asked in statistics]
+    asked = _statistics(query, by_row=by_row)
+    persons = [i for i, one in enumerate(asked) if _counts_persons(one, by_row=by_row)]
+    rows = [i for i in range(len(asked)) if i not in persons]
+    if not persons or not rows:
+        return (_of_part(spec, query, asked, range(len(asked)), part=""),)
+    parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
+    return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
+
+
+def _of_part(
+    spec: Spec, query: Query, asked: Sequence[Statistic], places: Sequence[int], *, part: str
+) -> tuple[Layout, ...]:
+    """Return the layouts of the statistics at some `places` of a block."""
+    by_row = spec.privacy.by_row
+    statistics = tuple(asked[place] for place in places)
+    needs = [_needs(spec, one, by_row=by_row) for one in statistics]
     # Distinct ones only, in order of first use: statistics share the count.
     components = tuple(dict.fromkeys(component for need in needs for component in need))
     shape = Layout(
         name=query.name,
+        part=part,
         by_row=by_row,
         neighbours=spec.privacy.neighbours,
         statistics=statistics,
+        places=tuple(places),
         axes=_axes(spec, query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
@@ -254,6 +281,10 @@ def of_block(spec: Spec, query: Query) -> tuple[Layout, ...]:
             "Split the query, or use fewer keys."
         )
     return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _counts_persons(asked: Statistic, *, by_row: bool) -> bool:
+    return asked.kind == "count_units" and not by_row
 
 
 def _axes(spec: Spec, query: Query) -> tuple[Axis, ...]:
@@ -312,7 +343,7 @@ def _statistics(query: Query, *, by_row: bool) -> tuple[Statistic, ...]:
 
 def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ...]:
     """Return the scalars that a statistic is made of."""
-    if asked.kind == "count_units" and not by_row:
+    if _counts_persons(asked, by_row=by_row):
         return (Component(kind="units"),)
     if not asked.column:  # where a row is a unit, distinct units are rows
         return (Component(kind="count"),)

@@ -32,16 +32,17 @@ if TYPE_CHECKING:
 class Numbers:
     """The numbers of a block: `each` of them in each of `cells`.
 
-    `counts` says that they are counts, which no row lowers, and which move by whole numbers. Of
-    `each`, `once` are 1 for a person in the cell, whatever their rows, and `lowered` are sums that
-    a row may lower; `rows` says that one of them is the number of rows.
+    `counts` says that they are counts, which no row lowers, and which move by whole numbers.
+    `persons`: the one number of a cell is 1 for a person in it, whatever their rows. Else
+    `lowered` names those of `each`, by position, that a row may lower; `rows` says that one of
+    them is the number of rows.
     """
 
     cells: int
     each: int
     counts: bool
-    once: int = 0
-    lowered: int = 0
+    persons: bool = False
+    lowered: tuple[int, ...] = ()
     rows: bool = False
 
     @property
@@ -81,10 +82,15 @@ class FirstCells:
         return (counting, Linf(1, l0=self.most, whole=True), L1(self.most))
 
     def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
-        """Return the bodies that hold every shift, beside what signs say of several cells."""
-        if self.most > 1 or numbers.cells == 1:
-            return ()
-        return (Cells(bodies=[Box(bounds=[1])], copies=[numbers.cells]),)
+        """Return most·(the hull of the cells' intervals), and the box where all cells may move.
+
+        Of several cells signs say more, where nothing else is drawn with them.
+        """
+        most = min(self.most, numbers.cells)
+        hull = Cells(bodies=[Box(bounds=[most])], copies=[numbers.cells])
+        if most == numbers.cells <= MOST_BOUNDS:
+            return (hull, Box(bounds=[1] * numbers.cells))
+        return (hull,)
 
 
 @final
@@ -125,9 +131,7 @@ class InCells:
         if self.apart:
             return self.total
         moved = self.moved(numbers)
-        total = min(self.total, self.per_cell * moved)
-        once = min(Fraction(moved), total)
-        return (numbers.each - numbers.once) * total + numbers.once * once
+        return numbers.each * min(self.total, self.per_cell * moved)
 
     def moved(self, numbers: Numbers) -> int:
         """Return how many cells one person can move."""
@@ -144,10 +148,8 @@ class InCells:
         return min(self.total, self.most * self.moved(numbers))
 
     def squared(self, numbers: Numbers) -> Fraction:
-        """Return the most that ‖x‖² can be: r·R for each number, or less for those of `once`."""
-        q, once = (1, 0) if self.apart else (numbers.each, numbers.once)
-        total = self.all_cells(numbers)
-        return (q - once) * self.most * total + once * min(self.moved(numbers), total)
+        """Return the most that ‖x‖² can be: r·R for each number of a cell."""
+        return (1 if self.apart else numbers.each) * self.most * self.all_cells(numbers)
 
     def shrinks(self, numbers: Numbers) -> bool:
         """Say whether a person can pass `total` without passing `per_cell`."""
@@ -251,7 +253,7 @@ def boundings(given: Contribution, numbers: Numbers) -> tuple[Bounding, ...]:
     """Return the ways to bound a person that touch nobody within all the limits `given`."""
     found: list[Bounding] = []
     rows = _rows(given, numbers)
-    persons = numbers.each == numbers.once == 1
+    persons = numbers.persons
     if rows is not None:
         one = numbers.each == 1 and numbers.counts
         if persons or (one and rows.per_cell == 1):

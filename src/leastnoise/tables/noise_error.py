@@ -14,9 +14,11 @@ from leastnoise.errors import Refused
 from leastnoise.mechanism.accuracy import half_width, standard_deviation
 from leastnoise.mechanism.rounding import LARGEST_RESULT
 from leastnoise.tables.columns import SUFFIXES
-from leastnoise.tables.results import mean_errors, numbers
+from leastnoise.tables.results import mean_errors, mean_std, numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.baselines import Baselines
     from leastnoise.tables.layout import Layout
@@ -37,14 +39,36 @@ class NoiseError:
     half975: float
 
     @classmethod
-    def of(cls, certificate: Certificate, first: int = 0) -> NoiseError:
-        """Return the error of each number of a block, whose first coordinate is `first`."""
-        # A geometry treats the cells of a block alike: its first coordinate says it of all.
+    def of(cls, certificate: Certificate, coordinate: int = 0) -> NoiseError:
+        """Return the error of one coordinate."""
         return cls(
-            std=standard_deviation(certificate, first),
-            half95=half_width(certificate, 0.95, first),
-            half975=half_width(certificate, 0.975, first),
+            std=standard_deviation(certificate, coordinate),
+            half95=half_width(certificate, 0.95, coordinate),
+            half975=half_width(certificate, 0.975, coordinate),
         )
+
+
+def noise_errors(
+    certificate: Certificate, layout: Layout, first: int = 0
+) -> tuple[NoiseError, ...]:
+    """Return the error of each component of a layout, whose first coordinate is `first`.
+
+    Every cell is alike: a geometry and a body treat the cells of a block the same.
+    """
+    found: dict[float, NoiseError] = {}
+    errors: list[NoiseError] = []
+    for coordinate in range(first, first + len(layout.components)):
+        std = standard_deviation(certificate, coordinate)
+        if std not in found:  # numbers of one box with one bound have one law
+            found[std] = NoiseError.of(certificate, coordinate)
+        errors.append(found[std])
+    return tuple(errors)
+
+
+def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[float]:
+    """Return the variance of each component of a layout, whose first coordinate is `first`."""
+    coordinates = range(first, first + len(layout.components))
+    return [standard_deviation(certificate, one) ** 2 for one in coordinates]
 
 
 @final
@@ -64,9 +88,9 @@ class ExpectedError:
 
 
 def expected_errors(
-    layout: Layout, noise: NoiseError, baselines: Baselines
+    layout: Layout, noise: Sequence[NoiseError], baselines: Baselines
 ) -> tuple[ExpectedError, ...]:
-    """Return what `BlockPlan.errors` says."""
+    """Return what `BlockPlan.errors` says; `noise` holds an error a component."""
     plain = [
         None if one is None else math.sqrt(one.variance)
         for one in (baselines.laplace, baselines.gaussian)
@@ -75,12 +99,13 @@ def expected_errors(
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         unit = float(layout.components[uses[0]].radius)
         for rows in layout.assumed if asked.kind == "mean" else (None,):
-            std, half_width = unit * noise.std, unit * noise.half95
+            parts = [noise[use] for use in uses]
+            std, half_width = unit * parts[0].std, unit * parts[0].half95
             laplace, gaussian = (None if one is None else unit * one for one in plain)
             if rows is not None:
-                std, half_width = mean_errors(noise.std, noise.half975, rows=rows, half=unit)
+                std, half_width = mean_errors(parts[0], parts[1], rows=rows, half=unit)
                 laplace, gaussian = (
-                    None if one is None else mean_errors(one, one, rows=rows, half=unit)[0]
+                    None if one is None else mean_std(one, one, rows=rows, half=unit)
                     for one in plain
                 )
             found.append(
@@ -106,7 +131,7 @@ def check_range(
     means stay in their bounds, so the two ends are enough.
     """
     try:
-        noise = NoiseError.of(certificate, first)
+        noise = noise_errors(certificate, layout, first)
         step = float(certificate.grid or 0)
         if certificate.geometry is not None:
             step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)

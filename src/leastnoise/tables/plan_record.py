@@ -10,7 +10,7 @@ from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.accuracy import wishes
 from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout
-from leastnoise.tables.noise_error import NoiseError, expected_errors
+from leastnoise.tables.noise_error import expected_errors, noise_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,8 @@ SPLIT_NOTE = (
     "budget."
 )
 JOINT_NOTE = (
-    "All queries together meet the budget, by tight composition. A query's own epsilon and delta "
-    "are what its noise is worth alone; they add up to more than the budget."
+    "All queries together meet the budget, by tight composition: each has less noise than its "
+    "share of the budget would give it alone."
 )
 MEAN_NOTE = (
     "A mean's error depends on how many rows its group has, which isn't public: it is shown, at "
@@ -55,22 +55,27 @@ def block_record(
     group: tuple[str, ...],
     first: int,
     certificate: Certificate,
+    share: Budget,
     baselines: Baselines,
     split: Noise | None,
 ) -> dict[str, Any]:
-    """Return what a plan says of a block, as JSON values; a certificate can confirm all of it."""
-    grid, noise = certificate.grid, NoiseError.of(certificate, first)
-    errors = expected_errors(layout, noise, baselines)
+    """Return what a plan says of a block, as JSON values; a certificate can confirm all of it.
+
+    `share` is the block's of the budget: those of all blocks add up to it.
+    """
+    grid = certificate.grid
+    errors = expected_errors(layout, noise_errors(certificate, layout, first), baselines)
     return {
         "name": layout.name,
+        "statistics": [one.label for one in layout.statistics],
         "cells": layout.cells,
         "dimension": layout.dimension,
-        "epsilon": decimal_text(certificate.budget.epsilon),
-        "delta": decimal_text(certificate.budget.delta),
+        "epsilon": decimal_text(share.epsilon),
+        "delta": decimal_text(share.delta),
         "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
         "bounding": None if layout.by_row else layout.bounding.to_record(),
         "bits": layout.bits,
-        "drawn_with": [name for name in group if name != layout.name],
+        "drawn_with": [label for label in group if label != layout.label],
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
         "spherical_noise": baselines.spherical.name,

@@ -13,7 +13,7 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables import bounding, engines, output, source, spec_file
-from leastnoise.tables.results import table_of
+from leastnoise.tables.results import joined, table_of
 from leastnoise.tables.table_files import write_table
 from leastnoise.tables.verify import check_table
 
@@ -80,10 +80,13 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan) -> None:
     empty = folder / _EMPTY
     empty.mkdir()
     try:
-        for block in plan.blocks:
-            noise = block.noise_error
-            zeros = table_of(block.layout, np.zeros(block.layout.dimension), noise)
-            check_table(write_table(zeros, empty, kind), block.layout, noise)
+        for parts in plan.by_query:
+            told = [(part.layout, part.noise_errors) for part in parts]
+            zeros = joined(
+                [layout for layout, _ in told],
+                [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told],
+            )
+            check_table(write_table(zeros, empty, kind), told)
     except CertificateRejected as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     finally:

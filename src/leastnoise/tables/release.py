@@ -236,10 +236,17 @@ class Release:
             tell("Trying the queries without rows")
             try_queries(found, spec=spec, plan=plan)
         entry = self._charge(certificate, tell)
+        from leastnoise.tables.results import joined
+
         drawn = {
-            table.name: table for draw in plan.draws for table in self._tables(draw, found, tell)
+            block.layout.label: table
+            for draw in plan.draws
+            for block, table in zip(draw, self._tables(draw, found, tell), strict=True)
         }
-        tables = {block.name: drawn[block.name] for block in plan.blocks}
+        tables: dict[str, Table] = {}
+        for parts in plan.by_query:
+            layouts = [part.layout for part in parts]
+            tables[parts[0].name] = joined(layouts, [drawn[one.label] for one in layouts])
         return ReleasedTables(
             tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
         )
@@ -287,16 +294,15 @@ class Release:
         from leastnoise.mechanism.values import ScaledIntegers
         from leastnoise.tables.results import table_of
 
-        exact = [self._vector(block, found, tell) for block in draw]
-        first = draw[0]
-        if any(block.layout.bits != first.layout.bits for block in draw):
-            raise RuntimeError("the integers of one draw are all on one scale")
+        first, bits = draw[0], max(block.layout.bits for block in draw)
+        # persons are counted in whole numbers, which any scale of the rows' integers holds
+        exact = [self._vector(block, found, tell) << (bits - block.layout.bits) for block in draw]
         tell(f"Drawing the noise of {', '.join(first.group)}")
-        integers = ScaledIntegers(numerators=np.concatenate(exact), bits=first.layout.bits)
+        integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
         noisy = first.mechanism.release(integers).values
         ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
         return [
-            table_of(block.layout, part, block.noise_error)
+            table_of(block.layout, part, block.noise_errors)
             for block, part in zip(draw, np.split(noisy, ends), strict=True)
         ]
 

@@ -40,11 +40,10 @@ def bodies(way: Bounding, numbers: Numbers) -> tuple[Body, ...]:
         return ()
     cells = _in_cells(way)
     each, count = (1, numbers.all) if cells.apart else (numbers.each, numbers.cells)
-    _, spread = _reach(cells, numbers)
-    one = Box(bounds=[spread] * each)
     if count == 1:
-        return (one,)
-    return (Cells(bodies=[one], copies=[count]), *_box(cells, numbers))
+        return (Box(bounds=_sizes(cells, numbers)),)
+    _, spread = _reach(cells, numbers)
+    return (Cells(bodies=[Box(bounds=[spread] * each)], copies=[count]), *_box(cells, numbers))
 
 
 def l1(way: Bounding, numbers: Numbers) -> Fraction:
@@ -71,7 +70,8 @@ def _of_cells(way: InCells, numbers: Numbers) -> tuple[Sensitivity, ...]:
     squared = _ball_squared(way.squared(numbers), numbers)
     ball = L2(root_above(min(squared, _box_sum(way.most, numbers, power=2))))
     if numbers.each > 1 and not way.apart:
-        return (*map(Within, bodies(way, numbers)), ball)
+        # a count and a sum that rows may lower don't move by the most that each may at once
+        return (*map(Within, bodies(way, numbers)), L1(l1(way, numbers)), ball)
     shaped = map(Within, (*_signed(way, numbers), *_box(way, numbers)))
     return (*_of_few_cells(way, numbers, whole=whole), *shaped, L1(spread), ball)
 
@@ -105,6 +105,13 @@ def _reach(way: InCells, numbers: Numbers) -> tuple[Fraction, Fraction]:
     return size, min(2 * way.all_cells(numbers), size * cells)
 
 
+def _sizes(way: InCells, numbers: Numbers) -> list[Fraction]:
+    """Return the most that each number of a cell can move; with `apart` a cell is one number."""
+    if way.apart:
+        return [2 * way.most if numbers.lowered else way.most]
+    return [(2 if j in numbers.lowered else 1) * way.most for j in range(numbers.each)]
+
+
 def _signed(way: InCells, numbers: Numbers) -> tuple[Body, ...]:
     """Return the differences of two of {x >= 0, Σx <= R}, where all numbers are raised."""
     if numbers.lowered:
@@ -120,13 +127,12 @@ def _box(way: InCells, numbers: Numbers) -> tuple[Body, ...]:
     near = 1 if numbers.lowered else _NEAR
     if way.most * cells > near * way.all_cells(numbers) or numbers.all > MOST_BOUNDS:
         return ()
-    size, _ = _reach(way, numbers)
-    return (Box(bounds=[size] * numbers.all),)
+    return (Box(bounds=_sizes(way, numbers) * cells),)
 
 
 def _ball_squared(squared: Fraction, numbers: Numbers) -> Fraction:
     """Return what ‖t − t′‖² is at most where ‖t‖² and ‖t′‖² are at most `squared`."""
-    n = numbers.lowered
+    n = len(numbers.lowered)
     if not n:
         return squared if numbers.all == 1 else 2 * squared
     return 4 * squared * Fraction(n, n + 1) if numbers.rows else 4 * squared
@@ -138,10 +144,8 @@ def _box_sum(most: Fraction, numbers: Numbers, *, power: int) -> Fraction:
     Where rows are counted beside sums that a row may lower, |sum| <= count, and what the count
     moves by is in what the sums are given.
     """
-    lowered = numbers.lowered
-    raised = numbers.each - numbers.once - lowered
+    lowered = len(numbers.lowered)
+    raised = numbers.each - lowered
     if numbers.rows and lowered:
         raised -= 1
-    once = min(most, Fraction(1))
-    each = raised * most**power + lowered * (2 * most) ** power + numbers.once * once**power
-    return numbers.cells * each
+    return numbers.cells * (raised * most**power + lowered * (2 * most) ** power)

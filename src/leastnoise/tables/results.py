@@ -13,7 +13,7 @@ from leastnoise._notebooks import Framed, Shown
 from leastnoise.tables.columns import SUFFIXES, result_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,12 +57,12 @@ class Table(Framed, Shown):
         return len(next(iter(self.columns.values())))
 
 
-def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> Table:
-    """Return the result of a block from its noisy vector, shape (dimension,).
+def table_of(layout: Layout, vector: NDArray[np.float64], noise: Sequence[NoiseError]) -> Table:
+    """Return the result of a block, or of a part of it, from its noisy vector, shape (dimension,).
 
-    Post-processing of the vector and of public numbers. `_low` and `_high` hold the statistic
-    without noise (clamped and clipped as the plan says) with probability 95 %, each by itself.
-    `_std` is of the noise, before anything is rounded or clamped.
+    `noise` holds an error a component. Post-processing of the vector and of public numbers. `_low`
+    and `_high` hold the statistic without noise (clamped and clipped as the plan says) with
+    probability 95 %, each by itself. `_std` is of the noise, before anything is rounded or clamped.
     """
     cells = vector.reshape(layout.cells, len(layout.components))
     found = iter(numbers(layout, cells, noise))
@@ -74,7 +74,14 @@ def table_of(layout: Layout, vector: NDArray[np.float64], noise: NoiseError) -> 
         if layout.round and asked.counts:
             value, low, high = map(_whole, (np.rint(value), np.floor(low), np.ceil(high)))
         values += [column.tolist() for column in (value, std, low, high)]
-    return Table(name=layout.name, columns=dict(zip(result_columns(layout), values, strict=True)))
+    return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
+
+
+def joined(layouts: Sequence[Layout], tables: Sequence[Table]) -> Table:
+    """Return the table of a block from those of its parts."""
+    found = {label: values for table in tables for label, values in table.columns.items()}
+    columns = {label: found[label] for label in result_columns(layouts)}
+    return Table(name=layouts[0].name, columns=columns)
 
 
 def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,36 +98,48 @@ def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def numbers(
-    layout: Layout, cells: NDArray[np.float64], noise: NoiseError
+    layout: Layout, cells: NDArray[np.float64], noise: Sequence[NoiseError]
 ) -> list[NDArray[np.float64]]:
     """Return value, std, low and high of every statistic in turn, each of shape (n,).
 
-    `cells` are noisy vectors of n cells, shape (n, components).
+    `cells` are noisy vectors of n cells, shape (n, components); `noise` an error a component.
     """
     columns: list[NDArray[np.float64]] = []
     for uses in layout.uses:
-        parts = [cells[:, index] for index in uses]
+        parts, errors = [cells[:, index] for index in uses], [noise[index] for index in uses]
         component = layout.components[uses[0]]
         # A caller's np.seterr must not turn what was drawn into a warning, or an error.
         with np.errstate(all="ignore"):
             if len(parts) == 1:
-                columns += _total(parts[0], noise, unit=float(component.radius))
+                columns += _total(parts[0], errors[0], unit=float(component.radius))
             else:
                 middle, half = float(component.centre), float(component.radius)
-                columns += _mean(parts[0], parts[1], noise, middle=middle, half=half)
+                columns += _mean(*parts, noise=errors, middle=middle, half=half)
     return columns
 
 
-def mean_errors(std: float, half975: float, *, rows: int, half: float) -> tuple[float, float]:
+def mean_errors(
+    total: NoiseError, count: NoiseError, *, rows: int, half: float
+) -> tuple[float, float]:
     """Return at most what `_mean` says of a group in which it counts `rows`: std, and half-width.
 
-    notation: n = rows, t = half975, ratio = S/n in [−1, 1]. std is largest at |ratio| = 1. The
-    interval is widest where one end just meets a bound: 2t/(n + t) of `half` if n >= 3t; else where
-    neither does, t/(n − t).
+    notation: n = rows, t and u = half975 of the total and of the count, ratio = S/n in [−1, 1]. The
+    half-width is that of [S − t, S + t]/[n − u, n + u], cut off at ±1. It is widest where one end
+    just meets a bound, S + t = n − u: (t + u)/(n + u) of `half` if S >= t there. Else it is widest
+    at S = 0: t/(n − u).
     """
-    n, t = float(rows), half975
-    widest = 2 * t / (n + t) if n >= 3 * t else t / (n - t) if n > 2 * t else 1.0
-    return half * min(std * math.sqrt(2) / n, 1.0), half * widest
+    n, t, u = float(rows), total.half975, count.half975
+    widest = 1.0
+    if n >= 2 * t + u:
+        widest = (t + u) / (n + u)
+    elif n > t + u:
+        widest = t / (n - u)
+    return mean_std(total.std, count.std, rows=rows, half=half), half * widest
+
+
+def mean_std(total: float, count: float, *, rows: int, half: float) -> float:
+    """Return at most the std that `_mean` states, from those of the total and of the count."""
+    return half * min(math.hypot(total, count) / rows, 1.0)
 
 
 def key_columns(layout: Layout) -> list[list[Any]]:
@@ -150,27 +169,28 @@ def _total(
 def _mean(
     numerator: NDArray[np.float64],
     count: NDArray[np.float64],
-    noise: NoiseError,
     *,
+    noise: Sequence[NoiseError],
     middle: float,
     half: float,
 ) -> tuple[NDArray[np.float64], ...]:
     """Return value, std, low and high of middle + half·S/n, all inside the bounds.
 
     notation: S = numerator, n = count, both noisy. Where n <= 0 the answer is the middle, by a rule
-    that doesn't look further. std: delta method, half·σ·√(1 + (S/n)²)/n, and at most `half`, since
-    the value can't leave [middle − half, middle + half]. low, high: S and n each lie in an interval
-    of 97.5 %, so both do with 95 % (Bonferroni), and S/n is between the corners of that box if it
-    keeps n > 0; otherwise anything within the bounds is possible.
+    that doesn't look further. std: delta method, half·√(σ_S² + (S/n)²σ_n²)/n, and at most `half`,
+    since the value can't leave [middle − half, middle + half]. low, high: S and n each lie in an
+    interval of 97.5 %, so both do with 95 % (Bonferroni), and S/n is between the corners of that
+    box if it keeps n > 0; otherwise anything within the bounds is possible.
     """
     positive = count > 0
     divisor = np.where(positive, count, 1.0)
     ratio = np.where(positive, np.clip(numerator / divisor, -1.0, 1.0), 0.0)
-    deviation = noise.std * np.sqrt(1 + ratio * ratio) / divisor
+    of_numerator, of_count = noise
+    deviation = np.hypot(of_numerator.std, ratio * of_count.std) / divisor
     std = half * np.where(positive, np.minimum(deviation, 1.0), 1.0)
-    t = noise.half975
-    sure = count - t > 0
-    least, most = np.where(sure, count - t, 1.0), count + t
+    t, u = of_numerator.half975, of_count.half975
+    sure = count - u > 0
+    least, most = np.where(sure, count - u, 1.0), count + u
     below, above = numerator - t, numerator + t
     low = np.where(sure, np.minimum(below / least, below / np.where(sure, most, 1.0)), -1.0)
     high = np.where(sure, np.maximum(above / least, above / np.where(sure, most, 1.0)), 1.0)

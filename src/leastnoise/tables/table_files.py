@@ -15,7 +15,7 @@ from leastnoise.tables import parquet_rows
 from leastnoise.tables.columns import result_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from leastnoise.tables.layout import Layout
@@ -36,15 +36,17 @@ def write_table(table: Table, folder: Path, kind: str) -> Path:
     return path
 
 
-def read_table(path: Path, layout: Layout) -> dict[str, list[Any]]:
-    """Return the columns of a table of this layout that `write_table` wrote; of a CSV, as texts.
+def read_table(path: Path, parts: Sequence[Layout]) -> dict[str, list[Any]]:
+    """Return the columns of a table that `write_table` wrote; those of a CSV are texts.
+
+    `parts` are the layouts of the parts of its block.
 
     Raises InvalidInput, OSError, ValueError or duckdb.Error for a file that isn't one. No more is
     read than such a table can be long.
     """
-    content = _files.read_bytes(path, most=_largest(layout), links=False)
+    content = _files.read_bytes(path, most=_largest(parts), links=False)
     try:
-        return _READERS[path.suffix.removeprefix(".")](content, layout)
+        return _READERS[path.suffix.removeprefix(".")](content, parts)
     except RecursionError:  # lists in lists in lists
         raise ValueError("not what write_table writes") from None
 
@@ -61,16 +63,17 @@ def as_read(values: list[Any], kind: str) -> list[Any]:
     return values
 
 
-def _largest(layout: Layout) -> int:
-    """Return more bytes than any table of this layout has."""
-    letters = sum(len(name) for name in result_columns(layout))
+def _largest(parts: Sequence[Layout]) -> int:
+    """Return more bytes than any table of a block with these parts has."""
+    layout, columns = parts[0], result_columns(parts)
+    letters = sum(map(len, columns))
     letters += sum(
         max(len(str(value)) for value in values)
         for axis in layout.axes
         for values in axis.columns.values()
     )
     letters += max((len(condition.name) for condition in layout.conditions), default=0)
-    row = _LETTER * letters + _NUMBER * len(result_columns(layout))
+    row = _LETTER * letters + _NUMBER * len(columns)
     return _ROOM + (layout.cells + 1) * row
 
 
@@ -88,8 +91,8 @@ def _csv_field(value: object) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _read_csv(content: bytes, layout: Layout) -> dict[str, list[Any]]:
-    del layout
+def _read_csv(content: bytes, parts: Sequence[Layout]) -> dict[str, list[Any]]:
+    del parts
     names, *found = _csv_rows(content.decode("utf-8"))
     return _by_column(names, found)
 
@@ -131,8 +134,8 @@ def _write_json(table: Table, path: Path) -> None:
     path.write_text(json.dumps(records, indent=1, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _read_json(content: bytes, layout: Layout) -> dict[str, list[Any]]:
-    del layout
+def _read_json(content: bytes, parts: Sequence[Layout]) -> dict[str, list[Any]]:
+    del parts
     # Pairs, and no dictionaries: a field that stands twice would hide the first.
     records: Any = json.loads(content.decode("utf-8"), object_pairs_hook=tuple)
     if not isinstance(records, list) or not records or not isinstance(records[0], tuple):
@@ -162,16 +165,16 @@ def _quoted_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _read_parquet(content: bytes, layout: Layout) -> dict[str, list[Any]]:
+def _read_parquet(content: bytes, parts: Sequence[Layout]) -> dict[str, list[Any]]:
     with parquet_rows.opened(content) as rows:
-        found = rows.limit(layout.cells + 1)
+        found = rows.limit(parts[0].cells + 1)
         kinds = dict(zip(found.columns, map(str, found.types), strict=True))
         if not set(kinds.values()) <= set(_SQL_TYPES.values()):
             raise ValueError("columns of other types")
         texts = [f"strlen({_quoted_name(name)})" for name in kinds if kinds[name] == "VARCHAR"]
         if texts:
             ((total,),) = found.aggregate(f"sum({' + '.join(texts)})").fetchall()
-            if total is not None and total > _largest(layout):
+            if total is not None and total > _largest(parts):
                 raise ValueError("longer texts than fit")
         return _by_column(list(found.columns), [list(row) for row in found.fetchall()])
 
@@ -181,7 +184,7 @@ _WRITERS: dict[str, Callable[[Table, Path], None]] = {
     "json": _write_json,
     "parquet": _write_parquet,
 }
-_READERS: dict[str, Callable[[bytes, Layout], dict[str, list[Any]]]] = {
+_READERS: dict[str, Callable[[bytes, Sequence[Layout]], dict[str, list[Any]]]] = {
     "csv": _read_csv,
     "json": _read_json,
     "parquet": _read_parquet,

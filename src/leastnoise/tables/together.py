@@ -1,13 +1,13 @@
 """Blocks that one draw of noise serves together, because one unit moves them all at once.
 
-Two kinds of blocks are put together (theory/bodies.md §2, §3, §7). *Persons*: conditions and counts
-of persons, in all of which a unit may be. An added unit moves all of them up, a removed one all of
-them down, and one replaced by another any of them either way: together they are as many counting
-queries. *Rows*: blocks that a unit moves within a
-body K_i each; together within (Σ (N_i/r_i)^p)^(1/p) <= 1 for any p >= 1 and Σ r_i^(−p) <= 1. p = 1
-is what shares of the budget are; beyond it small blocks gain and large ones lose.
+Persons that are counted, in all of which a unit may be, are as many counting queries (theory/
+bodies.md §3): an added unit moves all of them up, a removed one all of them down, and one replaced
+by another any of them either way. Any blocks that a unit moves within bodies K_i lie together
+within (Σ (N_i/r_i)^p)^(1/p) <= 1, for any p >= 1 and Σ r_i^(−p) <= 1 (§2, §7). p = 1 is what shares
+of the budget are; beyond it small blocks gain and large ones lose.
 
-What is best is looked for in floats, and proved later like all else.
+What is best is looked for in floats, beside the noise that each block has alone. It is proved
+later, and compared with that noise again.
 
 notation: D_i the numbers of block i, D of all; w_i its share of ε and δ; c_i = E U² of a number of
 U uniform in K_i, the mean over its numbers; F(D, ε) = E R², R·U the noise in the gauge of a body.
@@ -16,7 +16,7 @@ U uniform in K_i, the mean over its numbers; F(D, ε) = E R², R·U the noise in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -24,28 +24,23 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise._validate import MAX_COUNT
-from leastnoise.calibration.single import unit_law
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.sensitivity import Integer
-from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.guarantees.within import Within
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.request import Request
-from leastnoise.noise.steps.law.geometric import Geometric
-from leastnoise.noise.steps.law.staircase import SMALLEST_DECAY, Staircase
 from leastnoise.numerics.shares import raised_shares
-from leastnoise.tables.layout import for_noise
+from leastnoise.tables.layout import for_noise, of_block
 from leastnoise.tables.limits import FirstCells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.layout import Layout
+    from leastnoise.tables.spec import Spec
 
     Floats = NDArray[np.float64]
 
@@ -53,7 +48,6 @@ MOST_BLOCKS = 8  # of a kind: 255 groups of them are looked at
 MOST_EPSILON = 30  # beyond it there is hardly any noise
 MOST_PERSONS = 30  # numbers together; beyond it spherical noise comes near
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
-_GAINED = 200.0  # times δ/ε: of ln(variance), δ took off 30 to 100 times that where it is small
 _DIGITS = 10**6  # of radii, rounded up
 _ROOM = 1e-5  # of ln(variance), below which a block must stay that would have as much alone
 _CORES = np.geomspace(1e-4, 40.0, 120)
@@ -65,7 +59,10 @@ _STEPS_MATTER = 0.04  # times the numbers: an ε² below which steps take nothin
 @final
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """A block by its index in the spec, the ways to bound a unit in it, and its `share`."""
+    """A query, or a part of one: the ways to bound a unit in it, and its `share` of the budget.
+
+    `index` is its place among all blocks of the release.
+    """
 
     index: int
     ways: tuple[Layout, ...]
@@ -78,13 +75,18 @@ class Block:
         return isinstance(bounding, FirstCells) and bounding.most >= self.ways[0].cells
 
     @property
+    def label(self) -> str:
+        """What a draw of noise calls it."""
+        return self.ways[0].label
+
+    @property
     def numbers(self) -> int:
         """D_i."""
         return self.ways[0].dimension
 
     @cached_property
     def body(self) -> Body | None:
-        """The best of the bodies that a unit is bounded into, of rows; None if there is none."""
+        """The best of the bodies that a unit is bounded into; None if there is none."""
         found = [body for way in self.ways for body in way.bodies]
         return min(found, key=lambda body: body.second_moment, default=None)
 
@@ -93,39 +95,21 @@ class Block:
         """c_i."""
         return math.inf if self.body is None else self.body.second_moment / self.numbers
 
-    def log_variance(self, budget: Budget) -> float:
-        """Return about ln of the least variance of a number at the block's share of `budget`.
 
-        δ takes off less than is left off here: what is gained together is certain, then.
-        """
-        found, part = [], budget.share(self.share)
-        epsilon = float(part.epsilon)
-        if epsilon:
-            apart = math.log(2) - 2 * math.log(epsilon)
-            found += [2 * math.log(float(way.l1)) + apart for way in self.ways]
-            if self.persons:
-                found.append(_log_of_persons(self.numbers, epsilon, self.ways[0].neighbours))
-            found += self._logs_in_cells(part.epsilon)
-            if self.body is not None:
-                found.append(math.log(self.moment) + _log_radial(self.numbers, epsilon))
-        if part.delta:
-            sigma = math.log(classic.gaussian(1, part))
-            found += [2 * (sigma + math.log(way.l2)) for way in self.ways]
-        return min(found) - _GAINED * min(1.0, float(part.delta) / max(epsilon, 1e-300))
+def blocks_of(spec: Spec) -> tuple[Block, ...]:
+    """Return the blocks of a release, those of one query side by side.
 
-    def _logs_in_cells(self, epsilon: Fraction) -> list[float]:
-        """Return ln of the variance of noise in each cell by itself, as far as that is known.
-
-        Of k cells that a unit moves at once, each has ε/k.
-        """
-        found = list[float]()
-        for one in (one for way in self.ways for one in way.sensitivities):
-            if isinstance(one, Integer):
-                found.append(_log_in_a_cell(one.bound, epsilon, whole=True))
-            elif isinstance(one, Linf):
-                share = epsilon / min(one.l0, self.numbers)
-                found.append(_log_in_a_cell(one.bound, share, whole=one.whole))
-        return found
+    Its parts have its share of the budget in proportion to their numbers of a cell. Raises
+    LayoutError as `of_block` does.
+    """
+    found = list[Block]()
+    for query in spec.query:
+        parts = of_block(spec, query)
+        numbers = [len(ways[0].components) for ways in parts]
+        for ways, own in zip(parts, numbers, strict=True):
+            share = spec.share(query) * Fraction(own, sum(numbers))
+            found.append(Block(index=len(found), ways=ways, share=share))
+    return tuple(found)
 
 
 @final
@@ -137,30 +121,38 @@ class Group:
     sensitivity: Sensitivity | None = None
 
 
-def partition(blocks: Sequence[Block], budget: Budget) -> list[Group]:
+def partition(blocks: Sequence[Block], logs: Sequence[float], budget: Budget) -> list[Group]:
     """Return which of `blocks` are best drawn together, in order of their first.
 
-    Of all partitions in which no block has more noise than alone, at its share of `budget`, the one
-    with the least Σ share·ln(variance); each alone where Gaussian noise in all of them has less.
+    `logs` are ln of the variance that a number of each has alone, at its share of `budget`, the
+    mean over its numbers. Of all partitions in which no block has more noise, the one with the
+    least Σ share·ln(variance); each alone where Gaussian noise in all of them has less.
     """
     alone = [Group(members=(block.index,)) for block in blocks]
-    if len(blocks) < 2 or not 0 < budget.epsilon <= MOST_EPSILON:
+    if len(blocks) < 2 or not 0 < budget.epsilon <= MOST_EPSILON or not np.isfinite(logs).all():
         return alone
-    logs = {block.index: block.log_variance(budget) for block in blocks}
-    persons = [block for block in blocks if block.persons]
-    rows = [block for block in blocks if not block.persons and block.body is not None]
     found, gained = list[Group](), 0.0
-    for kind, cost in ((persons, _cost_of_persons), (rows, _cost_of_rows)):
-        if 2 <= len(kind) <= MOST_BLOCKS:
-            groups, gain = _best(kind, logs, budget, cost)
-            found += groups
-            gained += gain
+    for kind in _kinds(blocks):
+        groups, gain = _best(kind, logs, budget)
+        found += groups
+        gained += gain
     gaussian = _gained_by_gaussians(blocks, logs, budget)
     if gaussian is not None and gaussian > gained:
         return alone
     apart = {block.index for block in blocks}.difference(*(group.members for group in found))
     found += [group for group in alone if group.members[0] in apart]
     return sorted(found, key=lambda group: group.members)
+
+
+def _kinds(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Return the blocks that may be drawn together: all, or of many those of persons and of rows.
+
+    So that the groups that are looked at are not too many.
+    """
+    able = [block for block in blocks if block.persons or block.body is not None]
+    persons = [block for block in able if block.persons]
+    kinds = [able] if len(able) <= MOST_BLOCKS else [persons, [b for b in able if not b.persons]]
+    return [kind for kind in kinds if 2 <= len(kind) <= MOST_BLOCKS]
 
 
 def layouts_for(
@@ -184,8 +176,12 @@ def layouts_for(
         for some, body in zip(ways, hull.bodies, strict=True)
     ]
     known = tuple(one for one in found if one is not None)
-    same_integers = len({one.bits for one in known}) == 1
-    return known if len(known) == len(ways) and same_integers else None
+    return known if len(known) == len(ways) and same_integers(known) else None
+
+
+def same_integers(layouts: Iterable[Layout]) -> bool:
+    """Whether the integers of all can be on one scale: those of rows are, and persons fit any."""
+    return len({one.bits for one in layouts if not isinstance(one.bounding, FirstCells)}) <= 1
 
 
 _Found = tuple[float, "Sensitivity"]
@@ -193,9 +189,8 @@ _Found = tuple[float, "Sensitivity"]
 
 def _best(
     blocks: Sequence[Block],
-    logs: dict[int, float],
+    logs: Sequence[float],
     budget: Budget,
-    cost: Callable[[Sequence[Block], Sequence[float], Budget], _Found | None],
 ) -> tuple[list[Group], float]:
     """Return the best groups of two or more blocks, and Σ share·ln(variance) that they gain.
 
@@ -206,7 +201,7 @@ def _best(
     for chosen in range(1, 2**size):
         members = [blocks[i] for i in range(size) if chosen >> i & 1]
         apart = [logs[block.index] for block in members]
-        found = cost(members, apart, budget) if len(members) > 1 else None
+        found = _together(members, apart, budget) if len(members) > 1 else None
         if found is not None:
             own = math.fsum(float(b.share) * log for b, log in zip(members, apart, strict=True))
             group = Group(members=tuple(b.index for b in members), sensitivity=found[1])
@@ -225,10 +220,19 @@ def _best(
     return groups, gained
 
 
+def _together(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -> _Found | None:
+    """Return the least Σ share·ln(variance), and what the blocks have for it; None if one loses."""
+    ways = (_cost_of_persons, _cost_of_bodies)
+    found = [one for way in ways if (one := way(blocks, alone, budget)) is not None]
+    return min(found, key=lambda one: one[0], default=None)
+
+
 def _cost_of_persons(
     blocks: Sequence[Block], alone: Sequence[float], budget: Budget
 ) -> _Found | None:
-    """Return Σ share·ln(variance) and what the blocks have together; None if one loses."""
+    """Return what `_together` does of persons that are counted, None of others."""
+    if not all(block.persons for block in blocks):
+        return None
     numbers, part = sum(block.numbers for block in blocks), _share_of(blocks, budget)
     counting = _counting([block.ways[0] for block in blocks])
     if numbers > MOST_PERSONS or counting is None or part is None:
@@ -260,21 +264,24 @@ def _counting(layouts: Sequence[Layout]) -> CountingQueries | None:
     )
 
 
-def _cost_of_rows(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -> _Found | None:
-    """Return Σ share·ln(variance) and what the blocks have together; None if one loses at any p.
+def _cost_of_bodies(
+    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+) -> _Found | None:
+    """Return what `_together` does of blocks that a unit moves within bodies, at the best p.
 
     p = ∞: the variance of a number is c_i·F(D, ε). Less p: it is r_i² c_i (D_i + 2)/D_i times
     D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p), and r_i^(−p) is w_i/Σw, or more where the
     block would have more noise than alone.
     """
     part = _share_of(blocks, budget)
-    if part is None or len({way.bits for block in blocks for way in block.ways if way.bodies}) > 1:
+    bodies = [block.body for block in blocks if block.body is not None]
+    shaped = [way for block in blocks for way in block.ways if way.bodies]
+    if part is None or len(bodies) < len(blocks) or not same_integers(shaped):
         return None
     shares = np.array([float(block.share) for block in blocks])
     sizes = np.array([block.numbers for block in blocks], dtype=float)
     logs, limits = np.log([block.moment for block in blocks]), np.array(alone) - _ROOM
     epsilon, d = float(part.epsilon), sizes.sum()
-    bodies = [block.body for block in blocks if block.body is not None]
     best: tuple[float, Fraction | None, list[Fraction]] | None = None
     product = logs + _log_radial(int(d), epsilon)
     if (product <= limits).all():
@@ -307,7 +314,7 @@ def _rounded_up(radius: float) -> Fraction:
 
 
 def _gained_by_gaussians(
-    blocks: Sequence[Block], logs: dict[int, float], budget: Budget
+    blocks: Sequence[Block], logs: Sequence[float], budget: Budget
 ) -> float | None:
     """Return Σ share·ln(variance) that Gaussian noise in all blocks gains; None if one loses."""
     if not budget.delta:
@@ -325,15 +332,6 @@ def _gained_by_gaussians(
 def _exp(logs: Floats) -> Floats:
     """Return e^logs, or e where that is more: more than the whole, however much."""
     return np.exp(np.minimum(logs, 1.0))
-
-
-@cache
-def _log_in_a_cell(bound: Fraction, epsilon: Fraction, *, whole: bool) -> float:
-    """Return ln of the variance of the best staircase for a number that moves by `bound`."""
-    asked = Request(budget=Budget(epsilon=max(epsilon, SMALLEST_DECAY)), shift=bound)
-    families = (Staircase, Geometric) if whole and bound <= MAX_COUNT else (Staircase,)
-    least = min(unit_law(family, asked).variance for family in families)
-    return math.log(least) + 2 * math.log(bound)
 
 
 @cache

@@ -20,14 +20,17 @@ from leastnoise.tables import output, seal, spec_file, together
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import SUFFIXES, result_columns
 from leastnoise.tables.joint import split_noise
-from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.noise_error import NoiseError, check_range
-from leastnoise.tables.plan import JOIN, share_of
+from leastnoise.tables.layout import Layout
+from leastnoise.tables.noise_error import NoiseError, check_range, noise_errors
+from leastnoise.tables.plan import JOIN
 from leastnoise.tables.plan_record import block_record, plan_record
+from leastnoise.tables.plan_search import share_of
 from leastnoise.tables.results import LARGEST_WHOLE, key_columns
 from leastnoise.tables.table_files import as_read, read_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
@@ -40,16 +43,19 @@ _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
 # Floats of another machine: a scale that is found again may be off by 1e-9.
 _CLOSE = 1e-7
 
+Part = tuple[Layout, tuple[NoiseError, ...]]
+"""The layout of a block's part, and the error of each of its components."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class VerifiedRelease:
     """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
 
-    `layouts` say what each table holds. `entry` is the number that its ledger's entry has, as the
-    release says, and `account` what that ledger charged, if it was given. `signed` says whether a
-    signature was checked; it is None if there is one that wasn't. `others` are files in the
-    directory that aren't of the release.
+    `layouts` say what each table holds, those of one query's parts side by side. `entry` is the
+    number that its ledger's entry has, as the release says, and `account` what that ledger charged,
+    if it was given. `signed` says whether a signature was checked; it is None if there is one that
+    wasn't. `others` are files in the directory that aren't of the release.
     """
 
     spec: Spec
@@ -101,21 +107,23 @@ def verify_directory(
         raise CertificateRejected("The certificate's budget is not the spec's.")
     draws = _draws(spec, certificate)
     for draw in draws:
-        share = share_of(spec, draw.members)
+        share = share_of(spec, draw.blocks)
         if certificate.rule == COMPOSED:  # its ε is what the noise is worth alone, its δ the share
             share = replace(share, epsilon=draw.certificate.budget.epsilon)
         _check_draw(draw, share, spec.privacy.neighbours)
     _check_plan(folder, spec, certificate, draws)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
-    layouts = tuple(layout for draw in draws for layout in draw.layouts)
+    tables: dict[str, list[Part]] = {query.name: [] for query in spec.query}
     for draw in draws:
         for layout, first in zip(draw.layouts, draw.firsts, strict=True):
-            noise = NoiseError.of(draw.certificate, first)
-            check_table(folder / f"{layout.name}.{kind}", layout, noise)
+            noise = noise_errors(draw.certificate, layout, first)
+            tables[layout.name].append((layout, noise))
+    for name, parts in tables.items():
+        check_table(folder / f"{name}.{kind}", parts)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
-    sealed.check(folder, names=[*texts, *(f"{layout.name}.{kind}" for layout in layouts)])
+    sealed.check(folder, names=[*texts, *(f"{name}.{kind}" for name in tables)])
     if public is not None:
         seal.check_signature(folder, public)
     unchecked = None if seal.is_signed(folder) else False
@@ -123,7 +131,7 @@ def verify_directory(
         spec=spec,
         certificate=certificate,
         delta=delta,
-        layouts=layouts,
+        layouts=tuple(part for parts in tables.values() for part, _ in parts),
         entry=sealed.entry,
         account=None if ledger is None else _charged(spec, certificate, sealed, ledger),
         others=seal.others(folder, sealed),
@@ -176,16 +184,16 @@ def _stored_certificate(folder: Path) -> PlanCertificate:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Draw:
-    """One draw of noise: its certificate, and the blocks that it serves by index and layout."""
+    """One draw of noise: its certificate, and the blocks that it serves with their layouts."""
 
     certificate: Certificate
-    members: tuple[int, ...]
+    blocks: tuple[together.Block, ...]
     layouts: tuple[Layout, ...]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the blocks."""
-        return tuple(layout.name for layout in self.layouts)
+    def labels(self) -> tuple[str, ...]:
+        """What its blocks are called."""
+        return tuple(block.label for block in self.blocks)
 
     @property
     def firsts(self) -> tuple[int, ...]:
@@ -199,25 +207,26 @@ def _draws(spec: Spec, certificate: PlanCertificate) -> list[_Draw]:
 
     Each in the order of the spec, as are the draws by their first.
     """
-    names = [query.name for query in spec.query]
+    blocks = together.blocks_of(spec)
+    labels = [block.label for block in blocks]
     groups = [name.split(JOIN) for name, _ in certificate.blocks]
-    if sorted(name for group in groups for name in group) != sorted(names):
+    if sorted(label for group in groups for label in group) != sorted(labels):
         raise CertificateRejected("The certificate's blocks are not the spec's queries.")
-    members = [tuple(names.index(name) for name in group) for group in groups]
+    members = [tuple(labels.index(label) for label in group) for group in groups]
     if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
         raise CertificateRejected("The certificate's blocks are not in the spec's order.")
+    served = [tuple(blocks[index] for index in group) for group in members]
     return [
-        _Draw(certificate=block, members=group, layouts=_layouts(spec, group, block))
-        for group, (_, block) in zip(members, certificate.blocks, strict=True)
+        _Draw(certificate=block, blocks=own, layouts=_layouts(own, block))
+        for own, (_, block) in zip(served, certificate.blocks, strict=True)
     ]
 
 
-def _layouts(spec: Spec, group: tuple[int, ...], block: Certificate) -> tuple[Layout, ...]:
+def _layouts(blocks: Sequence[together.Block], certificate: Certificate) -> tuple[Layout, ...]:
     """Return the layouts under which a unit moves the blocks as their certificate says."""
-    ways = [of_block(spec, spec.query[index]) for index in group]
-    layouts = together.layouts_for(ways, block.sensitivity)
+    layouts = together.layouts_for([block.ways for block in blocks], certificate.sensitivity)
     if layouts is None:
-        where = JOIN.join(spec.query[index].name for index in group)
+        where = JOIN.join(block.label for block in blocks)
         raise CertificateRejected(
             f"Block {where!r}: its sensitivity is not one that the spec implies."
         )
@@ -225,7 +234,7 @@ def _layouts(spec: Spec, group: tuple[int, ...], block: Certificate) -> tuple[La
 
 
 def _check_draw(draw: _Draw, share: Budget, neighbours: Neighbours) -> None:
-    block, where = draw.certificate, f"Block {JOIN.join(draw.names)!r}"
+    block, where = draw.certificate, f"Block {JOIN.join(draw.labels)!r}"
     coordinates = sum(layout.dimension for layout in draw.layouts)
     if block.dimension != coordinates:
         raise CertificateRejected(
@@ -249,29 +258,30 @@ def _check_plan(folder: Path, spec: Spec, certificate: PlanCertificate, draws: l
         told = parse_object(output.read_text(folder, output.PLAN))
     except InvalidInput as error:
         raise CertificateRejected(f"{output.PLAN} is missing or unreadable. {error}") from None
-    records: dict[int, dict[str, Any]] = {}
-    layouts: dict[int, Layout] = {}
+    shown: list[tuple[int, Layout, dict[str, Any]]] = []
     for draw in draws:
         composed = certificate.rule == COMPOSED
-        split = _split(draw.certificate, share_of(spec, draw.members)) if composed else None
-        for index, layout, first in zip(draw.members, draw.layouts, draw.firsts, strict=True):
+        split = _split(draw.certificate, share_of(spec, draw.blocks)) if composed else None
+        for block, layout, first in zip(draw.blocks, draw.layouts, draw.firsts, strict=True):
+            share = share_of(spec, (block,))
             try:
-                baselines = Baselines.of(layout, share_of(spec, (index,)))
+                baselines = Baselines.of(block.ways, share)
                 check_range(layout, draw.certificate, baselines, first)
             except (Refused, InvalidInput) as error:
                 raise CertificateRejected(str(error)) from None
-            layouts[index] = layout
-            records[index] = block_record(
+            record = block_record(
                 layout,
-                group=draw.names,
+                group=draw.labels,
                 first=first,
                 certificate=draw.certificate,
+                share=share,
                 baselines=baselines,
                 split=split,
             )
-    shown = [layouts[index] for index in sorted(layouts)]
-    blocks = [records[index] for index in sorted(records)]
-    if not _alike(told, plan_record(certificate, spec.privacy.unit_label, shown, blocks)):
+            shown.append((block.index, layout, record))
+    shown.sort(key=lambda one: one[0])
+    layouts, blocks = [layout for _, layout, _ in shown], [record for *_, record in shown]
+    if not _alike(told, plan_record(certificate, spec.privacy.unit_label, layouts, blocks)):
         raise CertificateRejected(f"{output.PLAN} says other than what is certified.")
 
 
@@ -297,25 +307,25 @@ def _close(told: float, wanted: float) -> bool:
     return math.isclose(told, wanted, rel_tol=_CLOSE)
 
 
-def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
+def check_table(path: Path, parts: Sequence[Part]) -> None:
     """Check names, keys and rows, the `_std` of counts and sums, which are public, and their form.
 
-    Their form: whole and not negative, where the spec says so.
+    Their form: whole and not negative, where the spec says so. `parts` are those of the block, with
+    the error of each component.
     """
+    layout = parts[0][0]
+    wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
     try:
-        columns = read_table(path, layout)
-        deviations = {
-            label: [float(value) for value in columns[label]]
-            for label in _deviations(layout, noise)
-            if label in columns
-        }
+        columns = read_table(path, [part for part, _ in parts])
+        found = [label for label in wanted if label in columns]
+        deviations = {label: [float(value) for value in columns[label]] for label in found}
     except SourceError as error:
         raise CertificateRejected(
             f"The table {path.name} is missing or unreadable. {error}"
         ) from None
     except (OSError, ValueError, TypeError, duckdb.Error):
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
-    if list(columns) != list(result_columns(layout)):
+    if list(columns) != list(result_columns([part for part, _ in parts])):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
     rows = len(next(iter(columns.values())))
     if rows != layout.cells:
@@ -326,10 +336,11 @@ def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
     keys = [as_read(column, kind) for column in key_columns(layout)]
     if not all(map(_same, list(columns.values())[: len(keys)], keys)):
         raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
-    for label, std in _deviations(layout, noise).items():
+    for label, std in wanted.items():
         if not all(_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
-    _check_form(path, layout, columns)
+    for part, _ in parts:
+        _check_form(path, part, columns)
 
 
 def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> None:
@@ -364,10 +375,10 @@ def _same(told: list[Any], wanted: list[Any]) -> bool:
     return told == wanted and list(map(type, told)) == list(map(type, wanted))
 
 
-def _deviations(layout: Layout, noise: NoiseError) -> dict[str, float]:
+def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, float]:
     """Return the `_std` of each count and sum; a mean's depends on what was drawn."""
     return {
-        f"{asked.label}_std": float(layout.components[uses[0]].radius) * noise.std
+        f"{asked.label}_std": float(layout.components[uses[0]].radius) * noise[uses[0]].std
         for asked, uses in zip(layout.statistics, layout.uses, strict=True)
         if len(uses) == 1
     }

@@ -8,6 +8,8 @@ probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) =
 P(|U_i| > bc) = P(Beta(q, D − q + 1) > c) − (Dc/q)·P(Beta(q − 1, D − q + 1) > c),
 P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
 
+Where a cell's bounds differ, b is that of coordinate i: the box is a cube whose axes are stretched.
+
 Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates): the
 gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is independent
 of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
@@ -19,6 +21,7 @@ So P(|U_i| > bc) = 2 Σ_s (s/D)·C(D, s)²/C(2D, D)·(1 − c)^s, and X = Gamma(
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable
@@ -69,17 +72,18 @@ class AlikeCells:
         return self.cells * self.each
 
 
-def alike_cells(body: Body) -> AlikeCells | None:
-    """Return what a body is made of if it is a cube, or cells that are equal cubes; else None."""
+def alike_cells(body: Body, coordinate: int) -> AlikeCells | None:
+    """Return what a body is made of if it is a box, or cells that are equal boxes; else None.
+
+    Numbers of unequal bounds have the law of a cube's, times the bound: that of the `coordinate`.
+    """
     if isinstance(body, Box):
-        bounds = set(body.bounds)
-        if len(bounds) > 1:
-            return None
-        return AlikeCells(cells=1, each=len(body.bounds), bound=float(bounds.pop()))
+        each = len(body.bounds)
+        return AlikeCells(cells=1, each=each, bound=float(body.bounds[coordinate % each]))
     if not isinstance(body, Cells) or len(set(body.bodies)) > 1:
         return None
     cell = body.bodies[0]
-    if not isinstance(cell, Box) or (one := alike_cells(cell)) is None:
+    if not isinstance(cell, Box) or (one := alike_cells(cell, coordinate)) is None:
         return None
     return AlikeCells(cells=sum(body.copies), each=one.each, bound=one.bound)
 
@@ -90,7 +94,7 @@ def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | Non
         return _tail_of_block(noise, noise.body, coordinate)
     if isinstance(noise.body, Differences):
         return _tail_of_differences(noise, noise.body.of)
-    shape = alike_cells(noise.body)
+    shape = alike_cells(noise.body, coordinate)
     if shape is None:
         return None
     if isinstance(noise, KNorm):
@@ -136,19 +140,33 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
     return float(weight * np.exp(d * np.log(r) - r - math.lgamma(d + 1)) @ uniform(c / r))
 
 
-def first_of_blocks(body: Body) -> list[int]:
-    """Return the first coordinate of each block: those of a block are alike."""
-    if not isinstance(body, Together):
-        return [0]
-    sizes = [one.dimension for one in body.bodies]
-    return [sum(sizes[:index]) for index in range(len(sizes))]
+def representatives(body: Body) -> NDArray[np.int64]:
+    """Return for each coordinate the first one that is alike: of one block, with one bound."""
+    blocks = body.bodies if isinstance(body, Together) else (body,)
+    bounds = np.concatenate([_bounds(one) for one in blocks])
+    places = np.repeat(np.arange(len(blocks)), [one.dimension for one in blocks])
+    pairs = np.stack([places, bounds], axis=1)
+    _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[which.reshape(-1)], dtype=np.int64)
+
+
+def _bounds(body: Body) -> Floats:
+    """Return the bounds of a body's numbers; of another body than boxes, ones."""
+    if isinstance(body, Box):
+        return np.array([float(bound) for bound in body.bounds])
+    if isinstance(body, Cells):
+        pairs = zip(body.bodies, body.copies, strict=True)
+        return np.concatenate([np.tile(_bounds(one), copies) for one, copies in pairs])
+    return np.ones(body.dimension)
 
 
 def _tail_of_block(
     noise: BodyNoise, body: Together, coordinate: int
 ) -> Callable[[float], float] | None:
-    index = bisect_right(first_of_blocks(body), coordinate) - 1
-    shape = alike_cells(body.bodies[index].times(body.radii[index]))
+    firsts = [0, *itertools.accumulate(one.dimension for one in body.bodies)]
+    index = bisect_right(firsts, coordinate) - 1
+    block = body.bodies[index].times(body.radii[index])
+    shape = alike_cells(block, coordinate - firsts[index])
     if shape is None:
         return None
     if isinstance(noise, KNorm):
@@ -248,4 +266,5 @@ def quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
 
 def known(noise: BodyNoise) -> bool:
     """Say whether the law of each coordinate is known."""
-    return all(tail_of(noise, first) is not None for first in first_of_blocks(noise.body))
+    found = np.unique(representatives(noise.body)).tolist()
+    return all(tail_of(noise, one) is not None for one in found)
