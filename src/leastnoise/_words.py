@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
 _DIGITS = 4
 _LONGEST = 120  # characters of a line
@@ -87,6 +87,15 @@ def listed(names: Collection[str], *, most: int = 4) -> str:
     """
     shown = list(names)
     return ", ".join([*shown[:most], *(["…"] if len(shown) > most else [])])
+
+
+def and_others(names: Sequence[str]) -> str:
+    """Return the names as a sentence has them.
+
+    >>> and_others(["sum"]), and_others(["count", "sum", "mean"])
+    ('sum', 'count, sum and mean')
+    """
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def sensitivity(value: object) -> str:

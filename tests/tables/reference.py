@@ -16,12 +16,33 @@ import pandas as pd
 def fixed(
     value: Any, column: dict[str, Any], *, centre: Fraction, radius: Fraction, bits: int
 ) -> int:
-    """The fixed-point integer of one value."""
+    """The fixed-point integer of one value, 0 of one that is left out."""
     low, high = column["bounds"]
-    x = number(value, column.get("missing", 0))
+    x = number(value, becomes(column))
+    if x is None:
+        return 0
     x = min(max(x, float(low)), float(high))
     scaled = (x - float(centre)) * float(Fraction(2**bits) / radius)
     return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5)))
+
+
+def becomes(column: dict[str, Any]) -> Any:
+    """What a missing value counts as in sums and means; None where it is left out."""
+    if column.get("missing") == "none":
+        return float(sum(map(Fraction, column["bounds"])) / 2)
+    return given(column)
+
+
+def given(column: dict[str, Any]) -> Any:
+    """The number that a column's missing values become; None without one."""
+    said = column.get("missing", "skip")
+    return None if said in {"skip", "none"} else said
+
+
+def values_of(name: str, columns: dict[str, Any]) -> tuple[str, Any, Fraction, Fraction]:
+    """The component that counts what a mean of the column is divided by."""
+    apart = columns.get(name, {}).get("missing", "skip") == "skip"
+    return ("count", name if apart else None, Fraction(0), Fraction(1))
 
 
 def number(value: Any, missing: Any) -> Any:
@@ -42,6 +63,8 @@ def scalars(
         kind, _, rest = text.partition("(")
         if kind == "count_units":
             new = [("count" if by_row else "units", None, Fraction(0), Fraction(1))]
+        elif kind == "count" and rest:
+            new = [values_of(rest.rstrip(")"), columns)]
         elif kind == "count":
             new = [("count", None, Fraction(0), Fraction(1))]
         else:
@@ -51,7 +74,7 @@ def scalars(
                 new = [("value", name, Fraction(0), max(abs(low), abs(high)))]
             else:
                 new = [("value", name, (low + high) / 2, (high - low) / 2)]
-                new.append(("count", None, Fraction(0), Fraction(1)))
+                new.append(values_of(name, columns))
         found += [one for one in new if one not in found]
     return found
 
@@ -78,7 +101,7 @@ def cell_of(row: dict[str, Any], query: dict[str, Any], columns: dict[str, Any])
 
 def band_of(value: Any, edges: list[Any], column: dict[str, Any]) -> int | None:
     """The place of the bin [a, b) that holds the value, the last one closed; None for none."""
-    x = number(value, column.get("missing"))
+    x = number(value, given(column))
     if x is None:
         return None
     inside = [
@@ -133,6 +156,8 @@ def bounded(
 
     `alone` says that the block is one number.
     """
+    if way["kind"] == "first-cells":  # a cell without values, where these are counted, is none
+        mine = {key: value for key, value in mine.items() if value}
     first = way.get("most") or way.get("first")
     if first is not None:
         kept = sorted({cell for cell, _ in mine}, key=cells.index)[:first]
@@ -214,8 +239,15 @@ def contributions(
                 add = 2**bits
                 if kind == "value":
                     add = fixed(row[name], columns[name], centre=centre, radius=radius, bits=bits)
+                elif name is not None and not has_value(row[name]):
+                    add = 0
                 mine[cell, i] = mine.get((cell, i), 0) + add
     return per_unit
+
+
+def has_value(value: Any) -> bool:
+    """Whether a value is there: a text, or a number that is finite."""
+    return isinstance(value, str) or number(value, None) is not None
 
 
 def conditions(
@@ -230,7 +262,7 @@ def conditions(
         held = mine.setdefault(who, [False] * len(query["where"]))
         for i, predicates in enumerate(query["where"].values()):
             held[i] |= all(
-                satisfies(row[column], predicate, columns.get(column, {}).get("missing"))
+                satisfies(row[column], predicate, given(columns.get(column, {})))
                 for column, predicate in predicates.items()
             )
     totals = [0] * len(query["where"])

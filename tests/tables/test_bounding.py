@@ -20,7 +20,13 @@ from leastnoise.tables.layout import Layout, of_block
 from tests.tables.declared import check_declared
 from tests.tables.reference import vector
 
-COLUMNS = {"x": {"bounds": [-2, 10], "missing": 1}, "y": {"bounds": [0, 30]}, "k": {"missing": 7}}
+COLUMNS = {
+    "x": {"bounds": [-2, 10], "missing": 1},
+    "y": {"bounds": [0, 30]},
+    "z": {"bounds": [-1, "2.5"], "missing": "none"},
+    "w": {"bounds": [5, 30], "missing": "skip"},
+    "k": {"missing": 7},
+}
 QUERIES: list[dict[str, Any]] = [
     {"name": "one", "statistics": ["count"]},
     {"name": "units", "statistics": ["count_units"], "group_by": {"plan": [1, 2, 9]}},
@@ -64,6 +70,14 @@ QUERIES: list[dict[str, Any]] = [
         "max_conditions": 2,
     },
     {"name": "all", "where": {"low": {"x": {"max": 1}}, "any": {"x": {"min": -1e300}}}},
+    {
+        "name": "values",
+        "statistics": ["count", "count(y)", "mean(y)", "sum(y)", "mean(z)", "count(z)", "sum(w)"],
+        "group_by": {"plan": [3, 1]},
+    },
+    {"name": "some", "statistics": ["count(y)"], "group_by": {"plan": [3, 1, 2]}},
+    {"name": "of_texts", "statistics": ["mean(w)", "count(town)", "count(k)", "sum(z)"]},
+    {"name": "gaps", "where": {"w": {"w": {"min": 0}}, "z": {"z": {"min": -9}}}},
 ]
 
 
@@ -101,7 +115,9 @@ def rows(count: int, seed: int) -> pd.DataFrame:
             "town": rng.choice(np.array(["a", "b'; DROP TABLE x", "c", None], dtype=object), count),
             "old": rng.choice(np.array([True, False, None], dtype=object), count),
             "x": x,
-            "y": rng.choice(np.array([0, 1, 5, 5.5, 29.99, 30, 31, -1, 2.5]), count),
+            "y": rng.choice(np.array([0, 1, 5, 5.5, 29.99, 30, 31, -1, 2.5, math.nan]), count),
+            "z": rng.choice(np.array([-1, 0, 0.7, 1.5, 2.5, math.nan, math.inf, 7]), count),
+            "w": rng.choice(np.array([4, 5, 17.5, 30, 99, math.nan, -math.inf]), count),
             "k": sometimes_null(rng.integers(-1, 11, count), rng),
         }
     )
@@ -187,7 +203,7 @@ def test_an_empty_table_is_answered_like_any_other(tmp_path: Path) -> None:
     rows(5, seed=0)[:0].to_parquet(tmp_path / "rows.parquet")
     # pandas writes columns of objects without rows as null; the types are declared then
     kinds = {"person": "int", "plan": "int", "town": "text", "old": "bool"}
-    kinds |= {"x": "float", "y": "float", "k": "int"}
+    kinds |= dict.fromkeys("xyzw", "float") | {"k": "int"}
     raw = spec_of(data={"source": "rows.parquet", "types": kinds})
     for index in range(len(QUERIES)):
         layout, found = exact(tmp_path, raw, index)
@@ -214,12 +230,14 @@ ANY_ROW = st.fixed_dictionaries(
         "old": st.sampled_from([True, False, None]),
         "x": ANY_NUMBER,
         "y": ANY_NUMBER,
+        "z": ANY_NUMBER,
+        "w": ANY_NUMBER,
         "k": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)),
     }
 )
-EXTREME = {"plan": 1, "town": "a", "old": True, "x": 10.0, "y": 30.0, "k": 1}
+EXTREME = {"plan": 1, "town": "a", "old": True, "x": 10.0, "y": 30.0, "z": 2.5, "w": 30.0, "k": 1}
 SCHEMA = {"person": "Int64", "plan": "Int64", "town": "string", "old": "boolean"}
-SCHEMA |= {"x": "Float64", "y": "Float64", "k": "Int64"}
+SCHEMA |= dict.fromkeys("xyzw", "Float64") | {"k": "Int64"}
 
 
 def _typed(records: list[dict[str, Any]]) -> pd.DataFrame:
@@ -300,10 +318,7 @@ def test_a_person_within_all_limits_is_not_touched(
             len(mine) > limits.get("max_rows_per_group", 9)  # all in one group
         ):
             continue
-        records = [
-            {"person": 5, "plan": p, "town": "a", "old": True, "x": 10.0, "y": 30.0, "k": 1}
-            for p in mine
-        ]
+        records = [EXTREME | {"person": 5, "plan": p} for p in mine]
         _typed(records).to_parquet(tmp_path / "rows.parquet")
         layout, found = exact(tmp_path, raw, index)
         free = vector(_typed(records), raw, QUERIES[index], bits=layout.bits, way=None)

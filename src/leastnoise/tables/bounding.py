@@ -19,6 +19,7 @@ import numpy as np
 
 from leastnoise.tables.layout import Bins
 from leastnoise.tables.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.spec import Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +46,7 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     if layout.by_row:
         totals = rows.group_by(_CELL).agg(*_row_sums(layout))
     elif isinstance(layout.bounding, FirstCells):
-        totals = _first_cells(rows, layout.bounding.most)
+        totals = _first_cells(rows, layout, layout.bounding.most)
     else:
         # Where there is one cell, a second key would cost as much as the first.
         keys = [_UNIT, _CELL] if layout.axes else [_UNIT]
@@ -76,7 +77,7 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """
     frame = engine.frame
     columns = {
-        f"by{index}": _finite(engine, spec, axis.column)
+        f"by{index}": _finite(engine, axis.column, axis.missing)
         if isinstance(axis, Bins)
         else nw.col(engine.column(axis.column, "k"))
         for index, axis in enumerate(layout.axes)
@@ -84,13 +85,15 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     if not layout.by_row:
         columns[_UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
         frame = frame.filter(~columns[_UNIT].is_null())
-    values = {
-        f"x{index}": component
-        for index, component in enumerate(layout.components)
-        if component.kind == "value"
-    }
-    for name, component in values.items():
-        columns[name] = _finite(engine, spec, component.column, other=0.0)
+    values: dict[str, Component] = {}
+    for index, component in enumerate(layout.components):
+        if component.kind == "value":
+            values[f"x{index}"] = component
+            counts_as = spec.columns[component.column].counts_as
+            columns[f"x{index}"] = _finite(engine, component.column, counts_as)
+        elif component.column:
+            there = nw.when(engine.has_value(component.column)).then(2**layout.bits).otherwise(0)
+            columns[f"x{index}"] = there.cast(nw.Int64)
     # A block may need no column but the rows themselves. First with_columns: a select of constants
     # alone has one row on some engines.
     frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
@@ -107,13 +110,11 @@ def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     return frame.with_columns(cell.alias(_CELL))
 
 
-def _finite(engine: Engine, spec: Spec, column: str, *, other: float | None = None) -> nw.Expr:
-    """Return the column as float64, what is not finite replaced by `missing`, or else `other`."""
-    declared = spec.columns.get(column)
-    if declared is not None and declared.missing is not None:
-        other = float(declared.missing)
+def _finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
+    """Return the column as float64, `missing` or else NULL where it has no value."""
+    other = None if missing is None else float(missing)
     value = nw.col(engine.column(column, "v"))
-    return nw.when(value.is_finite()).then(value).otherwise(nw.lit(other, nw.Float64))
+    return nw.when(engine.has_value(column)).then(value).otherwise(nw.lit(other, nw.Float64))
 
 
 def _fixed_point(
@@ -121,9 +122,10 @@ def _fixed_point(
 ) -> nw.LazyFrame[Any]:
     """Return the frame, each x of `values` as ⌊(x − centre)·2^bits/radius + ½⌋, at most 2^bits.
 
-    x is clamped to its bounds first. One float64 constant and three operations that IEEE 754 rounds
-    alike everywhere; the last clamp makes the bound a fact, whatever the roundings did. A step at a
-    time, since an expression that is used twice is computed twice.
+    x is clamped to its bounds first; where it is NULL, a value that is left out, the integer is 0.
+    One float64 constant and three operations that IEEE 754 rounds alike everywhere; the last clamp
+    makes the bound a fact, whatever the roundings did. A step at a time, since an expression that is
+    used twice is computed twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
     for name, component in values.items():
@@ -134,7 +136,7 @@ def _fixed_point(
         steps[0][name] = x.clip(float(bounds[0]), float(bounds[1]))
         centred = x - float(component.centre) if component.centre else x
         steps[1][name] = (centred * factor + 0.5).floor()
-        steps[2][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64)
+        steps[2][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64).fill_null(0)
     for step in steps if values else ():
         frame = frame.with_columns(**step)
     return frame
@@ -191,7 +193,7 @@ def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
 def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) -> nw.Expr:
     if predicate.among:
         return nw.col(engine.column(column, "k")).is_in(list(predicate.among))
-    value = _finite(engine, spec, column)
+    value = _finite(engine, column, spec.columns.get(column, Column()).number)
     ends = [
         (predicate.min, lambda end: value >= end),
         (predicate.max, lambda end: value <= end),
@@ -201,8 +203,13 @@ def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) ->
     return nw.all_horizontal(*found, ignore_nulls=False)
 
 
-def _first_cells(rows: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
-    """Return how many persons are in each cell, each in the first `at_most` of their own."""
+def _first_cells(rows: nw.LazyFrame[Any], layout: Layout, at_most: int) -> nw.LazyFrame[Any]:
+    """Return how many persons are in each cell, each in the first `at_most` of their own.
+
+    Where values are counted, a row without one puts nobody into its cell.
+    """
+    if layout.components[0].column:
+        rows = rows.filter(nw.col("x0") > 0)
     once = rows.group_by(_UNIT, _CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
     return _in_first(once, at_most).group_by(_CELL).agg(nw.col("i0").sum())
 
@@ -218,7 +225,7 @@ def _row_sums(layout: Layout) -> list[nw.Expr]:
     one = 2**layout.bits
     sums: list[nw.Expr] = []
     for index, component in enumerate(layout.components):
-        if component.kind == "value":
+        if component.column:
             total = nw.col(f"x{index}").sum()
         elif component.kind == "count":
             total = nw.len().cast(nw.Int64) * one

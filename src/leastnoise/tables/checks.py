@@ -141,6 +141,9 @@ def _columns(spec: Spec) -> Iterator[Problem]:
         if column.bounds is None:
             continue
         low, high = column.bounds
+        if column.number is not None and not low <= column.number <= high:
+            why = f"Expected a number within the bounds, got {float(column.number):g}: it would be "
+            yield f"{path}.missing", why + "clamped. Let the bounds hold it, or choose another."
         if low > high:
             yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
         elif float(low) >= float(high):
@@ -194,7 +197,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         return
     if not query.statistics:
         yield path, 'Expected statistics, a histogram or where, such as statistics = ["count"].'
-    seen: set[str] = set()
+    seen: set[statistic.Statistic] = set()
     for index, text in enumerate(query.statistics):
         key = f"{path}.statistics[{index}]"
         try:
@@ -202,10 +205,12 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         except ValueError as error:
             yield key, str(error)
             continue
-        if asked.label in seen:
+        if asked in seen:
             yield key, f"{text!r} is asked for twice."
-        seen.add(asked.label)
-        if asked.column:
+        seen.add(asked)
+        if asked.kind == "count" and asked.column:
+            yield from _declared(spec, asked.column, key)
+        elif asked.column:
             wrong = tuple(_numeric(spec, asked.column, key, asked.kind))
             yield from wrong or _bounded(spec, asked.column, key)
 
@@ -364,7 +369,9 @@ def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
 
 def numeric_type(declared: str | None, column: str, key: str, use: str) -> Iterator[Problem]:
     """Yield a problem if a column of this type can't be used for `use`."""
-    if declared == "text" or (declared == "bool" and use in {"histogram", "bands"}):
+    if (declared == "text" and use != "count") or (
+        declared == "bool" and use in {"histogram", "bands"}
+    ):
         yield key, f"Expected a number column for {use}, got the {declared} column {column!r}."
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+import narwhals as nw
 
-    import narwhals as nw
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
     from leastnoise.tables.casts import Use
-    from leastnoise.tables.spec import Key
+    from leastnoise.tables.spec import ColumnType, Key
 
 
 class Engine(ABC):
     """Runs lazy frames. It never raises an error that quotes what the frames hold."""
 
-    def __init__(self, frame: nw.LazyFrame[Any], columns: Collection[str]) -> None:
+    def __init__(self, frame: nw.LazyFrame[Any], columns: Mapping[str, ColumnType]) -> None:
         self._frame = frame
+        self._types = columns
         self._places = {name: place for place, name in enumerate(columns)}
 
     @property
@@ -35,6 +36,12 @@ class Engine(ABC):
         By its place, since to engines names that differ in capitals are one, or a dot is a path.
         """
         return f"{use}{self._places[name]}"
+
+    def has_value(self, name: str) -> nw.Expr:
+        """Return whether the column `name` has a value: a finite number, or a text."""
+        if self._types[name] == "text":
+            return ~nw.col(self.column(name, "k")).is_null()
+        return nw.col(self.column(name, "v")).is_finite()
 
     @abstractmethod
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:

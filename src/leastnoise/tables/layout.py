@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, final
 
-from leastnoise.tables import replaced, statistic
+from leastnoise.tables import missing, replaced, statistic
 from leastnoise.tables.limits import (
     OF_A_ROW,
     Bounding,
@@ -22,7 +22,7 @@ from leastnoise.tables.limits import (
     boundings,
     integer_limits,
 )
-from leastnoise.tables.spec import Bands
+from leastnoise.tables.spec import SKIP, Bands, Column
 from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ ComponentKind = Literal["count", "units", "value"]
 class Component:
     """One scalar per row, in [−1, 1]: 1, "this unit is here", or (x − centre) / radius.
 
-    `lowers` says that it may be below 0.
+    A count of a `column` is 1 where the row has a value, as which the column's value is 0 where it
+    is missing and left out: it is no larger than that count. `lowers` says that it may be below 0.
     """
 
     kind: ComponentKind
@@ -141,9 +142,10 @@ class Layout:
 
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
     the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
-    `uses` names the components of each statistic by position; a mean has its value's, then the
-    count's. `neighbours` says what one unit does between two tables. With `by_row` nothing is
-    bounded: a row is within `bounding` anyway.
+    `uses` names the components of each statistic by position; a mean has its value's, then that of
+    the count that it is divided by. `missing` says in sentences what missing values do.
+    `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
+    is within `bounding` anyway.
 
     With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
     what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
@@ -158,6 +160,7 @@ class Layout:
     places: tuple[int, ...]
     axes: tuple[Axis, ...]
     conditions: tuple[Condition, ...]
+    missing: tuple[str, ...]
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
@@ -194,7 +197,12 @@ class Layout:
             counts="value" not in kinds,
             persons=kinds == ["units"],
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
-            rows="count" in kinds,
+            rows=Component(kind="count") in self.components,
+            values=tuple(
+                sum(one.lowers for one in self.components if one.column == counted.column)
+                for counted in self.components
+                if counted.kind == "count" and counted.column
+            ),
         )
 
     @property
@@ -266,6 +274,7 @@ def _of_part(
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.where.items()
         ),
+        missing=missing.in_words(spec, query, statistics),
         components=components,
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         bounding=OF_A_ROW,
@@ -302,7 +311,7 @@ def _axes(spec: Spec, query: Query) -> tuple[Axis, ...]:
 
 def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:
     known = spec.columns.get(column)
-    return Bins(column=column, edges=edges, missing=None if known is None else known.missing)
+    return Bins(column=column, edges=edges, missing=None if known is None else known.number)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
@@ -345,15 +354,18 @@ def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ..
     """Return the scalars that a statistic is made of."""
     if _counts_persons(asked, by_row=by_row):
         return (Component(kind="units"),)
-    if not asked.column:  # where a row is a unit, distinct units are rows
-        return (Component(kind="count"),)
+    count = Component(kind="count")  # where a row is a unit, distinct units are rows
+    if asked.column and spec.columns.get(asked.column, Column()).missing == SKIP:
+        count = replace(count, column=asked.column)
+    if asked.counts:
+        return (count,)
     low, high = _bounds(spec, asked.column)
     if asked.kind == "sum":
         largest = max(abs(low), abs(high))
         return (Component(kind="value", column=asked.column, radius=largest, lowers=low < 0),)
     centre, radius = (low + high) / 2, (high - low) / 2
     value = Component(kind="value", column=asked.column, centre=centre, radius=radius, lowers=True)
-    return (value, Component(kind="count"))
+    return (value, count)
 
 
 def _bounds(spec: Spec, column: str) -> tuple[Fraction, Fraction]:

@@ -35,7 +35,8 @@ class Numbers:
     `counts` says that they are counts, which no row lowers, and which move by whole numbers.
     `persons`: the one number of a cell is 1 for a person in it, whatever their rows. Else
     `lowered` names those of `each`, by position, that a row may lower; `rows` says that one of
-    them is the number of rows.
+    them is the number of rows. For each column of which values are counted by themselves, `values`
+    has how many of the lowered sums are of it: none of these is larger than that count.
     """
 
     cells: int
@@ -44,6 +45,7 @@ class Numbers:
     persons: bool = False
     lowered: tuple[int, ...] = ()
     rows: bool = False
+    values: tuple[int, ...] = ()
 
     @property
     def all(self) -> int:

@@ -156,7 +156,7 @@ def check_range(
 
 def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
     why = f"{asked.label} of {layout.name!r} could be out of the range of float64, "
-    if not asked.column:
+    if asked.counts:
         return why + "since this budget needs so much noise. Raise epsilon or delta."
     return why + (
         f"with the noise that this budget needs at columns.{asked.column}.bounds. Give "

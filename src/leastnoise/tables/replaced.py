@@ -132,20 +132,30 @@ def _box(way: InCells, numbers: Numbers) -> tuple[Body, ...]:
 
 def _ball_squared(squared: Fraction, numbers: Numbers) -> Fraction:
     """Return what ‖t − t′‖² is at most where ‖t‖² and ‖t′‖² are at most `squared`."""
-    n = len(numbers.lowered)
-    if not n:
+    if not numbers.lowered:
         return squared if numbers.all == 1 else 2 * squared
-    return 4 * squared * Fraction(n, n + 1) if numbers.rows else 4 * squared
+    n = max(_below_counts(numbers), default=0)
+    return 4 * squared * Fraction(n, n + 1) if n else 4 * squared
+
+
+def _below_counts(numbers: Numbers) -> list[int]:
+    """Return how many lowered sums each count of a cell bounds, each sum below one count.
+
+    Those of a column whose values are counted are below that count, the others below the rows'.
+    Empty if a sum is below none.
+    """
+    others = len(numbers.lowered) - sum(numbers.values)
+    if others and not numbers.rows:
+        return []
+    return [n for n in (*numbers.values, others) if n]
 
 
 def _box_sum(most: Fraction, numbers: Numbers, *, power: int) -> Fraction:
     """Return a bound on Σ |t − t′|^power over all numbers, none of which is above `most`.
 
-    Where rows are counted beside sums that a row may lower, |sum| <= count, and what the count
-    moves by is in what the sums are given.
+    Where rows or values are counted beside sums that a row may lower, |sum| <= count, and what the
+    count moves by is in what the sums are given.
     """
     lowered = len(numbers.lowered)
-    raised = numbers.each - lowered
-    if numbers.rows and lowered:
-        raised -= 1
+    raised = numbers.each - lowered - len(_below_counts(numbers))
     return numbers.cells * (raised * most**power + lowered * (2 * most) ** power)

@@ -32,6 +32,10 @@ Edge = Fraction | float
 LEAST: Literal["least"] = "least"
 Epsilon = Fraction | Literal["least"]
 """An ε, or that the least is to be found with which all blocks have their `accuracy`."""
+SKIP: Literal["skip"] = "skip"
+NONE: Literal["none"] = "none"
+Missing = Fraction | Literal["skip", "none"]
+"""A number that missing values become, or that they are left out, or that there are none."""
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
@@ -62,6 +66,18 @@ def _positive(value: object) -> Fraction:
     if number <= 0:
         raise ValueError(f"Expected a number > 0, got {decimal_text(number)}.")
     return number
+
+
+def _missing(value: object) -> Missing:
+    if value in {SKIP, NONE} and isinstance(value, str):
+        return value  # pyright: ignore[reportReturnType]
+    try:
+        return _number(value)
+    except ValueError:
+        raise ValueError(
+            'Expected "skip", a number that missing values become, or "none", the promise that no '
+            "value is missing."
+        ) from None
 
 
 def _edge(value: object) -> Edge:
@@ -190,12 +206,26 @@ class Contribution(_Section):
 class Column(_Section):
     """What the public knows of a column.
 
-    `bounds` clamp each value. `missing` replaces NULL, NaN, infinities and unreadable values;
-    without it they count as the bound nearest 0 in sums and means, and are dropped from histograms.
+    `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
+    "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
+    the promise that there are none: one that is there after all counts as the middle of `bounds`.
+    Histograms drop them, unless it is a number.
     """
 
     bounds: Bounds | None = None
-    missing: Number | None = None
+    missing: Annotated[Missing, PlainValidator(_missing, json_schema_input_type=_Written)] = SKIP
+
+    @property
+    def number(self) -> Fraction | None:
+        """The number that a missing value becomes wherever it is used; None without one."""
+        return None if isinstance(self.missing, str) else self.missing
+
+    @property
+    def counts_as(self) -> Fraction | None:
+        """What a missing value counts as in sums and means, None where it is left out."""
+        if self.missing == NONE and self.bounds is not None:
+            return sum(self.bounds) / 2
+        return self.number
 
 
 @final

@@ -14,7 +14,7 @@ from leastnoise.tables.spec_words import WORDS
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/$defs/"
-_STATISTIC = r"^\s*(count|count_units|(sum|mean)\s*\([\s\S]+\))\s*$"
+_STATISTIC = r"^\s*(count|count_units|(count|sum|mean)\s*\([\s\S]+\))\s*$"
 # Beside keys and edges; `key_files` reads it before the models see it.
 _KEY_FILE = {
     "type": "object",

@@ -91,7 +91,11 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
     },
     Column: {
         "bounds": Words("public bounds, which values are clamped to", "bounds = [0, 30]"),
-        "missing": Words("what NULL, NaN and unreadable values become", "missing = 0"),
+        "missing": Words(
+            'what NULL, NaN and unreadable values do: "skip", a number that they become, or "none" '
+            "for the promise that there are none",
+            'missing = "skip"',
+        ),
     },
     Query: {
         "name": Words("the name of the block's table", 'name = "use_by_plan"'),
@@ -99,7 +103,7 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
         "accuracy": Words("how far off its numbers may be", "accuracy = { half_width_95 = 10 }"),
         "assume": Words("for how many rows in a group to show errors", "assume = { n = 4000 }"),
         "statistics": Words(
-            "count, count_units, sum(column) or mean(column)",
+            "count, count_units, count(column), sum(column) or mean(column)",
             'statistics = ["count", "mean(visits)"]',
         ),
         "group_by": Words(

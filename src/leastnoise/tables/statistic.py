@@ -15,7 +15,10 @@ _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)
 @final
 @dataclass(frozen=True, kw_only=True)
 class Statistic:
-    """`count` (rows), `count_units` (distinct persons), `sum(column)` or `mean(column)`."""
+    """`count` (rows), `count_units` (distinct persons), or what is asked of a column's values.
+
+    `count(column)` of rows that have one, `sum(column)`, `mean(column)`.
+    """
 
     kind: str
     column: str = ""
@@ -27,7 +30,7 @@ class Statistic:
 
     @property
     def label(self) -> str:
-        """The name of its column in a result: count, count_units, sum_<column>, mean_<column>."""
+        """The name of its column in a result: count, count_units, count_<column>, sum_<column>…."""
         return f"{self.kind}_{self.column}" if self.column else self.kind
 
 
@@ -42,12 +45,11 @@ def parse(text: str) -> Statistic:
     if kind not in KINDS:
         hint = _validate.nearest(kind, KINDS)
         raise ValueError(
-            "Expected count, count_units, sum(column) or mean(column), "
+            "Expected count, count_units, count(column), sum(column) or mean(column), "
             f"got {text[:40]!r}.{' ' if hint else ''}{hint}"
         )
-    needs_column = kind in {"sum", "mean"}
-    if needs_column and not column:
-        raise ValueError(f"Expected {kind}(column), got {text[:40]!r}. Name the column.")
-    if not needs_column and column is not None:
+    if kind == "count_units" and column is not None:
         raise ValueError(f"Expected {kind} without a column, got {text[:40]!r}.")
+    if not column and (kind in {"sum", "mean"} or column is not None):
+        raise ValueError(f"Expected {kind}(column), got {text[:40]!r}. Name the column.")
     return Statistic(kind=kind, column=column or "")
