@@ -34,9 +34,9 @@ class Numbers:
 
     `counts` says that they are counts, which no row lowers, and which move by whole numbers. Of
     `each`, `once` are 1 for a person in the cell, whatever their rows, and `lowered` are sums that
-    a row may lower; `rows` says that one of them is the number of rows. For each column whose values
-    are counted by themselves, `values` has how many of the lowered sums are of it: none of these is
-    larger than that count.
+    a row may lower; `rows` says that one of them is the number of rows. For each column of which
+    values are counted by themselves, `values` has how many of the lowered sums are of it: none of
+    these is larger than that count.
     """
 
     cells: int
