@@ -41,9 +41,10 @@ def _in_cells(
             if kind == "units":
                 total[cell][i] = Fraction(1)
             elif kind == "count":
-                total[cell][i] += 1
+                total[cell][i] += not column or _there(row[column])
             else:
-                total[cell][i] += (_clamped(row, column, spec) - centre) / radius
+                value = _clamped(row, column, spec)
+                total[cell][i] += 0 if value is None else (value - centre) / radius
     return total, seen
 
 
@@ -54,6 +55,8 @@ def _bounded(total: dict[Cell, Vector], seen: set[Cell], way: Way) -> Vector:
     if way["kind"] == "numbers":
         return _times(vector, Fraction(way["total"]), sum(map(abs, vector), Fraction(0)))
     first = way["most"] if way["kind"] == "first-cells" else way["first"]
+    if way["kind"] == "first-cells":
+        seen = {cell for cell in seen if any(total[cell])}  # a row without a value counts nobody
     kept = [cell for cell in total if cell in seen][:first]
     if way["kind"] == "first-cells":
         return [Fraction(int(cell in kept)) for cell in total]
@@ -153,14 +156,25 @@ def _number(row: Row, column: str, spec: dict[str, Any]) -> Fraction | None:
     value = row[column]
     if value is not None and math.isfinite(value):
         return Fraction(value)
-    missing = spec["columns"].get(column, {}).get("missing")
-    return None if missing is None else Fraction(str(missing))
+    missing = _missing(column, spec)
+    return None if missing in {"skip", "none"} else Fraction(str(missing))
 
 
-def _clamped(row: Row, column: str, spec: dict[str, Any]) -> Fraction:
+def _missing(column: str, spec: dict[str, Any]) -> Any:
+    return spec["columns"].get(column, {}).get("missing", "skip")
+
+
+def _there(value: Any) -> bool:
+    return value is not None and (isinstance(value, str) or math.isfinite(value))
+
+
+def _clamped(row: Row, column: str, spec: dict[str, Any]) -> Fraction | None:
+    """Return what the row's value counts as, None where it is missing and left out."""
     low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
     value = _number(row, column, spec)
-    return max(low, min(high, Fraction(0) if value is None else value))
+    if value is None:
+        return (low + high) / 2 if _missing(column, spec) == "none" else None
+    return max(low, min(high, value))
 
 
 def _parts(
@@ -175,11 +189,15 @@ def _parts(
             units = kind == "count_units" and not by_row
             found.append(("units", *count[1:]) if units else count)
             continue
+        values = ("count", column, *count[2:]) if _missing(column, spec) == "skip" else count
+        if kind == "count":
+            found.append(values)
+            continue
         low, high = (Fraction(str(end)) for end in spec["columns"][column]["bounds"])
         if kind == "sum":
             found.append(("value", column, Fraction(0), max(abs(low), abs(high))))
         else:
-            found += [("value", column, (low + high) / 2, (high - low) / 2), count]
+            found += [("value", column, (low + high) / 2, (high - low) / 2), values]
     return list(dict.fromkeys(found))
 
 

@@ -52,8 +52,9 @@ def drawn(random: Random) -> Case:
         "query": [_query(random, by_row=by_row)],
     }
     for column in ("x", "k"):
-        if random.random() < 0.4:
-            spec["columns"][column]["missing"] = random.choice((0, -7, 2.5))
+        within = random.choice(spec["columns"][column]["bounds"])
+        if random.random() < 0.6:
+            spec["columns"][column]["missing"] = random.choice(("skip", "none", within))
     if not by_row:
         spec["contribution"] = _limits(random)
     rows = [_row(random) for _ in range(random.randint(0, 25))]
@@ -110,6 +111,7 @@ def _query(random: Random, *, by_row: bool) -> dict[str, Any]:
         query["histogram"] = {"column": random.choice(free or ("plan",)), "edges": _edges(random)}
         return query
     kinds = ["count", "count_units", "sum(x)", "mean(x)", "sum(k)", "mean(k)"]
+    kinds += ["count(x)", "count(k)", "count(town)"]
     if by_row:
         kinds.remove("count_units")
     query["statistics"] = random.sample(kinds, random.choice((1, 1, 2, 3)))

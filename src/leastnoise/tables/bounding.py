@@ -124,8 +124,8 @@ def _fixed_point(
 
     x is clamped to its bounds first; where it is NULL, a value that is left out, the integer is 0.
     One float64 constant and three operations that IEEE 754 rounds alike everywhere; the last clamp
-    makes the bound a fact, whatever the roundings did. A step at a time, since an expression that is
-    used twice is computed twice.
+    makes the bound a fact, whatever the roundings did. A step at a time, since an expression that
+    is used twice is computed twice.
     """
     steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
     for name, component in values.items():

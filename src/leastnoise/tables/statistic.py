@@ -30,7 +30,7 @@ class Statistic:
 
     @property
     def label(self) -> str:
-        """The name of its column in a result: count, count_units, count_<column>, sum_<column>…."""
+        """The name of its column in a result, such as count, count_units or mean_<column>."""
         return f"{self.kind}_{self.column}" if self.column else self.kind
 
 
