@@ -103,7 +103,7 @@ def child(kind: str, folder: Path) -> None:
     before = most_memory()
     spec = parse(spec_of(**SOURCES[kind]))
     start = time.perf_counter()
-    layout = of_block(spec, spec.query[0])[0]
+    layout = of_block(spec, spec.query[0])[0][0]
     found = find(spec, folder, given)
     with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
         integers = bounding.query_vector(engine, spec, layout).tolist()

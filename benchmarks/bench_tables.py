@@ -58,7 +58,7 @@ def make(folder: Path) -> None:
 
 def ours(folder: Path) -> list[int]:
     spec = spec_file.loads(SPEC)
-    (layout,) = of_block(spec, spec.query[0])
+    ((layout,),) = of_block(spec, spec.query[0])
     assert layout.bits == BITS
     found = source.find(spec, folder)
     with engine_duckdb.opened(found.rows, columns=found.columns) as engine:

@@ -215,7 +215,7 @@ class Exact:
         self.folder = Path(tempfile.mkdtemp())
         self._write([])
         self.spec = ln.Release(**spec, folder=self.folder).spec
-        self.layouts = of_block(self.spec, self.spec.query[0])
+        self.layouts = [one for part in of_block(self.spec, self.spec.query[0]) for one in part]
         self.found = source.find(self.spec, self.folder)
 
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:

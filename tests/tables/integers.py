@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ def integers(
     found = source.find(spec, folder, None if frame is None else frame_of(frame))
     vectors: dict[str, list[int]] = {}
     for query in spec.query:
-        for layout in of_block(spec, query):
+        for layout in itertools.chain.from_iterable(of_block(spec, query)):
             with engines.opened(found) as opened:
                 way = str(layout.bounding.to_record())
-                vectors[f"{query.name} {way}"] = bounding.query_vector(
+                vectors[f"{layout.label} {way}"] = bounding.query_vector(
                     opened, spec, layout
                 ).tolist()
     return vectors

@@ -66,13 +66,16 @@ def worst(plan: Any) -> float:
 def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, rows: int) -> None:
     """Over all noisy sums beside a count of `rows`, the widest interval and the largest std."""
     made = release(folder, USE)
-    (layout, *_) = of_block(made.spec, made.spec.query[0])
-    noise = NoiseError(std=10.0, half95=20.0, half975=25.0)
-    sums = np.linspace(-1.5, 1.5, 30_001) * rows
-    cells = np.stack([np.full_like(sums, rows), sums], axis=1)
-    order = [layout.uses[1][1], layout.uses[1][0]]  # the count, the sum
-    _, std, low, high = numbers(layout, cells[:, np.argsort(order)], noise)[4:]
-    shown_std, shown_half = mean_errors(10.0, 25.0, rows=rows, half=10.0)
+    layout = of_block(made.spec, made.spec.query[0])[0][0]
+    uses = layout.uses[-1]
+    noise = [NoiseError(std=1.0, half95=2.0, half975=3.0)] * len(layout.components)
+    total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0)
+    count = noise[uses[1]] = NoiseError(std=8.0, half95=16.0, half975=19.0)
+    cells = np.zeros((30_001, len(layout.components)))
+    cells[:, uses[0]] = np.linspace(-1.5, 1.5, 30_001) * rows
+    cells[:, uses[1]] = rows
+    _, std, low, high = numbers(layout, cells, noise)[-4:]
+    shown_std, shown_half = mean_errors(total, count, rows=rows, half=10.0)
     assert std.max() == pytest.approx(shown_std, rel=1e-6)
     assert ((high - low) / 2).max() == pytest.approx(shown_half, rel=1e-3)
 

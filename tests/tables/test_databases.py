@@ -23,7 +23,7 @@ def of_table(
     if table is not None:
         raw["data"]["table"] = table
     spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[0])[0]
+    layout = of_block(spec, spec.query[0])[0][0]
     found = source.find(spec, folder)
     with engines.opened(found) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
@@ -99,7 +99,7 @@ def test_what_sqlite_stores_in_a_column_is_data(tmp_path: Path) -> None:
     query = [{"name": "q", "statistics": ["sum(x)"]}]
     (found,) = of_table(tmp_path, "odd.sqlite", "odd", TYPES, query=query)
     spec = spec_file.parse(raw_spec("a.parquet") | {"query": query})
-    bits = of_block(spec, spec.query[0])[0].bits
+    bits = of_block(spec, spec.query[0])[0][0].bits
     # 1 + 3 + 5 + 7 + 3.7, and 2^62 clamped to 8, all of them in eighths
     assert found / 2**bits == pytest.approx((1 + 3 + 5 + 7 + 3.7 + 8) / 8, rel=1e-5)
 

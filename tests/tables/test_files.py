@@ -47,7 +47,7 @@ def raw_spec(where: object, types: dict[str, str] | None = None) -> dict[str, An
 def answers(folder: Path, where: object, types: dict[str, str] | None = None) -> list[int]:
     """The exact integers of the block, before noise."""
     spec = spec_file.parse(raw_spec(where, types))
-    layout = of_block(spec, spec.query[0])[0]
+    layout = of_block(spec, spec.query[0])[0][0]
     found = source.find(spec, folder)
     with engines.opened(found) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()

@@ -45,7 +45,7 @@ def answers(given: ln.Release) -> list[list[int]]:
     found = source.find(given.spec, given._folder, given._frame)
     vectors: list[list[int]] = []
     for query in given.spec.query:
-        layout = of_block(given.spec, query)[0]
+        layout = of_block(given.spec, query)[0][0]
         with engines.opened(found) as engine:
             vectors.append(bounding.query_vector(engine, given.spec, layout).tolist())
     return vectors

@@ -102,9 +102,10 @@ def answers(
     vectors: list[list[int]] = []
     with engines.opened(found, threads=1) as engine:
         for query in spec.query:
-            layout = of_block(spec, query)[0]
-            vector = bounding.query_vector(engine, spec, layout)
-            vectors.append([int(value) >> layout.bits for value in vector])
+            vectors.append([])
+            for layout, *_ in of_block(spec, query):
+                vector = bounding.query_vector(engine, spec, layout)
+                vectors[-1] += [int(value) >> layout.bits for value in vector]
     return vectors
 
 
@@ -151,7 +152,7 @@ def test_every_value_is_a_person_or_nobody(folder: Path, name: str, declared: st
     privacy = {"unit": name, "epsilon": 1, "delta": "1e-6"}
     contribution = {"max_rows": MOST}
     more = {"privacy": privacy, "contribution": contribution}
-    for persons, rows, other_persons, other_rows in answers(
+    for persons, other_persons, rows, other_rows in answers(
         folder, name, declared, [query], **more
     ):
         assert persons == rows == (name != "null")

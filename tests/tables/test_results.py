@@ -16,7 +16,7 @@ from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import table_of
 from tests.tables.reference import published
 
-NOISE = NoiseError(std=1.0, half95=1.96, half975=2.2414)
+NOISE = [NoiseError(std=1.0, half95=1.96, half975=2.2414)] * 9
 
 
 def layout(*, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
@@ -28,7 +28,7 @@ def layout(*, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
         "query": [{"name": "q", **query}],
     }
     spec = spec_file.parse(raw)
-    return of_block(spec, spec.query[0])[0]
+    return of_block(spec, spec.query[0])[0][0]
 
 
 def test_counts_and_sums_are_in_their_own_units() -> None:
@@ -118,7 +118,7 @@ ANY_VALUE = st.one_of(
 def test_what_is_published_is_that_of_an_independent_computation(
     *, values: list[float], half95: float, whole: bool, clamp: bool
 ) -> None:
-    noise = NoiseError(std=1.0, half95=half95, half975=1.2 * half95)
+    noise = [NoiseError(std=1.0, half95=half95, half975=1.2 * half95)] * 9
     asked: dict[str, Any] = {
         "statistics": ["count", "sum(x)", "mean(x)"],
         "group_by": {"k": [1, 2]},

@@ -40,7 +40,7 @@ def raw_spec(name: str = "rows.csv", **changes: Any) -> dict[str, Any]:
 
 def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     spec = spec_file.parse(raw or raw_spec())
-    layout = of_block(spec, spec.query[0])[0]
+    layout = of_block(spec, spec.query[0])[0][0]
     found = source.find(spec, folder)
     with engines.opened(found) as engine:
         return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()

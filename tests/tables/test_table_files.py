@@ -53,18 +53,18 @@ def layout(**query: Any) -> Layout:
         "query": [{"name": "q", "statistics": ["count"], **query}],
     }
     spec = spec_file.parse(raw)
-    return of_block(spec, spec.query[0])[0]
+    return of_block(spec, spec.query[0])[0][0]
 
 
 def table(block: Layout) -> Table:
     noise = NoiseError(std=1.0, half95=1.96, half975=2.2414)
-    return table_of(block, np.arange(float(block.dimension)), noise)
+    return table_of(block, np.arange(float(block.dimension)), [noise] * block.dimension)
 
 
 def check_round_trip(block: Layout, folder: Path) -> None:
     made = table(block)
     for kind in KINDS:
-        read = read_table(write_table(made, folder, kind), block)
+        read = read_table(write_table(made, folder, kind), [block])
         if kind == "csv":
             assert read == {name: list(map(str, made.columns[name])) for name in made.columns}
         else:
@@ -127,7 +127,7 @@ def test_a_csv_with_other_line_ends_is_read(end: str, tmp_path: Path) -> None:
     block = layout(group_by={"town": ["a", '"', "c,d"]})
     path = write_table(table(block), tmp_path, "csv")
     path.write_text(path.read_text().replace("\n", end), newline="")
-    assert read_table(path, block)["town"] == ["a", '"', "c,d"]
+    assert read_table(path, [block])["town"] == ["a", '"', "c,d"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_is_no_table_is_a_value_error(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     block = layout(group_by={"town": ["a"]})
     try:
-        read = read_table(path, block)
+        read = read_table(path, [block])
     except ValueError:
         return
     assert list(read) != list(table(block).columns)
@@ -151,7 +151,7 @@ def test_no_more_is_read_than_such_a_table_can_be_long(kind: str, tmp_path: Path
     with path.open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(SourceError, match="more than 1,0"):
-        read_table(path, layout())
+        read_table(path, [layout()])
 
 
 def test_a_small_file_of_many_rows_or_letters_is_not_read_whole(tmp_path: Path) -> None:
@@ -161,12 +161,12 @@ def test_a_small_file_of_many_rows_or_letters_is_not_read_whole(tmp_path: Path) 
         duckdb.sql(f"COPY (SELECT {many}) TO '{path}'")
         assert path.stat().st_size < 2**20
         try:
-            assert len(read_table(path, block)["a"]) == 2
+            assert len(read_table(path, [block])["a"]) == 2
         except ValueError:
             assert "repeat" in many
     duckdb.sql(f"COPY (SELECT [1] AS a) TO '{path}'")
     with pytest.raises(ValueError, match="other types"):
-        read_table(path, block)
+        read_table(path, [block])
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "device"])
@@ -182,4 +182,4 @@ def test_only_regular_files_are_read(what: str, tmp_path: Path) -> None:
     else:
         path.mkdir()
     with pytest.raises(InvalidInput, match="can't be read: it is"):
-        read_table(path, layout())
+        read_table(path, [layout()])

@@ -15,10 +15,8 @@ import pytest
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.selection.public import least_noise
-from leastnoise.tables.layout import of_block
 from leastnoise.tables.plan import Plan
 from leastnoise.tables.release import Release
-from leastnoise.tables.together import Block, partition
 from leastnoise.tables.verify import verify_directory
 from tests.tables.resealed import verify_resealed
 
@@ -40,7 +38,7 @@ def release(folder: Path, query: list[dict[str, Any]], **privacy: Any) -> Releas
 
 
 def variances(plan: Plan) -> dict[str, float]:
-    return {block.name: block.mechanism.noise.variance for block in plan.blocks}
+    return {block.name: block.noise_errors[0].std ** 2 for block in plan.blocks}
 
 
 def test_three_conditions_are_three_counting_queries(tmp_path: Path) -> None:
@@ -56,7 +54,7 @@ def test_three_conditions_are_three_counting_queries(tmp_path: Path) -> None:
 
 def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -> None:
     made = release(tmp_path, [CONDITIONS[0], BINS, CONDITIONS[1]]).run()
-    assert [name for name, _ in made.certificate.blocks] == ["c0+c1", "bins"]
+    assert [name for name, _ in made.certificate.blocks] == ["c0+bins+c1"]
     assert list(made.tables) == ["c0", "bins", "c1"]
     for name, true in (("c0", 1000), ("c1", 1000)):  # each has three of the seven values
         (row,) = made.tables[name].rows
@@ -67,13 +65,9 @@ def test_what_is_drawn_together_is_released_apart_and_verifies(tmp_path: Path) -
 
 
 def members(release: Release) -> list[tuple[int, ...]]:
-    """Which blocks are drawn together, looked for in floats alone."""
-    spec = release.spec
-    blocks = [
-        Block(index=i, ways=of_block(spec, query), share=spec.share(query))
-        for i, query in enumerate(spec.query)
-    ]
-    return [group.members for group in partition(blocks, spec.budget)]
+    """Which blocks are drawn together."""
+    plan = release.plan()
+    return [tuple(plan.blocks.index(block) for block in draw) for draw in plan.draws]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +148,7 @@ def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
             sensitivity=block.layout.sensitivities,
             dimension=block.layout.dimension,
         )
-        error = block.noise_error
+        error = block.noise_errors[0]
         assert error.std**2 < alone.noise.variance * (1 + 1e-9)
         of_block = noisy[:, block.first : block.first + block.layout.dimension]
         assert of_block.std() == pytest.approx(error.std, rel=0.05)
@@ -249,7 +243,7 @@ def test_counts_that_whole_numbers_serve_better_are_drawn_apart(
             sensitivity=counts,
             dimension=2,
         )
-        assert block.noise_error.std**2 <= alone.variances[0] * (1 + 1e-9)
+        assert block.noise_errors[0].std ** 2 <= alone.variances[0] * (1 + 1e-9)
 
 
 def test_rows_are_drawn_together_as_well(tmp_path: Path) -> None:

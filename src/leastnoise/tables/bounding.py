@@ -221,7 +221,7 @@ def _in_first(per_unit: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
 
 
 def _row_sums(layout: Layout) -> list[nw.Expr]:
-    """Return the sums over rows: at most 2^40 rows of at most 2^22, so no int64 wraps around."""
+    """Return the sums over rows: at most 2^34 rows of at most 2^28, so no int64 wraps around."""
     one = 2**layout.bits
     sums: list[nw.Expr] = []
     for index, component in enumerate(layout.components):

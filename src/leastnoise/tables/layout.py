@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.spec import Accuracy, Edge, Key, Predicate, Query, Spec
 
-MAX_BITS = 22
+MAX_BITS = 28
 MIN_BITS = 8
 MAX_DIMENSION = 10**7
 
-# Public caps, on the record of every plan. Row sums are at most 2^40 · 2^22 < 2^63, and totals at
+# Public caps, on the record of every plan. Row sums are at most 2^34 · 2^28 < 2^63, and totals at
 # most 2^34 times the largest integer of one person, which `_bits` keeps below 2^29: no int64 wraps.
-MAX_ROWS = 2**40
+MAX_ROWS = 2**34
 MAX_UNITS = 2**34
 EXACT_SUMS = 2**53
 _INT64 = 2**63
@@ -376,7 +376,7 @@ def _bounds(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
 
 
 def _bits(shape: Layout, way: Bounding) -> int:
-    """Return the most fixed-point bits, up to 22, for which all that bounding adds up is exact.
+    """Return the most fixed-point bits, up to 28, for which all that bounding adds up is exact.
 
     A person is over a limit if ΣI² in a ball, or the sum of the cells' largest |I|, passes it.
     Clamped coordinates keep either below 2^53, where float64 adds whole numbers without rounding,

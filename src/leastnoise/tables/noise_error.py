@@ -65,6 +65,20 @@ def noise_errors(
     return tuple(errors)
 
 
+def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
+    """Return how many rows of a cell can be rounded alike, and be off by 1 % of an interval.
+
+    Each value is rounded to a multiple of 2^(−bits) of the largest. Values that differ are off by
+    far less together, since they are rounded either way. None where no values are summed.
+    """
+    widths = [
+        error.half95
+        for one, error in zip(layout.components, noise, strict=True)
+        if one.kind == "value"
+    ]
+    return math.floor(min(widths) * 2 ** (layout.bits + 1) / 100) if widths else None
+
+
 def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[float]:
     """Return the variance of each component of a layout, whose first coordinate is `first`."""
     coordinates = range(first, first + len(layout.components))

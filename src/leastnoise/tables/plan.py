@@ -15,13 +15,14 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables import together
 from leastnoise.tables.accuracy import Wish, wishes
 from leastnoise.tables.baselines import Baselines
-from leastnoise.tables.layout import MAX_BITS, Layout
+from leastnoise.tables.layout import Layout
 from leastnoise.tables.noise_error import (
     ExpectedError,
     NoiseError,
     check_range,
     expected_errors,
     noise_errors,
+    rounded_rows,
 )
 from leastnoise.tables.plan_record import (
     block_record,
@@ -45,9 +46,8 @@ _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
 _SAME = 1e-9  # of a variance
 
-# A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows, and the
-# integers that a block sums, of at most 22 bits, are on it.
-FINEST_GRID = Fraction(1, 2**MAX_BITS)
+# A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows.
+FINEST_GRID = Fraction(1, 2**22)
 
 
 @final
@@ -83,6 +83,11 @@ class BlockPlan:
     def errors(self) -> tuple[ExpectedError, ...]:
         """The expected errors, the same in every cell: of a mean one for each assumed size."""
         return expected_errors(self.layout, self.noise_errors, self.baselines)
+
+    @property
+    def exact_rows(self) -> int | None:
+        """So many rows of a cell may be rounded alike before it shows; see `rounded_rows`."""
+        return rounded_rows(self.layout, self.noise_errors)
 
     @property
     def wishes(self) -> tuple[Wish, ...]:
@@ -178,7 +183,8 @@ class Plan(Framed, Shown):
         """What the numbers don't say."""
         joint = self.blocks[0].split is not None
         layouts = [block.layout for block in self.blocks]
-        return notes_of(layouts, self.budget, COMPOSED if joint else RULE)
+        exact = [block.exact_rows for block in self.blocks]
+        return notes_of(layouts, self.budget, COMPOSED if joint else RULE, exact)
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""

@@ -10,7 +10,7 @@ from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.accuracy import wishes
 from leastnoise.tables.layout import MAX_ROWS, MAX_UNITS, Layout
-from leastnoise.tables.noise_error import expected_errors, noise_errors
+from leastnoise.tables.noise_error import expected_errors, noise_errors, rounded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,11 @@ JOINT_NOTE = (
     "All queries together meet the budget, by tight composition: each has less noise than its "
     "share of the budget would give it alone."
 )
+ROUNDING_NOTE = (
+    "Values are rounded a little before they are summed. From {rows:,} rows of one value in a cell "
+    "on, that may be more than 1 % of an interval, in which it isn't counted."
+)
+_MANY_ROWS = 10**8
 MEAN_NOTE = (
     "A mean's error depends on how many rows its group has, which isn't public: it is shown, at "
     "most, for assumed sizes."
@@ -63,8 +68,8 @@ def block_record(
 
     `share` is the block's of the budget: those of all blocks add up to it.
     """
-    grid = certificate.grid
-    errors = expected_errors(layout, noise_errors(certificate, layout, first), baselines)
+    grid, noise = certificate.grid, noise_errors(certificate, layout, first)
+    errors = expected_errors(layout, noise, baselines)
     return {
         "name": layout.name,
         "statistics": [one.label for one in layout.statistics],
@@ -75,6 +80,7 @@ def block_record(
         "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
         "bounding": None if layout.by_row else layout.bounding.to_record(),
         "bits": layout.bits,
+        "exact_rows": rounded_rows(layout, noise),
         "drawn_with": [label for label in group if label != layout.label],
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
@@ -104,14 +110,26 @@ def plan_record(
         "rule": certificate.rule,
         "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
         "blocks": blocks,
-        "notes": list(notes_of(layouts, certificate.budget, certificate.rule)),
+        "notes": list(
+            notes_of(
+                layouts,
+                certificate.budget,
+                certificate.rule,
+                [block["exact_rows"] for block in blocks],
+            )
+        ),
     }
 
 
-def notes_of(layouts: Sequence[Layout], budget: Budget, rule: str) -> tuple[str, ...]:
-    """Return what the numbers of a plan don't say."""
+def notes_of(
+    layouts: Sequence[Layout], budget: Budget, rule: str, exact_rows: Sequence[int | None]
+) -> tuple[str, ...]:
+    """Return what the numbers of a plan don't say; `exact_rows` as `rounded_rows` says."""
     asked = {one.kind for layout in layouts for one in layout.statistics}
     notes = (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
+    exact = min((rows for rows in exact_rows if rows is not None), default=_MANY_ROWS)
+    if exact < _MANY_ROWS:
+        notes += (ROUNDING_NOTE.format(rows=exact),)
     if len(layouts) == 1:
         return notes
     if rule == COMPOSED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -125,7 +126,8 @@ class Draw:
 
 
 def _mean_log(variances: Sequence[float]) -> float:
-    return math.fsum(map(math.log, variances)) / len(variances)
+    # 0 is the variance of noise that never comes
+    return math.fsum(math.log(max(one, sys.float_info.min)) for one in variances) / len(variances)
 
 
 def share_of(spec: Spec, blocks: Sequence[together.Block]) -> Budget:

@@ -92,7 +92,7 @@ def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
 def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return whole numbers as ints of a size that any reader of JSON holds exactly.
 
-    A true count is at most 2^40 (see `layout`), so that it stays between such ends.
+    A true count is at most 2^34 (see `layout`), so that it stays between such ends.
     """
     return np.clip(values, -float(LARGEST_WHOLE), float(LARGEST_WHOLE)).astype(np.int64)
 

@@ -278,7 +278,7 @@ class Accuracy(_Section):
 class Assumed(_Section):
     """What a mean's error is worked out for: groups of `n` rows."""
 
-    n: Annotated[int, Field(ge=1, le=2**40)]
+    n: Annotated[int, Field(ge=1, le=2**34)]
 
 
 @final
