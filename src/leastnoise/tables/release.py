@@ -160,8 +160,8 @@ class Release:
         """Return the ε with which every block has its `accuracy`, at the weights of the spec.
 
         None if the plan at the spec's own ε has them all. With 0.2 % less some block hasn't; plans
-        are made to find it, each with proved noise, and the source isn't looked at. Raises Refused if there is none
-        up to 100, or if no noise can serve a block.
+        are made to find it, each with proved noise, and the source isn't looked at. Raises Refused
+        if there is none up to 100, or if no noise can serve a block.
         """
         from leastnoise.tables import least_epsilon
 
