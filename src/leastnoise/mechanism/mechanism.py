@@ -175,7 +175,7 @@ class Mechanism:
     def at_accuracy(self, half_width: float, *, probability: float = 0.95) -> Mechanism:
         """Return this family's noise at the least ε with which `accuracy` is at most `half_width`.
 
-        For the same sensitivity, δ and number of releases; parameters beside the scale are searched
+        For the same sensitivity, δ and number of releases; parameters beside the scale are found
         anew. The ε is that of its certificate, proved as ever, and is found to a relative 1e-6
         (1e-5 where a shape is searched). A shape on whole numbers may jump so that errors grow with
         ε, by a step: then no ε down to about half of it is enough, as far as a look at each 2 %
