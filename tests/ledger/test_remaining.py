@@ -127,6 +127,18 @@ def test_rho_that_is_left_fits_to_nine_digits(
     assert not fits(spent + Cost(rho=left + whole / 10**6), budget, ZCDP)
 
 
+@pytest.mark.parametrize("epsilon", ["1e-9", "1e-11", "1e-13", "1e-15"])
+@pytest.mark.parametrize("delta", ["0.3", "1e-6", "1e-30"])
+def test_what_is_left_of_a_tiny_epsilon_is_as_precise(epsilon: str, delta: str) -> None:
+    budget = Budget(epsilon=epsilon, delta=delta)
+    left = Remaining.of(budget, Cost(), ZCDP)
+    assert left.rho is not None
+    assert left.rho > 0
+    assert fits(Cost(rho=left.rho), budget, ZCDP)
+    assert not fits(Cost(rho=left.rho * (1 + Fraction(2, 10**9))), budget, ZCDP)
+    assert left.epsilon**2 <= 2 * left.rho <= (left.epsilon * (1 + Fraction(1, 10**15))) ** 2
+
+
 @given(
     spent=st.fractions(Fraction(0), Fraction(1), max_denominator=50),
     each=st.fractions(Fraction(1, 1000), Fraction(1, 10), max_denominator=1000),

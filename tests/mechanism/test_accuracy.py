@@ -11,6 +11,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+from leastnoise.noise.quantiles import absolute_quantile
+from leastnoise.noise.steps.law.geometric import Geometric
 
 L1, L2 = ln.L1(1), ln.L2(1)
 COUNTS = ln.CountingQueries(dimension=2)
@@ -68,6 +70,68 @@ def test_the_epsilon_for_an_accuracy_is_the_least(name: str) -> None:
     changed: dict[str, Any] = FAMILIES[name] | {"epsilon": budget.epsilon * Fraction(999, 1000)}
     less = ln.calibrate(name, **changed)
     assert less.accuracy(0.95).max() > half_width
+
+
+def _least_of_geometric(half_width: int) -> float:
+    """Return the ε at which P(|K| > h) = 2b^(h+1)/(1 + b), b = e^(−ε), is 5 %."""
+    low, high = 1e-3, 20.0
+    for _ in range(60):
+        b = math.exp(-(middle := (low + high) / 2))
+        low, high = (middle, high) if 2 * b ** (half_width + 1) / (1 + b) > 0.05 else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("half_width", [0.5, 1, 2, 2.9, 3, 20])
+def test_the_epsilon_for_an_accuracy_on_whole_numbers_is_the_least(half_width: float) -> None:
+    mechanism = ln.calibrate("geometric", epsilon=1, sensitivity=ln.Integer(1))
+    found = mechanism.at_accuracy(half_width)
+    assert found.accuracy(0.95) == math.floor(half_width)
+    least = _least_of_geometric(math.floor(half_width))
+    assert least <= float(found.certificate.budget.epsilon) <= least * (1 + 1e-6)
+    # also from noise that is mostly 0
+    again = ln.calibrate("geometric", epsilon=9, sensitivity=ln.Integer(1)).at_accuracy(half_width)
+    assert float(again.certificate.budget.epsilon) == pytest.approx(least, rel=1e-6)
+
+
+def test_the_least_epsilon_is_found_where_errors_grow_with_epsilon_by_a_step() -> None:
+    def error(epsilon: Fraction) -> float:
+        noise = ln.calibrate("geometric", epsilon=epsilon, sensitivity=ln.Integer(10))
+        return float(noise.accuracy(0.95)[0])
+
+    tried = [Fraction(i, 100) for i in range(250, 500)]
+    errors = [error(epsilon) for epsilon in tried]
+    assert errors != sorted(errors, reverse=True)
+    coarse = ln.calibrate("geometric", epsilon=5, sensitivity=ln.Integer(10))
+    for half_width in sorted(set(errors)):
+        found = coarse.at_accuracy(half_width).certificate.budget.epsilon
+        first = tried[next(i for i, one in enumerate(errors) if one <= half_width)]
+        assert found <= first
+        if first > tried[0]:
+            assert found > first - Fraction(1, 100)
+
+
+def test_whole_numbers_with_delta_get_the_least_too() -> None:
+    made = {"delta": "1e-3", "sensitivity": ln.Integer(1)}
+    found = ln.calibrate("discrete-staircase", epsilon=1, **made).at_accuracy(2)
+    assert found.accuracy(0.95) == 2
+    less = found.certificate.budget.epsilon * (1 - Fraction(1, 10**5))
+    assert ln.calibrate("discrete-staircase", epsilon=less, **made).accuracy(0.95) == 3
+
+
+@pytest.mark.parametrize(("scale", "grid"), [("0.1", "default"), ("0.5", "1"), ("1/3", "1/4")])
+def test_points_that_are_not_on_the_grid_are_rounded_to_it(scale: str, grid: str) -> None:
+    noise = Geometric(scale=scale, cells=1, core=1, decay="0.3")
+    budget = ln.Budget(epsilon=50, delta="0.5")
+    found = ln.Certificate.prove(budget=budget, noise=noise, sensitivity=ln.Integer(1))
+    mechanism = ln.Mechanism(found)
+    mechanism = mechanism if grid == "default" else mechanism.on_grid(grid)
+    step = mechanism.grid
+    for probability in (0.3, 0.5, 0.8, 0.95):
+        within = int(absolute_quantile(noise, probability) / float(noise.scale) + 0.5)
+        rounded = [math.floor(k * noise.scale / step + Fraction(1, 2)) for k in (within, -within)]
+        worst = max(abs(one) * step for one in rounded)  # halves go up
+        most = float(within * noise.scale + step / 2)
+        assert worst <= mechanism.accuracy(probability)[0] <= most * (1 + 1e-15)
 
 
 def test_several_releases_are_for_as_many() -> None:

@@ -130,6 +130,24 @@ def test_no_value_raises(value: float, geometry: Geometry) -> None:
     assert not np.isnan(released).any()
 
 
+@pytest.mark.parametrize("geometry", [PLAIN, MATRIX])
+def test_infinite_values_are_the_largest_that_the_grid_has(geometry: Geometry) -> None:
+    grid = Fraction(1, 8)
+    noise = Gaussian(scale=1, dimension=geometry.dimension)
+
+    def released(value: float) -> Any:
+        values = np.zeros(geometry.dimension)
+        values[0] = value
+        seeded = InsecureSeededEntropy(3)
+        return add_noise(noise, grid, values, geometry=geometry, entropy=seeded)
+
+    largest = float(2**61 * grid)
+    for sign in (1, -1):
+        assert released(sign * math.inf).tolist() == released(sign * largest).tolist()
+        assert abs(released(sign * math.inf)[0]) > largest / 100
+    assert released(math.nan).tolist() == released(0.0).tolist()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("geometry", [PLAIN, COUNTED, GROUPS, MATRIX, Cells(count=6)])
 def test_errors_have_the_covariance_that_the_geometry_says(geometry: Geometry) -> None:

@@ -96,6 +96,20 @@ def test_pure_budgets_are_shared_out_exactly() -> None:
     assert found.certificate.verify().upper == 0
 
 
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_each_part_keeps_the_neighbours_that_were_stated(delta: str) -> None:
+    stated = Mechanism(WEEKLY.certificate.about("replace-one"))
+    found = ln.calibrate_jointly([(stated, 3), (stated, 1)], epsilon=1, delta=delta)
+    assert found.certificate.neighbours == "replace-one"
+    assert all(one.certificate.neighbours == "replace-one" for one in found.mechanisms)
+    read = PlanCertificate.from_json(found.certificate.to_json())
+    assert read.neighbours == "replace-one"
+    assert read.verify().upper <= float(delta)
+    other = Mechanism(WEEKLY.certificate.about("add-remove"))
+    with pytest.raises(NotApplicable, match="added or removed"):
+        ln.compose([(found.mechanisms[0], 1), (other, 1)])
+
+
 def test_what_cannot_be_scaled_together_is_refused() -> None:
     one = {"epsilon": 1, "delta": "1e-5"}
     for noise, sensitivity, why in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,50 @@ def test_whole_numbers_go_by_steps(folder: Path) -> None:
     wished = {"name": "people", "statistics": ["count_units"], "accuracy": {"half_width_95": 4}}
     plan = release(folder, wished).plan()
     assert worst(plan) <= 1
-    below = release(folder, wished, epsilon=str(plan.budget.epsilon * 99 / 100)).plan()
+    below = release(folder, wished, epsilon=str(plan.budget.epsilon * 9975 / 10000)).plan()
     assert worst(below) > 1
+
+
+STEPS = [
+    {"name": "n", "statistics": ["count_units"]},
+    {"name": "bins", "histogram": {"column": "visits", "edges": [0, 4, 20]}},
+    {"name": "few", "statistics": ["count"]},
+]
+
+
+def _wished(*measures: dict[str, Any]) -> list[dict[str, Any]]:
+    return [block | {"accuracy": one} for block, one in zip(STEPS, measures, strict=False)]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        _wished({"half_width_95": 3}, {"std": "7.55"}),
+        _wished({"half_width_95": 2}, {"std": "0.58"}),
+        _wished({"half_width_95": 30}, {"half_width_95": "0.3"}, {"half_width_95": 1}),
+    ],
+)
+def test_blocks_need_no_more_together_than_each_alone(
+    folder: Path, blocks: list[dict[str, Any]]
+) -> None:
+    """At δ = 0 and in draws of their own: errors that go by steps, or fall exponentially in ε."""
+    pure = {"delta": "0"}
+    plan = release(folder, *blocks, **pure).plan()
+    assert worst(plan) <= 1
+    alone = [release(folder, block, **pure).plan().budget.epsilon for block in blocks]
+    assert plan.budget.epsilon <= sum(alone) * Fraction(1005, 1000)
+    for block, epsilon in zip(blocks, alone, strict=True):
+        less = release(folder, block, epsilon=str(epsilon * 9975 / 10000), **pure)
+        assert worst(less.plan()) > 1
+
+
+def test_the_epsilon_that_would_do_is_the_least_where_errors_go_by_steps(folder: Path) -> None:
+    blocks = _wished({"half_width_95": 3}, {"std": "0.58"})
+    needed = release(folder, *blocks, epsilon="0.5", delta="0").needed_epsilon()
+    assert needed is not None
+    assert worst(release(folder, *blocks, epsilon=str(needed), delta="0").plan()) <= 1
+    below = release(folder, *blocks, epsilon=str(needed * 9975 / 10000), delta="0")
+    assert worst(below.plan()) > 1
 
 
 def test_what_is_released_is_the_plan_that_was_shown(folder: Path) -> None:

@@ -63,12 +63,12 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     fixed: Mapping[str, Fraction | int] | None = None,
     search: Search | None = None,
 ) -> Calibrated:
-    """Return the law of `family` with the least loss that is proved to meet `budget`.
+    """Return the law that is found for `family`, of the least scale proved to meet `budget`.
 
     `dimension` is the noise's, which a `geometry` may make another than the query's. `loss` decides
-    the parameters beside the scale, if the family has any; `fixed` sets some. `search` finds the
-    law for a family that calibration itself has no search for. The budget is that of all
-    `compositions` releases together, each of a Poisson sample if `sampling_rate` < 1.
+    those parameters beside the scale that the family's source leaves open; `fixed` sets some.
+    `search` finds the law for a family that calibration itself has no search for. The budget is
+    that of all `compositions` releases together, each of a Poisson sample if `sampling_rate` < 1.
 
     The scale is never below the exact minimum and at most 1e-9 (relative) above it; 1e-5 for
     generalized-gamma, and for gaussian-mixture at δ < 1e-6.

@@ -14,6 +14,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
+from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.several import root_of
 from leastnoise.noise.longest_shift import worst_shift
@@ -106,13 +107,26 @@ def rescaled(certificate: Certificate, factor: float) -> Certificate:
     """
     part = _scaled(certificate.releases, factor)
     least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta).upper
-    return Certificate.prove(
-        budget=Budget(epsilon=_rounded_up(least), delta=certificate.budget.delta),
-        noise=part.noise,
+    budget = Budget(epsilon=_rounded_up(least), delta=certificate.budget.delta)
+    return of_other_noise(certificate, part.noise, budget)
+
+
+def of_other_noise(certificate: Certificate, noise: Noise, budget: Budget) -> Certificate:
+    """Return the statement that the same releases with other noise meet `budget`, proved.
+
+    Of the same shifts, geometry, samples and neighbours, on no grid. Raises like
+    `Certificate.prove`.
+    """
+    found = Certificate.prove(
+        budget=budget,
+        noise=noise,
         sensitivity=certificate.sensitivity,
         geometry=certificate.geometry,
         compositions=certificate.compositions,
+        sampling_rate=certificate.sampling_rate,
     )
+    stated = certificate.stated_neighbours
+    return found if stated is None else found.about(stated)
 
 
 def _scaled(part: Releases, factor: float) -> Releases:

@@ -1,4 +1,4 @@
-"""The law of a family that hides a shift of length 1 with the least loss.
+"""The law of a family that hides a shift of length 1.
 
 The searches work in floats and end on the private side as far as floats can tell; whether a law
 really is private is for its proof to say.

@@ -30,7 +30,7 @@ RULES = (SUMS, ZCDP)
 
 _BITS = 192
 _DIGITS = 10
-_MOST_UNITS = 2**100
+_MOST_UNITS = 10 ** (_DIGITS + 1)  # in a ρ below the next power of ten
 MOST_ALIKE = 10**12
 """Charges alike: more are not told apart."""
 
@@ -74,10 +74,20 @@ def holds(
 
 def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
     """Return the ρ that the filter `zcdp` still admits, rounded down to some nine digits of ρ*."""
-    # ρ* is at most about ε, and about ε²/4 ln(1/δ) where ε is small
-    size = math.log10(float(budget.epsilon) or 1.0)
-    unit = Fraction(10) ** (math.floor(min(size, 2 * size)) - _DIGITS)
+    unit = Fraction(10) ** (_decade(budget) - _DIGITS)
     return unit * holds(Cost(rho=unit), budget, ZCDP, spent=spent, most=_MOST_UNITS)
+
+
+def _decade(budget: Budget) -> int:
+    """Return the largest k for which 10^k is a ρ that fits; a k that is small enough if none is."""
+    # ρ* is at least about ε² over 4 ln(1/δ) where ε is small, and at most about ε and a little
+    size = math.log10(float(budget.epsilon) or 1.0)
+    low, high = math.floor(min(size, 2 * size)) - 3, math.ceil(max(size, 0.0)) + 3
+    while high - low > 1:
+        middle = (low + high) // 2
+        fitting = fits(Cost(rho=Fraction(10) ** middle), budget, ZCDP)
+        low, high = (middle, high) if fitting else (low, middle)
+    return low
 
 
 def largest_rho(budget: Budget) -> Fraction:

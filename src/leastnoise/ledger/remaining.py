@@ -61,6 +61,7 @@ class Remaining:
 
 
 def _root_below(square: Fraction) -> Fraction:
-    """Return √square, rounded down to a decimal."""
-    unit = 10**_ROOT_DIGITS
+    """Return √square, rounded down to a decimal of at least `_ROOT_DIGITS` digits."""
+    size = len(str(square.denominator)) - len(str(square.numerator))  # −log₁₀, to 1
+    unit = 10 ** (_ROOT_DIGITS + max(0, size // 2 + 1))
     return Fraction(math.isqrt(square.numerator * unit * unit // square.denominator), unit)

@@ -1,9 +1,9 @@
 """How far a published number may be off: the law of one coordinate's error, rounding counted.
 
 Rounding to the grid adds at most g/2 to an error, and g²/12 to its variance (a uniform error);
-whole numbers are on every grid up to 1. Where noise is drawn for W·v and mapped back by W⁻¹, a
-coordinate's error is one coordinate of the noise times its `deviation`, and rounding adds at most
-√d·g/2 times that (Cauchy & Schwarz).
+nothing where all points of noise on the whole numbers are on the grid. Where noise is drawn for W·v
+and mapped back by W⁻¹, a coordinate's error is one coordinate of the noise times its `deviation`,
+and rounding adds at most √d·g/2 times that (Cauchy & Schwarz).
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.bodies.profile.one_coordinate import representatives
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
 from leastnoise.noise.quantiles import absolute_quantile, has_quantiles, variance_of
 from leastnoise.noise.registry import registered
+from leastnoise.noise.steps.law.geometric import Geometric
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 _SMALLEST, _LARGEST = math.log(1e-6), math.log(1000)  # ln ε
 _ROOT = IncreasingRoot(tolerance=2e-7, first_step=1e-3, largest_step=1.0)
 _DIGITS = 9  # of ε
+_MET, _NONE = 1e-12, 1.0  # ln(target/error) where they are equal, and where the error is 0
+_APART, _LOOKS = 0.02, 32  # of ln ε: where else whole numbers may have so small an error
 # of ln ε, in turn: a search for shapes in floats isn't quite monotone
 _WIDENINGS = (0.0, *(2.5e-7 * 4.0**step for step in range(8)))
 
@@ -83,7 +87,8 @@ def at_accuracy(certificate: Certificate, target: float, probability: float) -> 
 
     For the same sensitivity, geometry, δ, number of releases and rate of samples. ε is found to a
     relative 1e-6 or, where a shape is searched, as near as its search is; the error is never above
-    `target`. Raises Refused unless that ε is between 1e-6 and 1,000.
+    `target`. Where the shape jumps, errors on whole numbers may grow by a step as ε does: then it
+    is the least of those near it. Raises Refused unless that ε is between 1e-6 and 1,000.
     """
 
     def calibrated(log_epsilon: float) -> Certificate:
@@ -92,12 +97,18 @@ def at_accuracy(certificate: Certificate, target: float, probability: float) -> 
         return _calibrated(certificate, Fraction(f"{math.exp(log_epsilon):.{_DIGITS}g}"))
 
     def excess(log_epsilon: float) -> float:
-        """Return ln(target/error), which grows with ε."""
-        return math.log(target / _largest(calibrated(log_epsilon), probability))
+        """Return ln(target/error), which grows with ε; above 0 where the target is met."""
+        error = _largest(calibrated(log_epsilon), probability)
+        return (math.log(target / error) or _MET) if error else _NONE
 
-    now = math.log(float(certificate.budget.epsilon) or 1.0)
-    guess = now + math.log(_largest(certificate, probability) / target)
+    guess = math.log(float(certificate.budget.epsilon) or 1.0)
+    if now := _largest(certificate, probability):  # 0 of whole numbers that mostly get no noise
+        guess += math.log(now / target)
     last_above = _ROOT.find(excess, guess=min(max(guess, _SMALLEST), _LARGEST))
+    if certificate.noise.for_whole_numbers:
+        looks = (last_above - look * _APART for look in range(_LOOKS, 0, -1))
+        met = next((x for x in looks if x >= _SMALLEST and excess(x) > 0), None)
+        last_above = last_above if met is None else _ROOT.find(excess, guess=met)
     for more in _WIDENINGS:
         found = calibrated(last_above + more)
         if _largest(found, probability) <= target:
@@ -117,8 +128,11 @@ def _out_of_range(log_epsilon: float) -> str:
 
 def _added(certificate: Certificate) -> float:
     """Return the grid, 0 where rounding to it changes nothing."""
-    grid = certificate.grid or Fraction(0)
-    return 0.0 if certificate.noise.for_whole_numbers and grid <= 1 else float(grid)
+    grid, noise = certificate.grid or Fraction(0), certificate.noise
+    if isinstance(noise, Geometric | DiscreteStaircase) and grid:
+        points = noise.scale / noise.cells / grid  # values are whole, and the grid a power of two
+        return 0.0 if grid <= 1 and points.denominator == 1 else float(grid)
+    return float(grid)
 
 
 def _mapped(certificate: Certificate, coordinate: int) -> tuple[float, float]:

@@ -165,19 +165,22 @@ class Mechanism:
     def accuracy(self, probability: float) -> NDArray[np.float64]:
         """Return t_i with P(|error_i| <= t_i) >= probability, shape (dimension,).
 
-        Each coordinate by itself, rounding to the grid counted; accurate to about 1e-10. Raises
-        InvalidArgument unless 0 < probability < 1, NotApplicable for noise in the shape of a body
-        one of whose coordinates has no known law.
+        Each coordinate by itself, rounding to the grid counted; accurate to about 1e-10. Noise on
+        whole numbers is for values that are whole: others are rounded first, which isn't counted
+        (up to 1/2 more). Raises InvalidArgument unless 0 < probability < 1, NotApplicable for noise
+        in the shape of a body one of whose coordinates has no known law.
         """
         return half_widths(self.certificate, _validate.real(probability, name="probability"))
 
     def at_accuracy(self, half_width: float, *, probability: float = 0.95) -> Mechanism:
         """Return this family's noise at the least ε with which `accuracy` is at most `half_width`.
 
-        For the same sensitivity, δ and number of releases; parameters beside the scale are searched
+        For the same sensitivity, δ and number of releases; parameters beside the scale are found
         anew. The ε is that of its certificate, proved as ever, and is found to a relative 1e-6
-        (1e-5 where a shape is searched). Raises InvalidArgument unless half_width > 0 and
-        0 < probability < 1, Refused unless that ε is from 1e-6 to 1,000.
+        (1e-5 where a shape is searched). A shape on whole numbers may jump so that errors grow with
+        ε, by a step: then no ε down to about half of it is enough, as far as a look at each 2 %
+        shows. Raises InvalidArgument unless half_width > 0 and 0 < probability < 1, Refused unless
+        that ε is from 1e-6 to 1,000.
 
         >>> from leastnoise.guarantees.sensitivity import L1
         >>> from leastnoise.selection.public import calibrate

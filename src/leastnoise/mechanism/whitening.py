@@ -9,7 +9,7 @@ import numpy as np
 
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
 from leastnoise.mechanism.sums import total_steps
-from leastnoise.mechanism.values import Rationals, Shifted, all_steps, fractions_of, within
+from leastnoise.mechanism.values import Rationals, Shifted, all_steps, within
 
 if TYPE_CHECKING:
     from leastnoise.mechanism.values import ExactValues, Plain
@@ -27,7 +27,9 @@ def whiten(geometry: Geometry, values: Plain, exponent: int) -> ExactValues:
     if isinstance(geometry, Blocks):
         return _shifted(values, exponent, groups=geometry.groups, block=geometry.block)
     if isinstance(geometry, Matrix):
-        return Rationals(values=np.array(geometry.image(fractions_of(values)), dtype=object))
+        unit = Fraction(2) ** exponent
+        exactly = [step * unit for step in all_steps(values, exponent)]
+        return Rationals(values=np.array(geometry.image(exactly), dtype=object))
     raise TypeError(f"no map is known for {geometry.kind}")
 
 

@@ -79,7 +79,8 @@ class Family:
     What finds and draws laws:
     slow: its search takes seconds.
     for_one_number, for_a_vector: the family that serves in its stead there, by name.
-    fit: returns the law of least loss for a `Request`; left out where `design` finds it.
+    fit: returns the law of least loss for a `Request`, of those that the family's source offers;
+        left out where `design` finds it.
     several: returns the law for several releases, from a `Several` (noise/common/fit/several.py);
         left out where a scale is all that is searched, and where there is none.
     wider: returns a law with some more noise whose δ is less, from the law and a factor, where

@@ -17,8 +17,9 @@ from leastnoise.noise.loss import Loss
 class Request:
     """What a law of some family is wanted for, with a worst shift of 1.
 
-    `loss` is what free parameters minimise; `fixed` holds those that the user has set. `shift` is
-    the length that is called 1 here; it matters to noise on whole numbers alone.
+    `loss` is what parameters minimise that the family's source leaves open; `fixed` holds those
+    that the user has set. `shift` is the length that is called 1 here; it matters to noise on whole
+    numbers alone.
     """
 
     budget: Budget

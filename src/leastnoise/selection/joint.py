@@ -9,7 +9,7 @@ from typing import final
 
 from leastnoise import _words
 from leastnoise.balls.losses import POINTS_PER_STD
-from leastnoise.calibration.joint import joint_factor, rescaled, why_not_scaled
+from leastnoise.calibration.joint import joint_factor, of_other_noise, rescaled, why_not_scaled
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable
@@ -97,10 +97,4 @@ def _largest_loss(certificate: Certificate) -> Fraction:
 
 def _purely(certificate: Certificate, factor: Fraction) -> Certificate:
     moved = replace(certificate, noise=certificate.noise.scaled(factor))
-    return Certificate.prove(
-        budget=Budget(epsilon=_largest_loss(moved)),
-        noise=moved.noise,
-        sensitivity=moved.sensitivity,
-        geometry=moved.geometry,
-        compositions=moved.compositions,
-    )
+    return of_other_noise(moved, moved.noise, Budget(epsilon=_largest_loss(moved)))

@@ -53,17 +53,20 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
 ) -> Mechanism:
     """Return the mechanism of the family `noise` with the smallest scale proved for the budget.
 
-    A family with more parameters than its scale takes those that minimise `loss`, except for the
-    `parameters` that you set. The scale is at least the exact minimum and at most 1e-9 (relative)
-    above it. With `compositions` = k the budget is that of k releases together; where a family is
-    a scale alone it is at most about 1e-4 above the minimum (l2: 1e-9). In one dimension "l2"
-    gives `laplace`, the same law; in several, "optimal" gives `optimal-radial`. With
-    `sampling_rate` < 1 every release is of a Poisson sample, which each record is in with that
-    probability, and neighbours differ by one record that is there or not. Noise that a linear
-    program designs (`optimal`, `discrete-staircase`) is refined until it is within `gap` of the
-    best possible (0.005 if you don't say: half a per cent; 0.02 beyond ε = 5), or the best there is
-    after some work, about a minute's and the same on every machine, or after `time_limit` seconds
-    if you set them.
+    A family with more parameters than its scale takes what its source says of them: steps and
+    weights fall by ε (`decay`), `truncated-laplace` has b = Δ/ε, kernels are a sensitivity apart,
+    and `cactus` is the best in its own sense. What is left open (γ, a core, a radius, modes, a
+    corner, α and p) minimises `loss`. `parameters` sets others, which may have less loss, mostly
+    where δ is large: the table is in docs/noise.md. The scale is at least the exact minimum and at
+    most 1e-9 (relative) above it. With `compositions` = k the budget is that of k releases
+    together; where a family is a scale alone it is at most about 1e-4 above the minimum (l2: 1e-9).
+    In one dimension "l2" gives `laplace`, the same law; in several, "optimal" gives
+    `optimal-radial`. With `sampling_rate` < 1 every release is of a Poisson sample, which each
+    record is in with that probability, and neighbours differ by one record that is there or not.
+    Noise that a linear program designs (`optimal`, `discrete-staircase`) is refined until it is
+    within `gap` of the best possible (0.005 if you don't say: half a per cent; 0.02 beyond ε = 5),
+    or the best there is after some work, about a minute's and the same on every machine, or after
+    `time_limit` seconds if you set them.
     Raises InvalidArgument for a malformed argument, NotApplicable if the family can't serve,
     NotCertified if no proof was found.
 

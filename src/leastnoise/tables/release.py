@@ -159,9 +159,9 @@ class Release:
     def needed_epsilon(self) -> Fraction | None:
         """Return the ε with which every block has its `accuracy`, at the weights of the spec.
 
-        None if the plan at the spec's own ε has them all. To about 0.2 %; plans are made to find
-        it, each with proved noise, and the source isn't looked at. Raises Refused if there is none
-        up to 100, or if no noise can serve a block.
+        None if the plan at the spec's own ε has them all. With 0.2 % less some block hasn't; plans
+        are made to find it, each with proved noise, and the source isn't looked at. Raises Refused
+        if there is none up to 100, or if no noise can serve a block.
         """
         from leastnoise.tables import least_epsilon
 
