@@ -72,9 +72,9 @@ _RELEASED = (
 _BIAS = (
     "95 % is of the noise alone: what limits and bounds take away is in no interval. The mean of "
     "all visits in plan 11 is {mean:.4f}, and {cut:.4f} where a year of more than 20 counts as 20, "
-    "as the bounds say: what is published is the second, with noise. These data are public, so that "
-    "everyone sees the difference. Of others nobody does: choose bounds that are wide enough by "
-    "public knowledge, at the price of more noise."
+    "as the bounds say: what is published is the second, with noise. These data are public, so "
+    "that everyone sees the difference. Of others nobody does: choose bounds that are wide enough "
+    "by public knowledge, at the price of more noise."
 )
 
 

@@ -128,7 +128,7 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
         if name in found:
             shown.append((name, values))
             ends = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-            shown.append(("95 % of the noise", [f"{low} to {high}" for low, high in ends]))
+            shown.append(("95 % of noise", [f"{low} to {high}" for low, high in ends]))
             if truth:
                 shown.append(("truth", [row[statistics] for row in truth]))
             statistics += 1
