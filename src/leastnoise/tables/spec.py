@@ -224,7 +224,7 @@ class Column(_Section):
     def counts_as(self) -> Fraction | None:
         """What a missing value counts as in sums and means, None where it is left out."""
         if self.missing == NONE and self.bounds is not None:
-            return sum(self.bounds) / 2
+            return sum(self.bounds, Fraction(0)) / 2
         return self.number
 
 
