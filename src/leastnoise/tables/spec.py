@@ -69,8 +69,9 @@ def _positive(value: object) -> Fraction:
 
 
 def _missing(value: object) -> Missing:
-    if value in {SKIP, NONE} and isinstance(value, str):
-        return value  # pyright: ignore[reportReturnType]
+    for word in (SKIP, NONE):
+        if isinstance(value, str) and value == word:
+            return word
     try:
         return _number(value)
     except ValueError:
