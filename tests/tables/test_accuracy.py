@@ -69,9 +69,10 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
     (layout, *_) = of_block(made.spec, made.spec.query[0])
     noise = NoiseError(std=10.0, half95=20.0, half975=25.0)
     sums = np.linspace(-1.5, 1.5, 30_001) * rows
-    cells = np.stack([np.full_like(sums, rows), sums], axis=1)
-    order = [layout.uses[1][1], layout.uses[1][0]]  # the count, the sum
-    _, std, low, high = numbers(layout, cells[:, np.argsort(order)], noise)[4:]
+    cells = np.zeros((len(sums), len(layout.components)))
+    total, count = layout.uses[1]
+    cells[:, total], cells[:, count] = sums, rows
+    _, std, low, high = numbers(layout, cells, noise)[4:]
     shown_std, shown_half = mean_errors(10.0, 25.0, rows=rows, half=10.0)
     assert std.max() == pytest.approx(shown_std, rel=1e-6)
     assert ((high - low) / 2).max() == pytest.approx(shown_half, rel=1e-3)
@@ -182,7 +183,7 @@ def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
         ({"weight": 2}, "query[0].weight", "Not used"),
         ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
         ({"assume": {"n": True}}, "query[0].assume.n", "a whole number"),
-        ({"assume": None}, "query[0].assume", "how many rows"),
+        ({"assume": None}, "query[0].assume", "how many values"),
         ({"assume": {"n": 5}, "statistics": ["count"]}, "query[0].assume", "means alone"),
     ],
 )

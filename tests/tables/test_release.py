@@ -107,7 +107,8 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     pd.read_parquet(folder / "rows.parquet")[:0].to_parquet(folder / "rows.parquet")
     assert release(folder).plan() == plan
     first, second = plan.blocks
-    assert (first.layout.dimension, second.layout.dimension) == (9, 3)
+    # in each of three plans rows, persons, values and the sum of these
+    assert (first.layout.dimension, second.layout.dimension) == (12, 3)
     assert first.budget.epsilon + second.budget.epsilon == 1
     assert first.budget.epsilon == 2 * second.budget.epsilon
     assert first.group == second.group  # one draw of noise in the shape of both

@@ -299,7 +299,10 @@ def test_the_example_of_bodies_4(tmp_path: Path) -> None:
     With signs the gauge of a person's vector would rise where it is cut to whole numbers; here
     nothing is bounded in that gauge, and differences stay in what is declared.
     """
-    up = [{"person": 0, "town": t, "x": 0, "y": 0, "z": 1.0} for t in ("a", "a", "b", "b", "b")]
+    up = [
+        {"person": 0, "town": t, "x": 0, "y": 0, "z": 1.0, "v": 0}
+        for t in ("a", "a", "b", "b", "b")
+    ]
     down = [one | {"person": 1, "z": -1.0} for one in up]
     rows = pd.DataFrame([*up, *down])
     for query in (QUERIES[9], QUERIES[0]):
