@@ -34,7 +34,7 @@ missing = "none"           # public: the study has the visits of every year that
 [[query]]
 name = "visits_by_plan"
 weight = 3
-assume = { n = 1000 }      # of how many rows in a group the plan shows a mean's error
+assume = { n = 1000 }      # of how many values in a group the plan shows a mean's error
 statistics = ["count", "mean(mdvis)"]
 group_by = { plan = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19] }
 
