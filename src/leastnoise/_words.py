@@ -89,13 +89,13 @@ def listed(names: Collection[str], *, most: int = 4) -> str:
     return ", ".join([*shown[:most], *(["…"] if len(shown) > most else [])])
 
 
-def and_others(names: Sequence[str]) -> str:
-    """Return the names as a sentence has them.
+def in_turn(names: Sequence[str], last: str = "and") -> str:
+    """Return one or more names as a sentence has them.
 
-    >>> and_others(["sum"]), and_others(["count", "sum", "mean"])
-    ('sum', 'count, sum and mean')
+    >>> in_turn(["sum"]), in_turn(["count", "sum", "mean"]), in_turn(["a", "b"], "or")
+    ('sum', 'count, sum and mean', 'a or b')
     """
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def sensitivity(value: object) -> str:

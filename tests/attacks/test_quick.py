@@ -12,6 +12,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         compositions=5,
         specs=25,
         neighbours=2,
+        missing=3,
         files=5,
     )
 

@@ -123,7 +123,7 @@ def test_calibrate_says_first_what_it_does_to_a_number() -> None:
     facts = [tuple(re.split(" {2,}", line.strip())) for line in shown.splitlines()]
     assert facts[:4] == [
         ("std", f"{found.std[0]:.4g}"),
-        ("95 % within", f"±{found.accuracy(0.95)[0]:.4g}"),
+        ("95 % of the noise", f"±{found.accuracy(0.95)[0]:.4g}"),
         ("noise", "gaussian"),
         ("scale", f"{float(found.noise.scale):.12g}"),
     ]

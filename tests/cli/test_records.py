@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from leastnoise.cli import records
+from leastnoise.cli import demo, records
 from leastnoise.tables.release import Release
 from tests.cli.program import run
 
@@ -32,6 +34,23 @@ def test_a_plan_says_which_rows_are_dropped(
     shown = capsys.readouterr().out
     assert "Rows are dropped where age is below 0 or above 120 or missing.\n" in shown
     assert shown.count("Rows are dropped") == 1
+    assert shown.count("A missing value of size counts as 0.\n") == 1
+    assert "Rows without a town, or with another than its keys, are left out.\n" in shown
+    assert "95 % of the noise" in shown
+    records.print_released(release.run().tables["bins"])
+    assert "95 % of noise" in capsys.readouterr().out
+
+
+def test_the_demo_says_what_no_interval_holds() -> None:
+    source = demo._rand_health_insurance()
+    frame = pd.read_csv(source)
+    visits = frame.loc[frame["plan"] == 11, "mdvis"].to_numpy(dtype=float)
+    found = demo._means_of_plan_11(source)
+    assert found == {
+        "mean": pytest.approx(visits.mean()),
+        "cut": pytest.approx(np.minimum(visits, 20).mean()),
+    }
+    assert found["mean"] - found["cut"] > 0.15
 
 
 SPEC = """\
@@ -39,7 +58,7 @@ version = 1
 data = { source = "rows.csv", types = { who = "int", size = "float" } }
 privacy = { unit = "who", epsilon = "1" }
 contribution = { max_rows = 1 }
-columns = { size = { bounds = [0, 10] } }
+columns = { size = { bounds = [0, 10], missing = "none" } }
 
 [[query]]
 name = "sizes"
@@ -60,11 +79,11 @@ def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
 
     code, shown, _ = plan("spec.toml")
     assert code == 0
-    assert "mean_size of 1,000 rows" in shown
+    assert "mean_size of 1,000 values" in shown
     assert "Wished for count: std 2: met." in shown
     code, shown, _ = plan("least.toml", "--assume", "n=77")
     assert code == 0
-    assert "mean_size of 77 rows" in shown
+    assert "mean_size of 77 values" in shown
     assert "with the least ε found that meets every accuracy" in shown
     (tmp_path / "spec.toml").write_text(SPEC.replace("std = 2", "std = 1.4"))
     assert "would meet every accuracy" in plan("spec.toml")[1]

@@ -68,6 +68,9 @@ def test_it_says_what_was_released(made: Path) -> None:
     assert "(1, 1e-6)-differential privacy" in words
     assert "In by_plan, each who has at most 4 rows." in words
     assert "A x below 0 counts as 0, one above 10 as 10." in words
+    assert "Rows without a value of x are left out of its mean." in words
+    assert "Rows without a plan, or with another than its keys, are left out." in words
+    assert "95 % of the noise" in words
     for line in (made / "by_plan.csv").read_text().splitlines()[1:]:
         plan, count = line.split(",")[0], float(line.split(",")[1])
         shown = f"{count:,.1f}" if abs(count) >= 100 else f"{count:.4g}"

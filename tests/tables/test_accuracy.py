@@ -228,7 +228,7 @@ def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
         ({"weight": 2}, "query[0].weight", "Not used"),
         ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
         ({"assume": {"n": True}}, "query[0].assume.n", "a whole number"),
-        ({"assume": None}, "query[0].assume", "how many rows"),
+        ({"assume": None}, "query[0].assume", "how many values"),
         ({"assume": {"n": 5}, "statistics": ["count"]}, "query[0].assume", "means alone"),
     ],
 )

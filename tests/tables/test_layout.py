@@ -32,7 +32,12 @@ def parsed(
         "version": 1,
         "data": {"source": "x.parquet"},
         "privacy": {"unit": unit, "epsilon": 1, "delta": "1e-6"},
-        "columns": {"a": {"bounds": [-1, 3]}, "b": {"bounds": [-2, 2]}},
+        "columns": {
+            "a": {"bounds": [-1, 3], "missing": "none"},
+            "b": {"bounds": [-2, 2], "missing": 0},
+            "gaps": {"bounds": [-1, 3]},
+            "other": {"bounds": [5, 7], "missing": "skip"},
+        },
         "query": [{"name": "q", "statistics": statistics, "group_by": {"k": list(range(keys))}}],
     }
     if unit != "row":
@@ -66,8 +71,12 @@ def largest(found: Layout, norm: str, *, rows: int) -> Fraction:
     ("statistics", "numbers"),
     [
         (["count", "sum(a)"], 2),
-        (["mean(a)", "count", "sum(a)"], 4),  # rows and values are counted
+        (["mean(a)", "count", "sum(a)"], 3),
         (["mean(b)", "sum(b)"], 2),  # symmetric bounds: one scalar serves both
+        (["mean(gaps)"], 2),
+        (["count", "mean(gaps)"], 3),  # rows, and values
+        (["mean(gaps)", "count(gaps)", "mean(other)"], 4),
+        (["count(name)", "count"], 2),  # of a text, of which no bounds are known
     ],
 )
 def test_several_numbers_of_a_cell_move_within_boxes(
@@ -110,6 +119,9 @@ COUNT_OF_5 = InCells(per_cell=Fraction(5), total=Fraction(5))
         (["count"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
         (["count_units"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
         (["count"], 9, {"max_rows": 5, "max_groups": 1}, (Linf(5, whole=True),)),
+        (["count(gaps)"], 1, {"max_rows": 5}, (Integer(5),)),
+        (["count(a)", "count(b)", "count"], 1, {"max_rows": 5}, (Integer(5),)),  # all are rows
+        (["count(gaps)"], 9, {"max_rows": 1}, (Linf(1, whole=True),)),
         (["count_units"], 1, {"max_rows": 5}, (Integer(1),)),
         (["count_units"], 9, {"max_rows": 5}, (counting(9, 5), Linf(1, l0=5, whole=True), L1(5))),
         (["count_units"], 3, {"max_rows": 5}, (counting(3, 3), Linf(1, l0=3, whole=True), L1(3))),
@@ -186,6 +198,7 @@ def test_rows_as_units() -> None:
     counts = layout(["count", "count_units"], unit="row", keys=5)
     assert counts.sensitivities == (Linf(1, whole=True),)
     assert layout(["sum(a)"], unit="row", keys=5).sensitivities == (Linf(1),)
+    assert layout(["count(gaps)"], unit="row", keys=1).sensitivities == (Integer(1),)
     found = layout(["count", "mean(a)"], unit="row", keys=5)
     cells = Within(Cells(bodies=[Box(bounds=[1, 1])], copies=[5]))
     assert found.sensitivities == (cells, L2(root_above(Fraction(2))))
@@ -214,3 +227,39 @@ def test_sizes_and_totals_stay_exact(keys: int, rows: int, clip: str) -> None:
 def test_what_can_not_be_summed_exactly_is_refused(clip: dict[str, Any]) -> None:
     with pytest.raises(SpecError, match=r"query\[0\]"):
         layout(["count", "sum(a)"], keys=3, clip=clip)
+
+
+PROMISED = (
+    "The spec promises that no value of a is missing. One that is counts as 1, the middle of its "
+    "bounds."
+)
+
+
+def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
+    spec = parsed(["mean(gaps)", "count(gaps)", "sum(b)", "mean(a)", "count(name)"])
+    (found,) = of_block(spec, spec.query[0])
+    assert found.missing == (
+        "Rows without a value of gaps are left out of its mean and count.",
+        "A missing value of b counts as 0.",
+        PROMISED,
+        "Rows without a value of name are left out of its count.",
+        "Rows without a k, or with another than its keys, are left out.",
+    )
+
+
+def test_a_number_for_missing_values_that_would_be_clamped_is_refused() -> None:
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1},
+        "query": [{"name": "q", "statistics": ["mean(x)"]}],
+    }
+    for missing in (0, 31):
+        with pytest.raises(SpecError, match=r"columns\.x\.missing: Expected a number within"):
+            spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
+    for missing in ("no", "", True, [1], {}):
+        with pytest.raises(SpecError, match=r'columns\.x\.missing: Expected "skip", a number'):
+            spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
+    for missing in ("skip", "none", 5, "7.5", 30):
+        found = spec_file.parse(raw | {"columns": {"x": {"bounds": [5, 30], "missing": missing}}})
+        assert spec_file.loads(spec_file.dumps(found)) == found

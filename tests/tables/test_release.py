@@ -107,6 +107,7 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     pd.read_parquet(folder / "rows.parquet")[:0].to_parquet(folder / "rows.parquet")
     assert release(folder).plan() == plan
     first, persons, second = plan.blocks  # the persons of a query are a part of it
+    # in each of three plans rows, values and the sum of these; and persons
     assert [one.layout.dimension for one in plan.blocks] == [9, 3, 3]
     assert sum(one.budget.epsilon for one in plan.blocks) == 1
     assert first.budget.epsilon + persons.budget.epsilon == 2 * second.budget.epsilon

@@ -31,6 +31,7 @@ COLUMNS = {
     "x": {"bounds": [-2, 10], "missing": 1},
     "y": {"bounds": [0, 30]},
     "z": {"bounds": [-1, 1]},
+    "v": {"bounds": [-1, 1], "missing": "none"},
 }
 QUERIES: list[dict[str, Any]] = [
     {"name": "one", "statistics": ["count"]},
@@ -50,6 +51,9 @@ QUERIES: list[dict[str, Any]] = [
         "group_by": {"town": TOWNS[:2]},
     },
     {"name": "sums", "statistics": ["sum(x)", "sum(z)"], "group_by": {"town": TOWNS}},
+    {"name": "values", "statistics": ["count(z)"], "group_by": {"town": TOWNS}},
+    {"name": "means", "statistics": ["count", "mean(z)", "mean(v)"], "group_by": {"town": TOWNS}},
+    {"name": "under", "statistics": ["sum(z)", "mean(y)", "count(z)"]},
     {"name": "bins", "histogram": {"column": "y", "edges": [0, 1, 5, 30]}},
     {
         "name": "some",
@@ -133,12 +137,14 @@ def hostile_rows(seed: int, persons: int, *, most: int) -> pd.DataFrame:
         low, high = ((-1e9, -1e9), (1e9, 1e9), (-3.0, 31.0), (-1e9, 1e9))[person % 4]
         values = {
             name: np.where(rng.random(count) < 0.15, rng.choice(odd, count), ends)
-            for name in "xyz"
+            for name in "vxyz"
             for ends in [rng.choice([low, high], count) if rng.random() < 0.7 else low]
         }
         town = rng.choice([*TOWNS, "zz"], count) if person % 3 else TOWNS[person // 3 % 3]
         frames.append(pd.DataFrame({"person": person, "town": town, **values}))
-    nobody = pd.DataFrame({"person": [persons], "town": ["zz"], "x": 0.0, "y": 0.0, "z": 0.0})
+    nobody = pd.DataFrame(
+        {"person": [persons], "town": ["zz"], "x": 0.0, "y": 0.0, "z": 0.0, "v": 0.0}
+    )
     return pd.concat([*frames, nobody], ignore_index=True)
 
 
@@ -229,7 +235,12 @@ def simplices(cells: int, rows: int) -> Within:
         (["count"], 9, {"l2": 3}, (root(18),)),
         (["sum(x)"], 9, {"l2": 3}, (root(36),)),
         (["mean(x)"], 9, {"l2": 3}, (root(18),)),
-        (["mean(x)", "mean(z)"], 9, {"l2": 3}, (root(24),)),
+        (["mean(x)", "mean(v)"], 9, {"l2": 3}, (root(24),)),  # both below the count of rows
+        (["mean(x)", "mean(z)"], 9, {"l2": 3}, (root(18),)),  # one of them below that of values
+        (["sum(x)", "mean(z)"], 9, {"l2": 3}, (root(36),)),  # one below no count
+        (["sum(y)", "count(z)"], 9, {"l2": 3}, (root(18),)),
+        (["count(z)"], 9, {"max_rows": 5}, (simplices(9, 5), L1(10), root(50))),
+        (["count(z)"], 1, {"max_rows": 5}, (Integer(5),)),
         (["sum(x)", "sum(z)"], 9, {"l2": 3}, (root(36),)),
         (["mean(x)"], 9, {"l1": 3}, (L1(6), root(18))),
         (["count"], 1, {"l2": 3}, (root(9),)),
@@ -253,6 +264,8 @@ def test_what_replacing_one_unit_can_do(
         (["mean(x)"], 1, 10, 100),  # from (5, 5) to (5, −5)
         (["mean(x)"], 9, 20, 100),
         (["mean(x)", "mean(z)"], 1, 20, 200),
+        (["count", "mean(v)"], 1, 10, 100),
+        (["count", "mean(z)"], 1, 15, 125),  # rows, beside values and their sum
     ],
 )
 def test_the_norms_of_five_rows_replaced(
@@ -264,8 +277,8 @@ def test_the_norms_of_five_rows_replaced(
 
 def test_the_pairs_that_meet_these_norms(tmp_path: Path) -> None:
     """The worst pairs, through the real bounding: a claim that is lower would be false."""
-    full = {"person": 0, "town": "a", "x": 10.0, "y": 30.0, "z": 1.0}
-    other = {"person": 1, "town": "b", "x": -2.0, "y": 0.0, "z": -1.0}
+    full = {"person": 0, "town": "a", "x": 10.0, "y": 30.0, "z": 1.0, "v": 1.0}
+    other = {"person": 1, "town": "b", "x": -2.0, "y": 0.0, "z": -1.0, "v": -1.0}
     worst = {"rows": (10, 50), "mean": (10, 100), "mean_by": (20, 100)}
     rows = pd.DataFrame([full, other] * 5)
     for query in [QUERIES[NAMES.index(name)] for name in worst]:
@@ -285,7 +298,10 @@ def test_the_example_of_bodies_4(tmp_path: Path) -> None:
     With signs the gauge of a person's vector would rise where it is cut to whole numbers; here
     nothing is bounded in that gauge, and differences stay in what is declared.
     """
-    up = [{"person": 0, "town": t, "x": 0, "y": 0, "z": 1.0} for t in ("a", "a", "b", "b", "b")]
+    up = [
+        {"person": 0, "town": t, "x": 0, "y": 0, "z": 1.0, "v": 0}
+        for t in ("a", "a", "b", "b", "b")
+    ]
     down = [one | {"person": 1, "z": -1.0} for one in up]
     rows = pd.DataFrame([*up, *down])
     for query in (QUERIES[9], QUERIES[0]):

@@ -120,14 +120,14 @@ def test_what_is_published_is_that_of_an_independent_computation(
 ) -> None:
     noise = [NoiseError(std=1.0, half95=half95, half975=1.2 * half95)] * 9
     asked: dict[str, Any] = {
-        "statistics": ["count", "sum(x)", "mean(x)"],
+        "statistics": ["count", "sum(x)", "mean(x)", "count(x)"],
         "group_by": {"k": [1, 2]},
     }
-    vector = np.array([values[0], values[1], 1.0, values[2], values[3], -1.0])
+    vector = np.array([*values, *reversed(values)])
     drawn = table_of(layout(**asked), vector, noise).columns
     found = table_of(layout(**asked, round=whole, clamp=clamp), vector, noise).columns
     assert list(found) == list(drawn)
-    for name in ("count", "sum_x", "mean_x"):
+    for name in ("count", "sum_x", "mean_x", "count_x"):
         columns = [name, f"{name}_low", f"{name}_high"]
         for cell in range(2):
             numbers = [drawn[column][cell] for column in columns]
@@ -135,7 +135,7 @@ def test_what_is_published_is_that_of_an_independent_computation(
             shown = tuple(found[column][cell] for column in columns)
             assert shown == wanted
             kinds = {type(one) for one in shown}
-            assert kinds == ({int} if whole and name == "count" else {float})
+            assert kinds == ({int} if whole and name in {"count", "count_x"} else {float})
             assert not any(str(one) == "-0.0" for one in shown if clamp and name != "mean_x")
         assert found[f"{name}_std"] == drawn[f"{name}_std"]
 

@@ -104,7 +104,7 @@ def _show(found: Candidate, record: dict[str, Any]) -> None:
     of = " of each number" if record["dimension"] > 1 else ""
     facts = [(f"std{of}", _spread(found.mechanism.std))]
     if (widths := _half_widths(found)) is not None:
-        facts.append((f"95 %{of} within", f"±{_spread(widths)}"))
+        facts.append((f"95 % of the noise{of}", f"±{_spread(widths)}"))
     facts += [("noise", found.label), ("scale", f"{record['scale']:.12g}")]
     facts += [_parameter(name, value) for name, value in record["noise"]["parameters"].items()]
     facts += [

@@ -29,11 +29,12 @@ max_rows = 5               # the experiment lasted at most five years
 
 [columns.mdvis]            # visits to a doctor in a year
 bounds = [0, 20]
+missing = "none"           # public: the study has the visits of every year that it has a row of
 
 [[query]]
 name = "visits_by_plan"
 weight = 3
-assume = { n = 1000 }      # of how many rows in a group the plan shows a mean's error
+assume = { n = 1000 }      # of how many values in a group the plan shows a mean's error
 statistics = ["count", "mean(mdvis)"]
 group_by = { plan = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19] }
 
@@ -64,8 +65,16 @@ _ABOUT = (
 )
 _PLAN = "The plan: what will be released, and how large its errors will be. It reads no row."
 _RELEASED = (
-    "The released tables. In 95 % of all releases the value without noise is between the two "
-    "numbers. The truth is shown only because these data are public."
+    "The released tables. In 95 % of all releases the noise is so small that the value without it "
+    "is between the two numbers: that of rows within the spec's own limits and bounds. The truth, "
+    "of all rows as they are, is shown only because these data are public."
+)
+_BIAS = (
+    "95 % is of the noise alone: what limits and bounds take away is in no interval. The mean of "
+    "all visits in plan 11 is {mean:.4f}, and {cut:.4f} where a year of more than 20 counts as 20, "
+    "as the bounds say: what is published is the second, with noise. These data are public, so "
+    "that everyone sees the difference. Of others nobody does: choose bounds that are wide enough "
+    "by public knowledge, at the price of more noise."
 )
 
 
@@ -102,6 +111,8 @@ def command(
     truths = _true_values(source)
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])
+    records.print_sentences([_BIAS.format(**_means_of_plan_11(source))])
+    typer.echo()
     with records.stages("Proving the release again"):
         found = verify_directory(directory)
     records.print_sentences(words.verified_release(found, directory))
@@ -121,6 +132,15 @@ def _rand_health_insurance() -> Path:
     raise InvalidInput(
         "The demo's table comes with statsmodels. Install it: pip install 'leastnoise[demo]'"
     )
+
+
+def _means_of_plan_11(source: Path) -> dict[str, float]:
+    """Return the mean of visits as they are, and of those cut off: for public data alone."""
+    import duckdb
+
+    sql = "SELECT avg(mdvis), avg(least(mdvis, 20)) FROM read_csv($source) WHERE plan = 11"
+    ((mean, cut),) = duckdb.execute(sql, {"source": str(source)}).fetchall()
+    return {"mean": mean, "cut": cut}
 
 
 def _true_values(source: Path) -> dict[str, list[tuple[str, ...]]]:

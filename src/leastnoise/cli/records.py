@@ -65,7 +65,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
     layout = block.layout
     rows = [
         (
-            error.statistic + (f" of {error.rows:,} rows" if error.rows else ""),
+            error.statistic + (f" of {error.rows:,} values" if error.rows else ""),
             f"{error.std:.4g}",
             f"±{error.half_width_95:.4g}",
             *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
@@ -74,7 +74,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
     ]
     print_table(
         _title(block, unit),
-        ("in each cell", "std", "95 % within", "plain Laplace", "plain Gaussian"),
+        ("in each cell", "std", "95 % of the noise", "plain Laplace", "plain Gaussian"),
         rows,
     )
     said = [] if layout.by_row else [f"Each {unit} {layout.bounding.in_words(layout.numbers)}."]
@@ -83,6 +83,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
         for axis in layout.axes
         if isinstance(axis, Bins) and axis.dropped
     ]
+    said += layout.missing
     said += [wish.in_words() for wish in block.wishes]
     print_sentences(said)
     typer.echo()
@@ -114,7 +115,7 @@ def _std(value: float | None) -> str:
 
 
 def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None:
-    """Print a released table, each statistic beside its 95 % interval.
+    """Print a released table, each statistic beside the interval of 95 % of the noise.
 
     `truth`, a row a row and a value a statistic, is for public data alone.
     """
@@ -128,7 +129,7 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
         if name in found:
             shown.append((name, values))
             ends = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
-            shown.append(("95 %", [f"{low} to {high}" for low, high in ends]))
+            shown.append(("95 % of noise", [f"{low} to {high}" for low, high in ends]))
             if truth:
                 shown.append(("truth", [row[statistics] for row in truth]))
             statistics += 1

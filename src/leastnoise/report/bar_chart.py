@@ -49,7 +49,7 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: str) -> str:
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" xmlns="http://www.w3.org/2000/svg">',
         f"<title>{escape(title)}</title>",
-        f"<desc>Bars of {len(bars)} values with 95 % intervals; the table has the numbers.</desc>",
+        f"<desc>{len(bars)} values, each with 95 % of the noise; the table has the numbers.</desc>",
     ]
     foot = height - _BOTTOM
     for tick in ticks:

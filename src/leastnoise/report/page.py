@@ -20,6 +20,7 @@ from leastnoise.report.bar_chart import Bar, bar_chart
 from leastnoise.tables import output
 from leastnoise.tables.columns import SUFFIXES, statistics_of
 from leastnoise.tables.layout import Bins
+from leastnoise.tables.plan_record import UNIT_NOTE
 from leastnoise.tables.table_files import read_table
 from leastnoise.tables.verify import verify_directory
 
@@ -73,7 +74,7 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
         + _section("Who is protected", _protected(found, unit))
         + _section("The budget", _budget(found))
         + f"<section><h2>The tables</h2>{tables}</section>"
-        + _section("What was cut off", _clipped(spec, found.layouts))
+        + _section("What was cut off or left out", _clipped(spec, found.layouts))
         + _section("Why this noise", _noise(plan["blocks"]))
         + _section(
             "What this promises",
@@ -164,7 +165,7 @@ def _block(
     keys = {name: found for name, found in columns.items() if name not in values}
     labels = [", ".join(map(_text, row)) for row in zip(*_grouped(layout, keys), strict=True)]
     charts = "".join(_chart(layout.name, asked, labels, columns) for asked in statistics)
-    heads = [*keys, *(h for asked in statistics for h in (asked.label, "95 % interval"))]
+    heads = [*keys, *(h for asked in statistics for h in (asked.label, "95 % of the noise"))]
     shown = min(layout.cells, MOST_ROWS)
     rows = []
     for place in range(shown):
@@ -234,11 +235,14 @@ def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
             if isinstance(axis, Bins) and axis.dropped
         ]
     lines = list(dict.fromkeys(lines))  # the parts of one query drop the same rows
+    lines += dict.fromkeys(said for layout in layouts for said in layout.missing)
     if not spec.privacy.by_row:
+        lines.append(UNIT_NOTE)
         lines.append("What anybody has beyond the limits above is made smaller, or not counted.")
     lines.append(
         "These limits are the spec's own, chosen without the rows. How much they cut off isn't "
-        "known: it would tell of those who are cut off. Errors on this page are of the noise alone."
+        "known: it would tell of those who are cut off. Errors on this page, and 95 %, are of the "
+        "noise alone."
     )
     return _list(lines)
 
@@ -247,7 +251,7 @@ def _noise(records: Sequence[dict[str, Any]]) -> str:
     rows = []
     for record in records:
         for error in record["errors"]:
-            of = f" in groups of {error['rows']:,} rows" if error["rows"] else ""
+            of = f" in groups of {error['rows']:,} values" if error["rows"] else ""
             own, *others = (
                 error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
             )  # fmt: skip

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Wish:
     """An error that a block may have at most, and the one that it has.
 
-    `measure` is "half_width_95" or "std". A mean's error is that of a group of `rows`.
+    `measure` is "half_width_95" or "std". A mean's error is that of a group of
+    so many values, `rows`.
     """
 
     statistic: str
@@ -38,8 +39,8 @@ class Wish:
 
     def in_words(self) -> str:
         """Return it as a sentence."""
-        group = "" if self.rows is None else f" of {self.rows:,} rows"
-        measure = "95 % ±" if self.measure == "half_width_95" else "std"
+        group = "" if self.rows is None else f" of {self.rows:,} values"
+        measure = "95 % of the noise within ±" if self.measure == "half_width_95" else "std"
         verdict = "met" if self.met else f"not met, it is {self.found:.4g}"
         return f"Wished for {self.statistic}{group}: {measure} {self.wished:.6g}: {verdict}."
 
@@ -100,7 +101,7 @@ def _of_wish(
             yield f"{path}.accuracy.statistic", f"The block has no {named.label}, only {known}."
         statistics = [named]
     if assume is None and any(map(_is_mean, statistics)):
-        why = "A mean's error depends on how many rows its group has: say of how many, such as"
+        why = "A mean's error depends on how many values its group has: say of how many, such as"
         yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."
 
 

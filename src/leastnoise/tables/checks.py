@@ -141,9 +141,6 @@ def _columns(spec: Spec) -> Iterator[Problem]:
         if column.bounds is None:
             continue
         low, high = column.bounds
-        if column.number is not None and not low <= column.number <= high:
-            why = f"Expected a number within the bounds, got {float(column.number):g}: it would be "
-            yield f"{path}.missing", why + "clamped. Let the bounds hold it, or choose another."
         if low > high:
             yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
         elif float(low) >= float(high):
@@ -151,6 +148,9 @@ def _columns(spec: Spec) -> Iterator[Problem]:
         elif high - low < SMALLEST_WIDTH:
             why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
             yield f"{path}.bounds", why
+        elif column.number is not None and not low <= column.number <= high:
+            why = f"Expected a number within the bounds, got {float(column.number):g}: it would be "
+            yield f"{path}.missing", why + "clamped. Let the bounds hold it, or choose another."
 
 
 def _names(spec: Spec) -> Iterator[Problem]:

@@ -149,7 +149,7 @@ class Layout:
 
     With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
     what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
-    those of means in groups of as many rows as is `assumed`.
+    those of means in groups of as many values as is `assumed`.
     """
 
     name: str

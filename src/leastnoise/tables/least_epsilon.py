@@ -54,7 +54,7 @@ def planned(spec: Spec, progress: Progress | None = None) -> Found:
         return _least(spec, guess=1.0)
     parts = _parts_alone(spec)
     found = _least(_with(spec, shares=parts), guess=math.fsum(parts))
-    if any(len(block.group) > 1 for block in found[1].blocks):
+    if any(len({block.name for block in draw}) > 1 for draw in found[1].draws):
         parts = _parts_of_draws(found)
         again = _least(_with(spec, shares=parts), guess=math.fsum(parts))
         found = min(found, again, key=_epsilon)
@@ -95,8 +95,10 @@ def _parts_of_draws(found: Found) -> list[float]:
     names = [query.name for query in settled.query]
     shares = [float(settled.share(query)) for query in settled.query]
     parts = [_epsilon(found) * share for share in shares]
-    for group in {block.group for block in made.blocks if len(block.group) > 1}:
-        members = [names.index(name) for name in group]
+    for draw in made.draws:
+        members = sorted({names.index(block.name) for block in draw})
+        if len(members) == 1:
+            continue
         part = math.fsum(parts[i] for i in members)
         alone = _only(settled, members, of_delta=math.fsum(shares[i] for i in members))
         less = _epsilon(_least(alone, guess=part)) / part
@@ -173,15 +175,23 @@ def _worst(found: Plan) -> float:
 
 
 def _ratios_of_draws(found: Plan) -> list[float]:
-    """Return each block's largest ratio of an error to a wish, of all blocks in its draw."""
+    """Return each query's largest ratio of an error to a wish, of all that share a draw with it."""
     own = _ratios(found)
-    return [max(own[name] for name in block.group) for block in found.blocks]
+    largest = dict.fromkeys(own, 0.0)
+    for draw in found.draws:
+        worst = max(own[block.name] for block in draw)
+        for block in draw:
+            largest[block.name] = max(largest[block.name], worst)
+    return list(largest.values())
 
 
 def _ratios(found: Plan) -> dict[str, float]:
+    """Return each query's largest ratio of an error to what is wished."""
     return {
-        block.name: max((wish.found / wish.wished for wish in block.wishes), default=0.0)
-        for block in found.blocks
+        parts[0].name: max(
+            (wish.found / wish.wished for part in parts for wish in part.wishes), default=0.0
+        )
+        for parts in found.by_query
     }
 
 

@@ -37,11 +37,20 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple
             said.append(f"Rows without a {name}, or with another than its keys, are left out.")
     if query.histogram:
         said += _of_number(spec, query.histogram.column)
-    conditions = (predicates.items() for predicates in query.where.values())
-    for name, predicate in (one for predicates in conditions for one in predicates):
-        found = () if predicate.among else tuple(_of_number(spec, name))
-        said += found or (f"A row without a value of {name} meets no condition on it.",)
+    said += _of_conditions(spec, query)
     return tuple(dict.fromkeys(said))
+
+
+def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
+    """Yield what missing values do to the conditions of a block."""
+    none: dict[str, None] = {}
+    for name, predicate in (one for each in query.where.values() for one in each.items()):
+        found = () if predicate.among else tuple(_of_number(spec, name))
+        yield from found
+        if not found:
+            none[name] = None
+    if none:
+        yield f"Where {_words.in_turn([*none], 'or')} is missing, no condition on it holds."
 
 
 def _of_number(spec: Spec, name: str) -> Iterator[str]:
@@ -59,7 +68,7 @@ def _of_values(spec: Spec, name: str, kinds: Sequence[str]) -> str:
     """Return what missing values do to the statistics `kinds` of the column `name`."""
     column = spec.columns.get(name, Column())
     if column.missing == SKIP:
-        return f"Rows without a value of {name} are left out of its {_words.and_others(kinds)}."
+        return f"Rows without a value of {name} are left out of its {_words.in_turn(kinds)}."
     every = f" count({name}) counts all rows." if "count" in kinds else ""
     if column.missing != NONE:
         return _counts_as(name, column.missing) + every

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.baselines import Baselines
 
 CLIP_NOTE = (
-    "Errors are of the noise alone: what clamping to bounds and clipping a person's rows take "
-    "away (bias) is not in them."
+    "Errors, and 95 %, are of the noise alone: what clamping to bounds and clipping a person's "
+    "rows take away (bias) is not in them."
 )
 PURE_NOTE = "With delta = 0 the losses of the queries add up: each has its share of epsilon."
 SPLIT_NOTE = (
@@ -39,9 +39,10 @@ ROUNDING_NOTE = (
 )
 _MANY_ROWS = 10**8
 MEAN_NOTE = (
-    "A mean's error depends on how many rows its group has, which isn't public: it is shown, at "
+    "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
     "most, for assumed sizes."
 )
+UNIT_NOTE = "Rows that don't say whose they are, as their unit is missing, are left out."
 
 
 def of_split(certificate: Certificate, split: Noise | None) -> Certificate:
@@ -89,6 +90,7 @@ def block_record(
         "error_relative_to_split": relative_to(certificate, split),
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
+        "missing": list(layout.missing),
         "errors": [vars(error) for error in errors],
         "wishes": [vars(wish) for wish in wishes(layout, errors)],
     }
@@ -127,6 +129,7 @@ def notes_of(
     """Return what the numbers of a plan don't say; `exact_rows` as `rounded_rows` says."""
     asked = {one.kind for layout in layouts for one in layout.statistics}
     notes = (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
+    notes = notes if layouts[0].by_row else (*notes, UNIT_NOTE)
     exact = min((rows for rows in exact_rows if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)

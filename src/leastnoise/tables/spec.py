@@ -69,8 +69,9 @@ def _positive(value: object) -> Fraction:
 
 
 def _missing(value: object) -> Missing:
-    if value in {SKIP, NONE} and isinstance(value, str):
-        return value  # pyright: ignore[reportReturnType]
+    for word in (SKIP, NONE):
+        if isinstance(value, str) and value == word:
+            return word
     try:
         return _number(value)
     except ValueError:
@@ -224,7 +225,7 @@ class Column(_Section):
     def counts_as(self) -> Fraction | None:
         """What a missing value counts as in sums and means, None where it is left out."""
         if self.missing == NONE and self.bounds is not None:
-            return sum(self.bounds) / 2
+            return sum(self.bounds, Fraction(0)) / 2
         return self.number
 
 
@@ -265,8 +266,8 @@ class Predicate(_Section):
 class Accuracy(_Section):
     """How far off a block's numbers may be: one of the two, in their own units.
 
-    `half_width_95` is that of their 95 % intervals, `std` their standard deviation. Of all
-    statistics, or of one.
+    `half_width_95` is that of intervals that hold 95 % of the noise, `std` its standard deviation.
+    Of all statistics, or of one.
     """
 
     half_width_95: Positive | None = None
@@ -276,7 +277,7 @@ class Accuracy(_Section):
 
 @final
 class Assumed(_Section):
-    """What a mean's error is worked out for: groups of `n` rows."""
+    """What a mean's error is worked out for: groups of `n` values."""
 
     n: Annotated[int, Field(ge=1, le=2**34)]
 
@@ -285,9 +286,9 @@ class Assumed(_Section):
 class Query(_Section):
     """One block: one vector query and one draw of noise, with `weight` of the budget.
 
-    `accuracy` says which errors would do, `assume` of how many rows in a group where they depend on
-    that. `where` names conditions, each a predicate on every column that it lists; of one unit at
-    most `max_conditions` are counted. With `round` the counts are published whole, with `clamp`
+    `accuracy` says which errors would do, `assume` of how many values in a group where they depend
+    on that. `where` names conditions, each a predicate on every column that it lists; of one unit
+    at most `max_conditions` are counted. With `round` the counts are published whole, with `clamp`
     counts and sums are published as 0 where the noise makes them negative.
     """
 

@@ -101,7 +101,9 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
         "name": Words("the name of the block's table", 'name = "use_by_plan"'),
         "weight": Words("how much its errors count beside other blocks'", "weight = 2"),
         "accuracy": Words("how far off its numbers may be", "accuracy = { half_width_95 = 10 }"),
-        "assume": Words("for how many rows in a group to show errors", "assume = { n = 4000 }"),
+        "assume": Words(
+            "for how many values in a group to show a mean's error", "assume = { n = 4000 }"
+        ),
         "statistics": Words(
             "count, count_units, count(column), sum(column) or mean(column)",
             'statistics = ["count", "mean(visits)"]',
@@ -136,11 +138,13 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
         "among": Words("the public keys that satisfy it", "among = [1, 2]"),
     },
     Accuracy: {
-        "half_width_95": Words("half of the width of a 95 % interval", "half_width_95 = 10"),
+        "half_width_95": Words(
+            "half of the width of an interval that holds 95 % of the noise", "half_width_95 = 10"
+        ),
         "std": Words("the standard deviation", "std = 5"),
         "statistic": Words("of which statistic alone", 'statistic = "count"'),
     },
-    Assumed: {"n": Words("how many rows are in a group", "n = 4000")},
+    Assumed: {"n": Words("how many values are in a group", "n = 4000")},
     Output: {
         "path": Words("a directory that doesn't exist yet, relative to the spec", 'path = "out"'),
         "format": Words("the format of the tables", 'format = "csv"'),

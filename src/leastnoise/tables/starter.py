@@ -49,14 +49,17 @@ neighbours = "add-remove" # or "replace-one", if the number of persons is public
 
 _COLUMNS = """\
 [columns]                 # public bounds, for each column that a sum or a mean is asked of;
-# a value beyond them counts as the nearest one
+# a value beyond them counts as the nearest one. Rows without a value are left out of means; write
+# missing = 0 beside the bounds for a number that they count as, or missing = "none" if it is public
+# that there are none, which saves noise
 """
 _BOUNDS = "the least and the greatest value that is possible"
 
 _QUERIES = """\
 [[query]]                 # one block is one table
 name = "all"
-statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COLUMN)"
+statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COLUMN)",
+                          # "count(COLUMN)" (rows with a value of it)
 # group_by = { COLUMN = [1, 2, 3] }                     # TODO: public keys; for text ["a", "b"]
 # group_by = { COLUMN = { edges = [0, 18, 65, 120] } }  # TODO: or bands of a number
 
