@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leastnoise import _words
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,7 +17,14 @@ if TYPE_CHECKING:
 
 
 class LeastnoiseError(Exception):
-    """Base of every error that leastnoise raises on purpose."""
+    """Base of every error that leastnoise raises on purpose.
+
+    Its message may name files, columns and keys of others, and ends on a terminal: it is one line
+    without anything that a terminal would obey, or several if `lines` says that they are ours.
+    """
+
+    def __init__(self, said: object = "", *, lines: bool = False) -> None:
+        super().__init__(_words.plain(str(said), lines=lines))
 
 
 class InvalidInput(LeastnoiseError, ValueError):
@@ -46,12 +55,12 @@ class SpecError(InvalidInput):
         self.places: tuple[str, ...] = (
             ("",) * len(self.problems) if places is None else tuple(places)
         )
-        lines = "\n".join(
-            f"{place}: {key}: {message}" if place else f"  {key}: {message}"
+        told = "\n".join(
+            _words.plain(f"{place}: {key}: {message}" if place else f"  {key}: {message}")
             for place, (key, message) in zip(self.places, self.problems, strict=True)
         )
         noun = "problem" if len(self.problems) == 1 else "problems"
-        super().__init__(f"The spec has {len(self.problems)} {noun}:\n{lines}")
+        super().__init__(f"The spec has {len(self.problems)} {noun}:\n{told}", lines=True)
 
 
 class SourceError(InvalidInput):

@@ -100,6 +100,19 @@ def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
     assert HOSTILE in read(text).words
 
 
+def test_texts_of_a_spec_turn_no_words(tmp_path: Path) -> None:
+    """Marks of direction would let "1 to 9" be read as "9 to 1", and hide what stands beside."""
+    folder, turned = make_rows(tmp_path), "a\u202eb\u2067c\u200fd\x9be\x00f\u2028g"
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
+    conditions = {"name": "c", "where": {turned: {"x": {"min": 1}}}}
+    release(
+        folder, query=[*query, conditions], output={"path": f"o{turned[:8]}", "format": "json"}
+    ).run()
+    text = page.report(folder / f"o{turned[:8]}")
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    assert "a?b?c?d?e?f g" in read(text).words
+
+
 def test_a_large_table_is_cut_off_and_says_so(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     many = [{"name": "q", "statistics": ["count"], "group_by": {"plan": list(range(5000))}}]

@@ -6,10 +6,8 @@ import json
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from leastnoise import _words
-from leastnoise.cli.layout import print_facts, print_sentences, print_table
+from leastnoise.cli.layout import print_facts, print_sentences, print_table, say
 from leastnoise.cli.progress import stages
 
 if TYPE_CHECKING:
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.results import Table
 
-__all__ = ["print_facts", "print_sentences", "print_table", "stages"]
+__all__ = ["print_facts", "print_sentences", "print_table", "say", "stages"]
 
 _MOST_ROWS = 50
 _MOST_VARIANCES = 1000
@@ -27,7 +25,7 @@ _MOST_VARIANCES = 1000
 
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    typer.echo(json.dumps(record, indent=2))
+    say(json.dumps(record, indent=2), lines=True)
 
 
 _COLUMNS = (
@@ -55,7 +53,7 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
     if needed is not None:
         said.append(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")
     print_sentences([*said, *plan.notes])
-    typer.echo()
+    say()
 
 
 def _print_block(block: BlockPlan, unit: str) -> None:
@@ -85,7 +83,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
     ]
     said += [wish.in_words() for wish in block.wishes]
     print_sentences(said)
-    typer.echo()
+    say()
 
 
 def _title(block: BlockPlan, unit: str) -> str:
