@@ -11,7 +11,7 @@ from leastnoise._words import html
 
 _WIDTH, _ROW, _TOP, _BOTTOM = 520, 22, 6, 34
 _LABEL_WIDTH, _LETTER, _TICKS = 200, 6.6, 5
-_LEAST_SPAN = 1e-300
+_LEAST_SPAN, _MOST_SPAN = 1e-300, 1e300  # ticks and places beyond are no floats
 _LONGEST = 28  # letters of a label
 
 
@@ -37,7 +37,7 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: str) -> str:
     left = min(_LABEL_WIDTH, 12 + _LETTER * max(map(len, labels)))
     low = min(0.0, *(min(bar.low, bar.value) for bar in bars))
     high = max(0.0, *(max(bar.high, bar.value) for bar in bars))
-    if not (high == low or _LEAST_SPAN < high - low < math.inf):
+    if not (high == low or _LEAST_SPAN < high - low < _MOST_SPAN):
         return ""
     ticks = _ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])

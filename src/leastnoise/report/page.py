@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_BARS = 200, 40
 """Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_MOST_DIGITS = 1e15  # larger numbers are written with an exponent: floats tell no units there
 _LITTLE, _MUCH = 1, 4
 """An epsilon up to which little can be learnt of a unit, and one beyond which much may be."""
 _STAYS = (
@@ -293,5 +294,5 @@ def _short(value: float) -> str:
     """Return a number for people: tenths of counts, four digits of what is small."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+    text = f"{value:,.1f}" if 100 <= abs(value) < _MOST_DIGITS else f"{value:.4g}"
     return text.replace("-", "−")

@@ -313,7 +313,7 @@ def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
         raise CertificateRejected(
             f"The table {path.name} is missing or unreadable. {error}"
         ) from None
-    except (OSError, ValueError, TypeError, duckdb.Error):
+    except (OSError, ValueError, TypeError, OverflowError, duckdb.Error):
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
     if list(columns) != list(result_columns(layout)):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
