@@ -187,7 +187,8 @@ def test_masked_entries_are_refused_as_every_release_refuses_them(tmp_path: Path
     """What is behind a mask was published, with noise, as if it had been asked for."""
     from dask import array  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    masked = array.ma.masked_greater(ones(), 1)
+    masking: Any = array.ma
+    masked = masking.masked_greater(ones(), 1)
     with pytest.raises(InvalidArgument, match="masked") as direct:
         noise().release(np.ma.masked_greater(np.ones(SIZE), 0))
     with pytest.raises(InvalidArgument, match="masked") as there:

@@ -137,7 +137,10 @@ def test_a_worker_refuses_what_every_release_refuses(tmp_path: Path, name: str) 
     """A masked block was published, with what is behind the mask."""
     noise, draw = drawn(name, 3)
     write = on_dask._Writer(tmp_path, draw, 3)
-    for wrong in (np.ma.masked_greater(np.ones(3), 0), np.array(["1"] * 3), [np.ones(1)] * 3):
+    refused: list[Any] = [
+        np.ma.masked_greater(np.ones(3), 0), np.array(["1"] * 3), [np.ones(1)] * 3,
+    ]  # fmt: skip
+    for wrong in refused:
         with pytest.raises(InvalidArgument) as caught:
             noise.release(wrong)
         assert write(wrong, 0) == f"in a block, {caught.value}"
