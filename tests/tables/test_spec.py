@@ -411,17 +411,3 @@ def test_dots_in_texts_and_comments_are_no_tables(text: str) -> None:
     with pytest.raises(SpecError) as caught:
         spec_file.loads(text)
     assert "nested" not in str(caught.value)
-
-
-def test_what_is_in_a_key_that_cannot_be_read_is_no_second_problem() -> None:
-    """Names of columns may hold dots and brackets, as paths of keys do."""
-    raw = {
-        "version": 1,
-        "data": {"source": "a.parquet"},
-        "privacy": {"unit": "row", "epsilon": 1},
-        "columns": {"a.b[0]": {"bounds": [0]}},
-        "query": [{"name": "q", "statistics": ["sum(a.b[0])", "count"]}],
-    }
-    with pytest.raises(SpecError) as caught:
-        spec_file.parse(raw)
-    assert {key for key, _ in caught.value.problems} == {"columns.a.b[0].bounds"}
