@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from html import escape
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -33,11 +32,11 @@ class Shown(ABC):
 
     def _repr_html_(self) -> str:
         """Return HTML for a notebook; every text in it is escaped. Never raises our errors."""
-        head = f"<p>{escape(repr(self))}</p>"
+        head = f"<p>{_words.html(repr(self))}</p>"
         try:
             tables = self._tables()
         except LeastnoiseError as error:  # such as of a ledger whose file is gone
-            return f"{head}<p>{escape(str(error))}</p>"
+            return f"{head}<p>{_words.html(str(error))}</p>"
         return head + "".join(_html(title, columns) for title, columns in tables.items())
 
 
@@ -77,9 +76,9 @@ def _frame(columns: Columns, backend: str) -> Any:
 def _html(title: str, columns: Columns) -> str:
     rows = [*islice(zip(*columns.values(), strict=True), _MOST_ROWS)]
     length = len(next(iter(columns.values()), ()))
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    head = "".join(f"<th>{_words.html(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    caption = f"<caption>{_words.html(title)}</caption>" if title else ""
     more = f"<p>… and {length - len(rows):,} more rows</p>" if length > len(rows) else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
@@ -88,6 +87,6 @@ def _cell(value: object) -> str:
     if value is None:
         return "<td></td>"
     if isinstance(value, float):
-        return f"<td{_RIGHT}>{escape(_words.number(value))}</td>"
+        return f"<td{_RIGHT}>{_words.html(_words.number(value))}</td>"
     right = _RIGHT if isinstance(value, int) and not isinstance(value, bool) else ""
-    return f"<td{right}>{escape(str(value))}</td>"
+    return f"<td{right}>{_words.html(str(value))}</td>"

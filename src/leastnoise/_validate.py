@@ -43,6 +43,7 @@ NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 _WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 may mean either
 _PERCENTAGE = re.compile(r"([+-]?[0-9]+\.?[0-9]*) ?%")
 _MOST_SHOWN = 40  # characters of a value
+_MOST_COMPARED = 200  # names, in search of the nearest
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes, of a path and of a name in it
 _MOST_BITS = 128  # of a whole number that is shown: longer ones have no use in a message
 _EXACT_BYTES = 8  # of the numpy floats that a float64 holds exactly
@@ -195,7 +196,9 @@ def one_of(value: object, allowed: Sequence[str], *, name: str) -> str:
 
 
 def nearest(value: str, allowed: Sequence[str]) -> str:
-    """Return "Did you mean …?" for the closest of `allowed`, or nothing."""
+    """Return "Did you mean …?" for the closest of `allowed`, or nothing; of many it takes long."""
+    if len(allowed) > _MOST_COMPARED:
+        return ""
     close = get_close_matches(value[:_MOST_SHOWN], allowed, n=1, cutoff=0.5)
     return f"Did you mean {close[0]}?" if close else ""
 

@@ -6,6 +6,7 @@ import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,16 +16,48 @@ _DIGITS = 4
 _LONGEST = 120  # characters of a line
 _EXPONENT = re.compile(r"e([+-])0*")
 _LEAST_GROUPED, _MOST_GROUPED = 1000, 10**9
+_JOINERS = "\u200c\u200d"  # shape the letters beside them, as Persian words and emoji need
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    r"""Return `text` as it is safe to show: each character is one that is seen, or a blank.
+
+    What a terminal or a page would obey becomes "?": escapes that move the cursor or rename the
+    window, marks that turn the direction of letters, half of a surrogate pair. All text that isn't
+    leastnoise's own goes through here on its way to a person, line ends too unless `lines` says
+    that they are ours.
+
+    >>> plain("a\x1b[2Jb\u202ec\nd")
+    'a?[2Jb?c d'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter
+        if letter.isprintable() or letter in _JOINERS or (lines and letter == "\n")
+        else " "
+        if letter.isspace()
+        else "?"
+        for letter in text
+    )
+
+
+def html(text: str) -> str:
+    r"""Return `text` as part of a page: `plain`, and with no mark-up of its own.
+
+    >>> html("<b>\x9b1m")
+    '&lt;b&gt;?1m'
+    """
+    return escape(plain(text))
 
 
 def line(name: str, text: str) -> str:
-    """Return `<name: text>`, cut to 120 characters; what isn't printable becomes blanks.
+    """Return `<name: text>`, cut to 120 characters, as `plain`.
 
     >>> line("Plan", "2 queries")
     '<Plan: 2 queries>'
     """
-    shown = f"<{name}: {text}"
-    shown = "".join(letter if letter.isprintable() else " " for letter in shown)
+    shown = plain(f"<{name}: {text}")
     return f"{shown}>" if len(shown) < _LONGEST else f"{shown[: _LONGEST - 2]}…>"
 
 

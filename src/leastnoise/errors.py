@@ -8,14 +8,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leastnoise import _words
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leastnoise.guarantees.interval import Interval
 
+_MOST_TOLD = 100  # problems of a spec
+_LONGEST_KEY = 300  # letters of a key of a spec
+
 
 class LeastnoiseError(Exception):
-    """Base of every error that leastnoise raises on purpose."""
+    """Base of every error that leastnoise raises on purpose.
+
+    Its message may name files, columns and keys of others, and ends on a terminal: it is one line
+    without anything that a terminal would obey, or several if `lines` says that they are ours.
+    """
+
+    def __init__(self, said: object = "", *, lines: bool = False) -> None:
+        super().__init__(_words.plain(str(said), lines=lines))
 
 
 class InvalidInput(LeastnoiseError, ValueError):
@@ -34,9 +46,9 @@ class InvalidArgument(InvalidInput):
 
 
 class SpecError(InvalidInput):
-    """A release spec has one or more problems; all of them are listed, each with its key.
+    """A release spec has one or more problems: `problems` are all of them, each with its key.
 
-    `places` say where each is, as spec.toml:12, or nothing.
+    `places` say where each is, as spec.toml:12, or nothing. The message lists the first hundred.
     """
 
     def __init__(
@@ -46,12 +58,21 @@ class SpecError(InvalidInput):
         self.places: tuple[str, ...] = (
             ("",) * len(self.problems) if places is None else tuple(places)
         )
-        lines = "\n".join(
-            f"{place}: {key}: {message}" if place else f"  {key}: {message}"
-            for place, (key, message) in zip(self.places, self.problems, strict=True)
-        )
-        noun = "problem" if len(self.problems) == 1 else "problems"
-        super().__init__(f"The spec has {len(self.problems)} {noun}:\n{lines}")
+        told = [
+            _words.plain(_told(place, key, message))
+            for place, (key, message) in zip(
+                self.places[:_MOST_TOLD], self.problems[:_MOST_TOLD], strict=True
+            )
+        ]
+        if more := len(self.problems) - len(told):
+            told.append(f"  … and {more:,} more.")
+        count = _words.counted(len(self.problems), "problem")
+        super().__init__("\n".join([f"The spec has {count}:", *told]), lines=True)
+
+
+def _told(place: str, key: str, message: str) -> str:
+    shown = key if len(key) <= _LONGEST_KEY else f"{key[:_LONGEST_KEY]}…"
+    return f"{place}: {shown}: {message}" if place else f"  {shown}: {message}"
 
 
 class SourceError(InvalidInput):

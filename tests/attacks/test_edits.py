@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import sqlite3
@@ -88,6 +89,44 @@ _BASES: dict[str, Callable[[], Any]] = {
     "lower bound of a volume": _bound_of_a_volume,
 }
 _LEDGER = "ledger"
+_TRIGGERS = (
+    "CREATE TRIGGER t {when} INSERT ON entry BEGIN SELECT RAISE(IGNORE); END",
+    "CREATE TRIGGER t {when} INSERT ON entry WHEN new.number > 3 BEGIN SELECT RAISE(IGNORE); END",
+    "CREATE TRIGGER t {when} INSERT ON entry BEGIN SELECT RAISE(FAIL, 'full'); END",
+    "CREATE TRIGGER t AFTER INSERT ON entry BEGIN UPDATE entry SET body = '{{}}'; END",
+    "CREATE TRIGGER t AFTER INSERT ON entry BEGIN DELETE FROM entry WHERE number = 4; END",
+    """CREATE TRIGGER t {when} INSERT ON entry
+    BEGIN INSERT INTO entry (body, hash) VALUES ('{{}}', ''); END""",
+    "ALTER TABLE entry ADD COLUMN more TEXT AS (body)",
+    "CREATE INDEX one ON entry (hash)",
+    """CREATE VIEW endless AS WITH RECURSIVE l(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM l)
+    SELECT n FROM l""",
+    "ALTER TABLE entry RENAME TO kept",
+)
+"""What whoever can write to a ledger may add to it, to be charged for nothing or for ever."""
+_CHARGE = {"kind": "charge", "dataset": "a", "rule": "sums", "time": "", "label": "",
+           "epsilon": "1", "delta": "0", "rho": "0.5", "leak": "0"}  # fmt: skip
+_USE = {"kind": "use", "dataset": "a", "plan": 2, "release": 0, "label": "", "time": ""}
+_ACCOUNT = {"kind": "account", "dataset": "b", "unit": "u", "neighbours": "add-remove",
+            "epsilon": "1", "delta": "0", "rule": None, "time": ""}  # fmt: skip
+_BODIES = (
+    *("", "null", "[]", "1e999", "9" * 9000, "[" * 20_000, '{"kind":' * 20_000, "{{", "NaN", "\0"),
+    *(
+        json.dumps(one)
+        for one in (
+            _CHARGE | {"epsilon": "1e9999"},
+            _CHARGE | {"epsilon": "-1"},
+            _CHARGE | {"rho": 1e308},
+            _CHARGE | {"dataset": ["a"]},
+            _USE | {"plan": 10**4000},
+            _USE,
+            _ACCOUNT | {"epsilon": "1e301"},
+            _ACCOUNT | {"rule": "best"},
+            _ACCOUNT | {"dataset": "a"},
+        )
+    ),
+)
+"""What is no entry, or none that fits, with the hash that it would have."""
 
 
 @cache
@@ -102,7 +141,7 @@ def drawn(random: Random) -> Case:
     base = random.choice((*_BASES, _LEDGER))
     if base == _LEDGER:
         return base, (
-            random.choice(("byte", "text", "number")),
+            random.choice(("byte", "text", "number", "schema", "body")),
             random.random(),
             random.randrange(256),
         )
@@ -203,7 +242,10 @@ def _attack_ledger(what: str, where: float, value: int) -> None:
         path.write_bytes(pages)
     else:
         path.write_bytes(pages)
-        changed = _edit_entry(path, what, where, value)
+        changed = _EDITS[what](path, what, where, value)
+    if what in {"schema", "body"}:
+        _charge(path)
+        return
     try:
         checked = ln.check_ledger(path)
         accounts = ln.Ledger(path).accounts()
@@ -216,9 +258,48 @@ def _attack_ledger(what: str, where: float, value: int) -> None:
         assert accounts["a"].budget == ln.Budget(epsilon=9, delta="0.1")
 
 
+def _charge(path: Path) -> None:
+    """Charge such a ledger: it is refused, and if not, the charge is kept."""
+    ledger = ln.Ledger(path)
+    for use in (ledger.accounts, ledger.history, lambda: ln.check_ledger(path)):
+        try:
+            use()
+        except ln.errors.LeastnoiseError:
+            continue
+        raise AssertionError("a ledger that isn't ours was read")
+    try:
+        charge = ledger.charge(_BASES["laplace"](), unit="person")
+    except ln.errors.LeastnoiseError:
+        return
+    raise AssertionError(f"charged as entry {charge.number}")
+
+
+def _edit_schema(path: Path, what: str, where: float, value: int) -> bool:
+    del what
+    with sqlite3.connect(path) as connection:
+        statement = _TRIGGERS[int(where * len(_TRIGGERS))]
+        connection.execute(statement.format(when=("BEFORE", "AFTER")[value % 2]))
+    connection.close()
+    return True
+
+
+def _add_body(path: Path, what: str, where: float, value: int) -> bool:
+    del what, value
+    text = _BODIES[int(where * len(_BODIES))]
+    with sqlite3.connect(path) as connection:
+        (last,) = connection.execute("SELECT hash FROM entry ORDER BY number DESC").fetchone()
+        found = hashlib.sha256((last + text).encode()).hexdigest()
+        connection.execute("INSERT INTO entry (body, hash) VALUES (?, ?)", (text, found))
+    connection.close()
+    return True
+
+
 def _edit_entry(path: Path, what: str, where: float, value: int) -> bool:
     number, column = 1 + int(where * 3), ("body", "certificate", "hash")[value % 3]
     with sqlite3.connect(path) as connection:
+        (trigger,) = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE name = 'entries_stay'"
+        ).fetchone()
         connection.execute("DROP TRIGGER entries_stay")
         (old,) = connection.execute(
             f"SELECT {column} FROM entry WHERE number = ?", (number,)
@@ -229,8 +310,12 @@ def _edit_entry(path: Path, what: str, where: float, value: int) -> bool:
         place = digits[value * 7919 % len(digits)]
         new = old[:place] + ("7" if what == "number" else "x") + old[place + 1 :]
         connection.execute(f"UPDATE entry SET {column} = ? WHERE number = ?", (new, number))
+        connection.execute(trigger)
     connection.close()
     return new != old
+
+
+_EDITS = {"text": _edit_entry, "number": _edit_entry, "schema": _edit_schema, "body": _add_body}
 
 
 @pytest.mark.attack

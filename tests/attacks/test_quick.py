@@ -14,6 +14,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         neighbours=2,
         missing=3,
         files=5,
+        texts=12,
     )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.work import check_work
+from leastnoise.balls.core import precision
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -23,7 +25,11 @@ from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
 from leastnoise.noise.laplace.law.laplace import Laplace
 from leastnoise.noise.lattice.law.cactus import Cactus
 from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
 from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.privacy_losses.generalized_gamma import chosen
+from leastnoise.noise.radial.proof.generalized_gamma import tails
+from leastnoise.noise.radial.proof.generalized_gamma_curve import Curve
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
 from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
@@ -97,6 +103,49 @@ def test_what_takes_too_long_is_rejected_at_once(name: str) -> None:
         claim.verify()
     with pytest.raises(NotApplicable):
         Certificate.prove(budget=budget, noise=noise, sensitivity=L2(1), compositions=count)
+
+
+# these took minutes, one place of the loss or one goal of the quadrature after another
+ENDLESS: tuple[tuple[str, str, int, str, str, int], ...] = (
+    ("-0.999", "1.5", 2000, "1000", "10", 1000),
+    ("-0.5", "50", 400, "1e6", "1", 2),
+    ("-0.5", "50", 400, "1000", "1", 1),
+    ("6", "1.5", 7, "1000", "1", 1),
+)
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_quadratures_end_after_so_many_evaluations(
+    monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, int, str, str, int]
+) -> None:
+    alpha, p, dimension, scale, epsilon, count = case
+    evaluate, tried = Curve.integrand, [0]
+
+    def counted(curve: Curve, *arguments: Any, **more: Any) -> Any:
+        tried[0] += 1
+        return evaluate(curve, *arguments, **more)
+
+    monkeypatch.setattr(Curve, "integrand", counted)
+    law = GeneralizedGamma(scale=1, alpha=alpha, p=p, dimension=dimension)
+    shift, found = 1 / Fraction(scale), list[int]()
+    places = [(Fraction(epsilon), -1.0)] if count == 1 else chosen(law, shift, Fraction(1, 10))
+    for place, _ in places[:: max(1, len(places) // 4)]:
+        tried[0] = 0
+        with precision(256):
+            all_of_it = tails(law, shift=shift, epsilon=place, evaluations=2000)
+        found.append(tried[0])
+        assert all_of_it.delta.is_finite() or found[-1] > 1000
+    assert max(found) < 2000 + 1000  # beside it a first guess, and what a piece is split into
+
+
+def test_fewer_evaluations_enclose_what_more_of_them_do() -> None:
+    law = GeneralizedGamma(scale=1, alpha=6, p="1.5", dimension=7)
+    fine = tails(law, shift=ONE, epsilon=ONE)
+    assert fine.delta.rel_accuracy_bits() > 25
+    for evaluations in (0, 1, 10, 100, 300, 1000):
+        coarse = tails(law, shift=ONE, epsilon=ONE, evaluations=evaluations)
+        assert not coarse.delta.is_finite() or coarse.delta.overlaps(fine.delta)
+        assert not coarse.delta.is_finite() or coarse.delta.rad() >= fine.delta.rad()
 
 
 # the most demanding that calibration found at the edges of budgets, and shapes that cost nothing

@@ -178,9 +178,53 @@ def test_a_block_of_another_size_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_an_error_of_any_kind_is_told_by_its_name_alone(tmp_path: Path) -> None:
     ragged = ones().map_blocks(lambda values: [[1048576.0], values], meta=np.empty(0))
-    with pytest.raises(SourceError, match="ValueError") as caught:
+    with pytest.raises(SourceError, match="a list of arrays") as caught:
         ln.release_vector(noise(), ragged, tmp_path / "out")
     assert "1048576" not in str(caught.value)
+
+
+def test_masked_entries_are_refused_as_every_release_refuses_them(tmp_path: Path) -> None:
+    """What is behind a mask was published, with noise, as if it had been asked for."""
+    from dask import array  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    masking: Any = array.ma
+    masked = masking.masked_greater(ones(), 1)
+    with pytest.raises(InvalidArgument, match="masked") as direct:
+        noise().release(np.ma.masked_greater(np.ones(SIZE), 0))
+    with pytest.raises(InvalidArgument, match="masked") as there:
+        ln.release_vector(noise(), masked, tmp_path / "out")
+    assert str(there.value) == str(direct.value)
+    # an array that doesn't say so, as one whose blocks are made by a function
+    for hidden in (
+        masked.map_blocks(lambda block: block, meta=np.empty(0)),
+        ones().map_blocks(lambda block: np.ma.array(block, mask=True), meta=np.empty(0)),
+    ):
+        with pytest.raises(SourceError, match="masked") as caught:
+            ln.release_vector(noise(), hidden, tmp_path / "out")
+        assert str(direct.value) in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        ["1"],
+        [None],
+        [1j],
+        [np.longdouble(1)],
+        [np.datetime64("2020-01-01")],
+        [b"1"],
+        [[1.0], [2.0]],
+    ],
+    ids=repr,
+)
+def test_types_that_no_release_takes_are_refused_in_blocks(tmp_path: Path, block: Any) -> None:
+    vector = ones(BLOCK).map_blocks(
+        lambda _: np.array(block * BLOCK)[:BLOCK], dtype=float, meta=np.empty(0)
+    )
+    with pytest.raises(SourceError):
+        ln.release_vector(noise(size=BLOCK), vector, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_a_late_worker_writes_is_not_published(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import random
 import re
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,11 +21,16 @@ from tests.ledger.releases import account, certificate
 
 
 def edited(ledger: Ledger, statement: str) -> None:
-    """Edit the file as with a database tool, triggers out of the way."""
+    """Edit the file as with a database tool, triggers out of the way and put back."""
     with sqlite3.connect(ledger.path) as connection:
-        for name in ("entries_stay", "entries_remain"):
+        triggers = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY rowid"
+        ).fetchall()
+        for name, _ in triggers:
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute(statement)
+        for _, sql in triggers:
+            connection.execute(sql)
 
 
 EDITS = {
@@ -79,6 +87,7 @@ def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> N
                 "epsilon": "1",
                 "delta": "0",
                 "rule": "sums",
+                "time": "",
             }
         ],
         "of no kind": [honest | {"kind": "gift"}],
@@ -93,6 +102,147 @@ def test_what_is_forged_with_its_hashes_is_noticed_by_check(tmp_path: Path) -> N
                 log.append(body, certificate=good.to_json())
         with pytest.raises(LedgerRejected, match=re.escape(why)):
             check_ledger(ledger.path)
+
+
+HIDDEN = {
+    "a trigger that drops charges": """CREATE TRIGGER kept BEFORE INSERT ON entry
+        BEGIN SELECT RAISE(IGNORE); END""",
+    "a trigger that adds entries": """CREATE TRIGGER more AFTER INSERT ON entry
+        BEGIN INSERT INTO entry (body, hash) VALUES ('{}', ''); END""",
+    "a trigger less": "DROP TRIGGER entries_stay",
+    "a view": "CREATE VIEW spent AS SELECT * FROM entry",
+    "a table": "CREATE TABLE other (a)",
+    "an index": "CREATE INDEX quick ON entry (hash)",
+    "a column": "ALTER TABLE entry ADD COLUMN more TEXT DEFAULT 'a'",
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_schema_that_is_not_ours_is_refused(tmp_path: Path, name: str) -> None:
+    """A ledger with a trigger that ignores what is inserted admitted everything, and held."""
+    ledger = account(tmp_path, "1")
+    half = certificate("laplace", "0.5")
+    ledger.charge(half, unit="person")
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute(HIDDEN[name])
+    uses: tuple[Callable[[], object], ...] = (
+        lambda: ledger.charge(half, unit="person"),
+        lambda: ledger.register([(half, 1)], budget=Budget(epsilon="0.5"), unit="person"),
+        lambda: ledger.open_account("more", unit="row", budget=Budget(epsilon=1)),
+        ledger.accounts,
+        ledger.history,
+        lambda: check_ledger(ledger.path),
+    )
+    for use in uses:
+        with pytest.raises((LedgerRejected, InvalidInput), match=r"edited|not a ledger"):
+            use()
+
+
+def test_a_charge_that_is_not_kept_is_no_charge(tmp_path: Path) -> None:
+    """Whatever keeps an entry from the file, what can't be read back was not charged."""
+    ledger = account(tmp_path, "1")
+    for when, then in (
+        ("BEFORE", "SELECT RAISE(IGNORE)"),
+        ("AFTER", "INSERT INTO entry (body, hash) VALUES ('{}', '')"),
+    ):
+        with pytest.raises(LedgerRejected, match="read back"):
+            charge_beside(ledger, f"CREATE TEMP TRIGGER t {when} INSERT ON entry BEGIN {then}; END")
+    assert check_ledger(ledger.path).entries == 1
+
+
+def charge_beside(ledger: Ledger, trigger: str) -> None:
+    """Append an entry over a connection with a trigger of its own, which no file holds."""
+    with ledger._store.appending() as (_, log):
+        log.connection.execute(trigger)
+        log.append({"kind": "charge"})
+
+
+def test_a_view_without_end_is_no_ledger(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute("DROP TABLE entry")
+        connection.execute(
+            """CREATE VIEW entry AS WITH RECURSIVE line(number) AS
+            (SELECT 1 UNION ALL SELECT number + 1 FROM line)
+            SELECT number, '{}' AS body, '' AS certificate, '' AS hash FROM line"""
+        )
+    for use in (ledger.accounts, lambda: check_ledger(ledger.path)):
+        with pytest.raises(InvalidInput, match="not a ledger"):
+            use()
+
+
+ACCOUNT = {"kind": "account", "dataset": "claims", "unit": "person", "neighbours": "add-remove",
+           "epsilon": "1", "delta": "0", "rule": None, "time": ""}  # fmt: skip
+CHARGE = {"kind": "charge", "dataset": "visits", "rule": "sums", "time": "", "label": "",
+          "epsilon": "0.5", "delta": "0", "rho": "0.125", "leak": "0"}  # fmt: skip
+UNREADABLE = {
+    "no JSON": "visits",
+    "nothing": "",
+    "a list": "[]",
+    "nested": "[" * 100_000,
+    "nested objects": '{"kind":' * 100_000,
+    "a nested label": json.dumps(CHARGE | {"label": [[[]]]}),
+    "a number of many digits": '{"kind": ' + "9" * 100_000 + "}",
+    "a huge exponent": json.dumps(CHARGE | {"epsilon": "1e999999999"}),
+    "a huge ratio": json.dumps(CHARGE | {"rho": "1/" + "7" * 100_000}),
+    "a huge budget": json.dumps(ACCOUNT | {"epsilon": "9" * 100_000}),
+    "an infinite cost": json.dumps(CHARGE).replace('"0.5"', "Infinity"),
+    "a time of no text": json.dumps(CHARGE | {"time": 1e308}),
+    "no time": json.dumps({key: value for key, value in CHARGE.items() if key != "time"}),
+    "a plan of no number": json.dumps(
+        {"kind": "use", "dataset": "visits", "plan": "2", "release": 0, "label": "", "time": ""}
+    ),
+    "a kind of no text": json.dumps(CHARGE | {"kind": ["charge"]}),
+    "twice": '{"kind": "charge", "kind": "account"}',
+    "a megabyte of keys": json.dumps({f"a{i}": 0 for i in range(60_000)} | {"kind": "charge"}),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_is_no_entry_is_unreadable_whatever_its_hash(tmp_path: Path, name: str) -> None:
+    ledger = account(tmp_path, "1")
+    text = UNREADABLE[name]
+    with sqlite3.connect(ledger.path) as connection:
+        (last,) = connection.execute("SELECT hash FROM entry").fetchone()
+        found = hashlib.sha256((last + text).encode()).hexdigest()
+        connection.execute("INSERT INTO entry (body, hash) VALUES (?, ?)", (text, found))
+    for use in (
+        ledger.accounts,
+        ledger.history,
+        ledger.to_pandas,
+        lambda: check_ledger(ledger.path),
+        lambda: ledger.charge(certificate("laplace", "0.5"), unit="person"),
+    ):
+        with pytest.raises(InvalidInput, match="unreadable"):
+            use()
+
+
+def test_an_entry_of_many_megabytes_is_not_read(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute(
+            "INSERT INTO entry (body, hash) VALUES (CAST(zeroblob(30000000) AS TEXT), '')"
+        )
+    for use in (ledger.accounts, lambda: check_ledger(ledger.path)):
+        with pytest.raises(InvalidInput, match="20,000,000 bytes"):
+            use()
+
+
+def test_a_label_that_no_ledger_holds_charges_nothing(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    with pytest.raises(InvalidInput, match="20,000,000 bytes"):
+        ledger.charge(certificate("laplace", "0.5"), unit="person", label="x" * 30_000_000)
+    assert check_ledger(ledger.path).entries == 1
+
+
+def test_costs_whose_sum_has_too_many_digits_are_refused(tmp_path: Path) -> None:
+    """Denominators without a common factor: a ledger of thousands would never be added up."""
+    ledger = account(tmp_path, "1")
+    with ledger._store.appending() as (_, log):
+        for prime in (1901, 1907, 1913, 1931, 1933, 1949, 1951, 1973, 1979, 1987):
+            log.append(CHARGE | {"epsilon": f"{2**prime - 3}/{2**prime - 1}"})
+    with pytest.raises(LedgerRejected, match="digits"):
+        ledger.accounts()
 
 
 def test_entries_cannot_be_changed_by_plain_sql(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from flint import arb
 from scipy import stats
 
 import leastnoise as ln
+from leastnoise.clusters import on_dask
 from leastnoise.entropy.lazy import LazyGamma
 from leastnoise.entropy.scaled import SETTLED_BITS, ScaledSampler, Settled
 from leastnoise.entropy.source import InsecureSeededEntropy
@@ -128,3 +130,20 @@ def test_what_shares_more_than_a_factor_is_refused(name: str) -> None:
     noise = ln.calibrate(name, epsilon=1, **many)
     with pytest.raises(NotApplicable, match="can't be drawn apart"):
         SharedDraw.of(noise.certificate, noise.grid)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_worker_refuses_what_every_release_refuses(tmp_path: Path, name: str) -> None:
+    """A masked block was published, with what is behind the mask."""
+    noise, draw = drawn(name, 3)
+    write = on_dask._Writer(tmp_path, draw, 3)
+    refused: list[Any] = [
+        np.ma.masked_greater(np.ones(3), 0), np.array(["1"] * 3), [np.ones(1)] * 3,
+    ]  # fmt: skip
+    for wrong in refused:
+        with pytest.raises(InvalidArgument) as caught:
+            noise.release(wrong)
+        assert write(wrong, 0) == f"in a block, {caught.value}"
+    assert not list(tmp_path.iterdir())
+    assert write(np.ones(3), 0) is None
+    assert [file.name for file in tmp_path.iterdir()] == ["000000.npy"]

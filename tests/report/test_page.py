@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import json
 import re
 import shutil
 from pathlib import Path
@@ -15,6 +16,7 @@ from leastnoise.errors import CertificateRejected
 from leastnoise.report import page
 from leastnoise.report.bar_chart import Bar, bar_chart
 from tests.cli.program import run
+from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import make_rows, release
 
 HOSTILE = '<script>alert("x")</script>&amp;'
@@ -101,6 +103,39 @@ def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
     assert "<script" not in text  # of what is cut short, too
     assert "<b>" not in text
     assert HOSTILE in read(text).words
+
+
+def test_texts_of_a_spec_turn_no_words(tmp_path: Path) -> None:
+    """Marks of direction would let "1 to 9" be read as "9 to 1", and hide what stands beside."""
+    folder, turned = make_rows(tmp_path), "a\u202eb\u2067c\u200fd\x9be\x00f\u2028g"
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
+    conditions = {"name": "c", "where": {turned: {"x": {"min": 1}}}}
+    release(
+        folder, query=[*query, conditions], output={"path": f"o{turned[:8]}", "format": "json"}
+    ).run()
+    text = page.report(folder / f"o{turned[:8]}")
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    assert "a?b?c?d?e?f g" in read(text).words
+
+
+@pytest.mark.parametrize("number", ["1.7e308", "-1.7e308", "1e300", "5e-324", "9" * 308])
+def test_numbers_at_the_ends_of_floats_are_shown(tmp_path: Path, number: str) -> None:
+    """Values are not proved: whoever writes a table and its SHA-256 anew writes any number."""
+    folder = make_rows(tmp_path)
+    query = [{"name": "q", "statistics": ["sum(x)"], "group_by": {"plan": [1, 2]}}]
+    release(folder, query=query, output={"path": "out", "format": "json"}).run()
+    table = folder / "out" / "q.json"
+    rows = json.loads(table.read_text())
+    changed = dict(rows[0], sum_x="HERE", sum_x_low="HERE", sum_x_high="HERE")
+    table.write_text(json.dumps([changed, *rows[1:]]).replace('"HERE"', number))
+    try:
+        found = verify_resealed(folder / "out")
+    except CertificateRejected:
+        return
+    text = page.page_of(found, folder / "out")
+    read(text)
+    assert len(text) < 100_000
+    assert max(map(len, re.findall(r"[0-9,.]+", text))) < 60
 
 
 def test_a_large_table_is_cut_off_and_says_so(tmp_path: Path) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.exact import decimal_text, exact
 
 _MAX_CHARACTERS = 10_000_000
+_MOST_SHOWN = 40  # characters of a name
 
 T = TypeVar("T", str, int, list)
 
@@ -35,10 +37,10 @@ def parse_object(text: str) -> dict[str, Any]:
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if len(set(names)) != len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise CertificateRejected(f"Duplicate field: {', '.join(twice)}.")
+    counts = Counter(name for name, _ in pairs)
+    if len(counts) != len(pairs):
+        twice = sorted(name[:_MOST_SHOWN] for name, count in counts.items() if count > 1)
+        raise CertificateRejected(f"Duplicate field: {_words.listed(twice)}.")
     return dict(pairs)
 
 
@@ -46,12 +48,12 @@ def exact_fields(record: object, fields: Collection[str], *, where: str) -> dict
     """Return `record` if it is an object with exactly `fields`."""
     if not isinstance(record, dict):
         raise CertificateRejected(f"{where} must be an object.")
-    unknown = sorted(str(name)[:40] for name in set(record) - set(fields))
+    unknown = sorted(str(name)[:_MOST_SHOWN] for name in set(record) - set(fields))
     missing = sorted(set(fields) - set(record))
     if unknown or missing:
         parts = [f"unknown field {name!r}" for name in unknown]
         parts += [f"missing field {name!r}" for name in missing]
-        raise CertificateRejected(f"{where}: {', '.join(parts)}.")
+        raise CertificateRejected(f"{where}: {_words.listed(parts, most=20)}.")
     return record
 
 
@@ -74,8 +76,8 @@ def number(value: object, *, where: str) -> Fraction:
     try:
         value = Fraction(float.fromhex(text)) if "0x" in text else exact(text, name=where)
     except (ValueError, OverflowError) as error:  # InvalidArgument is a ValueError
-        raise CertificateRejected(f"{where} is not a number: {text[:40]!r}.") from error
+        raise CertificateRejected(f"{where} is not a number: {text[:_MOST_SHOWN]!r}.") from error
     # fromhex rounds digits that a double can't hold: only a float's own spelling is exact
     if "0x" in text and float(value).hex() != text:
-        raise CertificateRejected(f"{where} is not spelled as a float is: {text[:40]!r}.")
+        raise CertificateRejected(f"{where} is not spelled as a float is: {text[:_MOST_SHOWN]!r}.")
     return value

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from leastnoise import _validate
+from leastnoise import _validate, _words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -138,10 +138,11 @@ class Group(TyperGroup):
 def complaint(error: Any) -> str:
     """Return what a usage error says, and where help is; help alone where nothing was asked."""
     said = error.format_message()
+    if error.ctx is not None and said == error.ctx.get_help():
+        return said
+    said = _words.plain(said)
     if error.ctx is None:
         return f"leastnoise: {said}"
-    if said == error.ctx.get_help():
-        return said
     return f"leastnoise: {said}\nHelp: {error.ctx.command_path} --help"
 
 
@@ -156,7 +157,7 @@ def _suggest(error: Any, params: Sequence[Any]) -> None:
         if one.param_type_name == "option"
         for name in one.opts
     }
-    shown = "".join(letter if letter.isprintable() else "?" for letter in str(written))
+    shown = _words.plain(str(written))
     error.possibilities = None
     error.message = f"No such option: {shown}."
     # without the dashes, which make all names alike

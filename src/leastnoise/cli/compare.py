@@ -133,7 +133,7 @@ def command(
     title += str(declared.coordinates or dimension)
     _show(found, candidates, title=title, verbose=verbose)
     if drawn:
-        typer.echo(drawn)
+        records.say(drawn, lines=True)
 
 
 def _show(

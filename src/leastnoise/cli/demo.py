@@ -98,16 +98,16 @@ def command(
     spec["output"]["path"] = str(directory.absolute())
     release = Release(**spec)
     records.print_sentences([_ABOUT])
-    typer.echo()
+    records.say()
     records.print_sentences([_PLAN])
-    typer.echo()
+    records.say()
     with records.stages("Planning") as tell:
         plan = release.plan(progress=tell)
     records.print_plan(plan)
     with records.stages("Releasing") as tell:
         released = release.run(progress=tell)
     records.print_sentences([_RELEASED])
-    typer.echo()
+    records.say()
     truths = _true_values(source)
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])
@@ -116,7 +116,8 @@ def command(
     with records.stages("Proving the release again"):
         found = verify_directory(directory)
     records.print_sentences(words.verified_release(found, directory))
-    typer.echo(f"Check it again:\n  leastnoise verify {directory}")
+    records.say("Check it again:")
+    records.say(f"  leastnoise verify {directory}")
 
 
 def _rand_health_insurance() -> Path:

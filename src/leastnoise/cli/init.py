@@ -57,12 +57,13 @@ def command(
         why = getattr(error, "strerror", None) or "no file can have that name"
         raise InvalidInput(f"--output {output} can't be written: {why}.") from None
     spec, released = shlex.quote(str(output)), shlex.quote(str(output.parent / starter.OUTPUT))
-    typer.echo(  # TODO is the mark in the user's new file
-        f"Written to {output}: what it leaves open is marked TODO. Next:\n"
-        f"  1. Fill in {output}, from public knowledge and never from the data.\n"
-        f"  2. leastnoise release {spec} --plan\n"
-        "     says what is missing, and how large errors will be; it reads no row.\n"
-        f"  3. leastnoise release {spec}\n"
-        f"  4. leastnoise verify {released}\n"
-        f"  5. leastnoise report {released}    (one page that anyone can read)"
-    )
+    for line in (  # TODO is the mark in the user's new file
+        f"Written to {output}: what it leaves open is marked TODO. Next:",
+        f"  1. Fill in {output}, from public knowledge and never from the data.",
+        f"  2. leastnoise release {spec} --plan",
+        "     says what is missing, and how large errors will be; it reads no row.",
+        f"  3. leastnoise release {spec}",
+        f"  4. leastnoise verify {released}",
+        f"  5. leastnoise report {released}    (one page that anyone can read)",
+    ):
+        records.say(line)

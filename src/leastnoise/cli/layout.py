@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from leastnoise import _words
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -22,27 +24,32 @@ _BETWEEN = "  "
 Row = tuple[str, ...]
 
 
-def print_sentences(sentences: Sequence[str]) -> None:
-    """Write each from a new line on; none is broken within a word or a path.
+def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
+    """Write `text` on stdout or stderr: the one door of all that commands write but for tables.
 
-    What isn't printable is written as ?: names in a release could move the cursor otherwise.
+    With `lines` the line ends in it are ours; see `_words.plain`.
     """
+    typer.echo(_words.plain(text, lines=lines), err=err)
+
+
+def print_sentences(sentences: Sequence[str]) -> None:
+    """Write each from a new line on; none is broken within a word or a path."""
     for sentence in sentences:
         lines = _wrapped(sentence, min(_columns(), _WIDTH), indent="  ")
-        typer.echo("\n".join(lines))
+        say("\n".join(lines), lines=True)
 
 
 def print_facts(facts: Sequence[tuple[str, str]]) -> None:
     """Write what is said of one thing, a line or more a fact, its name to the left."""
-    typer.echo("\n".join(_block(facts, _columns())))
+    say("\n".join(_block(facts, _columns())), lines=True)
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = ""
 ) -> None:
     """Print a table on stdout: text columns to the left, numbers to the right."""
-    cells = [tuple(map(_printable, row)) for row in rows]
-    names = tuple(map(_printable, columns))
+    cells = [tuple(map(_words.plain, row)) for row in rows]
+    names = tuple(map(_words.plain, columns))
     width = _columns()
     print_sentences([title])
     for blanks in (3, 2):
@@ -53,7 +60,7 @@ def print_table(
             break
     else:
         blocks = [_block(list(zip(names, row, strict=True)), width) for row in cells]
-        typer.echo("\n" + "\n\n".join("\n".join(block) for block in blocks) + "\n")
+        say("\n" + "\n\n".join("\n".join(block) for block in blocks) + "\n", lines=True)
     if note:
         print_sentences([note])
 
@@ -99,7 +106,7 @@ def _parts(cell: str) -> list[str]:
 
 
 def _block(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
-    names = [_printable(name) for name, _ in facts]
+    names = [_words.plain(name) for name, _ in facts]
     widest = max(map(len, names), default=0)
     lines: list[str] = []
     for name, (_, said) in zip(names, facts, strict=True):
@@ -112,16 +119,12 @@ def _block(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
 
 def _wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
     return textwrap.wrap(
-        _printable(text),
+        _words.plain(text),
         width,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _columns() -> int:

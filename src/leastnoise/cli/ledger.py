@@ -111,7 +111,7 @@ def show(*, file: File, as_json: options.AsJson = False) -> None:
     for account in accounts:
         records.print_sentences([f"{account.dataset}:"])
         records.print_facts(_facts(account))
-        typer.echo()
+        records.say()
     if not accounts:
         records.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
 
@@ -153,7 +153,7 @@ def check(*, file: File, as_json: options.AsJson = False) -> None:
     if as_json:
         records.print_json({"holds": not reason, "entries": entries, "reason": reason or None})
     elif reason:
-        typer.echo(f"leastnoise: the ledger does not hold: {reason}", err=True)
+        records.say(f"leastnoise: the ledger does not hold: {reason}", err=True)
     else:
         said = f"Checked {file}: {entries:,} entries, every charge proved and within budget."
         records.print_sentences([said])

@@ -28,6 +28,7 @@ from leastnoise.cli import (
     schema,
     verify,
 )
+from leastnoise.cli.layout import say
 from leastnoise.errors import InvalidInput, LeastnoiseError
 
 REFUSED, MALFORMED, INTERNAL = 1, 2, 70
@@ -51,7 +52,7 @@ app.add_typer(ledger.app, name="ledger")
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"leastnoise {__version__}")
+        say(f"leastnoise {__version__}")
         raise typer.Exit
 
 
@@ -98,5 +99,5 @@ def main() -> NoReturn:
 
 def _fail(message: str, code: int) -> NoReturn:
     with suppress(OSError):  # nobody reads: the exit code still says it
-        print(message, file=sys.stderr)  # noqa: T201
+        say(message, err=True, lines=True)
     sys.exit(code)

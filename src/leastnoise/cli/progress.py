@@ -12,6 +12,8 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, cast, final
 
+from leastnoise import _words
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -90,9 +92,7 @@ class _Spinner:
 def _line(stage: str) -> Any:
     from rich.text import Text  # a plain str would be read as markup
 
-    # a file's or a query's name could move the cursor
-    shown = "".join(letter if letter.isprintable() else "?" for letter in stage)
-    return Text(f"{shown} …", no_wrap=True, overflow="ellipsis")
+    return Text(f"{_words.plain(stage)} …", no_wrap=True, overflow="ellipsis")
 
 
 @final

@@ -6,10 +6,8 @@ import json
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from leastnoise import _words
-from leastnoise.cli.layout import print_facts, print_sentences, print_table
+from leastnoise.cli.layout import print_facts, print_sentences, print_table, say
 from leastnoise.cli.progress import stages
 
 if TYPE_CHECKING:
@@ -19,15 +17,16 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan import BlockPlan, Plan
     from leastnoise.tables.results import Table
 
-__all__ = ["print_facts", "print_sentences", "print_table", "stages"]
+__all__ = ["print_facts", "print_sentences", "print_table", "say", "stages"]
 
 _MOST_ROWS = 50
 _MOST_VARIANCES = 1000
+_MOST_DIGITS = 1e15  # larger numbers are written with an exponent
 
 
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    typer.echo(json.dumps(record, indent=2))
+    say(json.dumps(record, indent=2), lines=True)
 
 
 _COLUMNS = (
@@ -55,7 +54,7 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
     if needed is not None:
         said.append(f"At these weights, epsilon = {float(needed):.5g} would meet every accuracy.")
     print_sentences([*said, *plan.notes])
-    typer.echo()
+    say()
 
 
 def _print_block(block: BlockPlan, unit: str) -> None:
@@ -86,7 +85,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
     said += layout.missing
     said += [wish.in_words() for wish in block.wishes]
     print_sentences(said)
-    typer.echo()
+    say()
 
 
 def _title(block: BlockPlan, unit: str) -> str:
@@ -144,7 +143,7 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
 def _short(value: object) -> str:
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:.1f}" if 100 <= abs(value) < _MOST_DIGITS else f"{value:.3g}"
 
 
 def calibrated_record(

@@ -93,7 +93,7 @@ def _plan(release: Release, *, as_json: bool) -> None:
         more = {} if needed is None else {"needed_epsilon": float(needed)}
         records.print_json(planned.to_record() | more)
     elif admitted is not None:
-        typer.echo(f"The ledger would admit it, by the filter {admitted}.")
+        records.say(f"The ledger would admit it, by the filter {admitted}.")
 
 
 def _publish(

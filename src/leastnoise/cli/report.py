@@ -36,7 +36,7 @@ def command(
     """
     target = new_page(path) if output is None else _new(output)
     write(path, target, ledger=ledger)
-    typer.echo(f"Written to {target}.")
+    records.say(f"Written to {target}.")
 
 
 def new_page(folder: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import typer
+from leastnoise.cli import records
 
 
 def command() -> None:
@@ -14,4 +14,4 @@ def command() -> None:
     """
     from leastnoise.tables.spec_schema import json_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    records.say(json.dumps(json_schema(), indent=2, ensure_ascii=False), lines=True)

@@ -64,7 +64,7 @@ def command(
     elif interval is not None:
         records.print_sentences(sentences)
     else:
-        typer.echo(f"leastnoise: not verified: {reason}", err=True)
+        records.say(f"leastnoise: not verified: {reason}", err=True)
     if interval is None:
         raise typer.Exit(code=1)
 

@@ -18,6 +18,7 @@ import numpy as np
 from leastnoise.errors import InvalidArgument, SourceError
 from leastnoise.mechanism.output import umask
 from leastnoise.mechanism.reading import as_exact
+from leastnoise.mechanism.values import flat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,14 +27,18 @@ if TYPE_CHECKING:
 
 
 def check(vector: Any, dimension: int) -> None:
-    """Raise InvalidArgument unless `vector` is flat, of known sizes and exact numbers."""
+    """Raise InvalidArgument unless `vector` is flat, of known sizes and exact numbers.
+
+    Its blocks may be of other types than it says: each is read by the same function, again.
+    """
     if vector.shape != (dimension,):  # unknown sizes are NaN, which equals nothing
         raise InvalidArgument(
             name="vector",
             value=f"a dask array of shape {vector.shape}",
             expected=f"a dask array of shape ({dimension},), one for each coordinate of the noise",
         )
-    as_exact(np.empty(0, dtype=vector.dtype))
+    meta = getattr(vector, "_meta", None)  # an empty block, of the type that they all have
+    as_exact(np.empty(0, dtype=vector.dtype) if meta is None else meta)
 
 
 def sizes_of(vector: Any) -> list[int]:
@@ -100,11 +105,14 @@ class _Writer:
         """Write the noisy values of a block to its file; return what went wrong."""
         file = self._folder / _name(place)
         try:
-            found = np.asarray(values)
+            # what `Mechanism.release` refuses by its type, such as what is masked, is refused here
+            found = flat(as_exact(values))
             if found.shape != (self._size,):  # how many there are is a secret, too
                 return "a block has another size than its array says."
             if not file.exists():
-                _write_once(file, self._draw.added_to(found))
+                _write_once(file, self._draw.added_to(values))
+        except InvalidArgument as error:  # it names a type, and never a value
+            return f"in a block, {error}"
         except OSError as error:
             return f"a worker can't write to {self._folder.parent}: {error.strerror}."
         except Exception as error:  # noqa: BLE001 (its message may quote values)

@@ -6,11 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise import _words
+from leastnoise import _validate, _words
 from leastnoise._notebooks import Shown
-from leastnoise.errors import InvalidArgument, LedgerRejected, OverBudget, Refused
+from leastnoise.errors import (
+    InvalidArgument,
+    InvalidInput,
+    LedgerRejected,
+    OverBudget,
+    Refused,
+)
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact, printed_at_least
+from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, SUMS, ZCDP, better_for, fits, holds
 from leastnoise.ledger.preregistered import blocks_of, certified
@@ -18,9 +25,21 @@ from leastnoise.ledger.remaining import Remaining
 from leastnoise.ledger.store import Entry
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from leastnoise._notebooks import Columns
 
 COSTS = ("epsilon", "delta", "rho", "leak")
+_SPENDING = ("rule", "time", "label", *COSTS)
+_FIELDS = {
+    "account": ("unit", "neighbours", "epsilon", "delta", "rule", "time"),
+    "charge": _SPENDING,
+    "plan": _SPENDING,
+    "use": ("plan", "release", "label", "time"),
+}
+"""What an entry of each kind has, beside its dataset: texts, but for the two whole numbers."""
+_WHOLES = ("plan", "release")
+_MOST_BITS = 10_000  # of a sum of costs, above and below its line: text of 3,000 digits
 
 
 @final
@@ -85,8 +104,13 @@ class Account(Shown):
 
     def admit(self, cost: Cost) -> str:
         """Return the filter by which one more charge fits; raises OverBudget if it doesn't."""
-        rule = self.rule_for(cost)
-        if not fits(self.spent + cost, self.budget, rule):
+        rule, spent = self.rule_for(cost), self.spent + cost
+        if not _is_short(spent):
+            raise Refused(
+                "With this cost, what is spent has more digits than a ledger holds: round the "
+                "budget and the weights. Nothing was charged or drawn."
+            )
+        if not fits(spent, self.budget, rule):
             raise OverBudget(dataset=self.dataset, rule=rule, why=self._needs(cost, rule))
         return rule
 
@@ -141,7 +165,10 @@ class Books:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
-        """Return what `entries` add up to; raises LedgerRejected if one makes no sense."""
+        """Return what `entries` add up to.
+
+        Raises InvalidInput if one hasn't the form of an entry, LedgerRejected if it makes no sense.
+        """
         books = cls()
         for entry in entries:
             books.enter(entry)
@@ -149,6 +176,7 @@ class Books:
 
     def enter(self, entry: Entry) -> None:
         """Take one more entry into account; raises like `of`."""
+        _check_form(entry)
         try:
             self._enter(entry.number, entry.body)
         except (KeyError, TypeError, ValueError, ArithmeticError):
@@ -171,6 +199,9 @@ class Books:
         if kind == "account":
             if dataset in self.accounts:
                 raise LedgerRejected(f"Entry {number}: that dataset has an account already.")
+            _validate.one_of(body["neighbours"], NEIGHBOURS, name="neighbours")
+            if body["rule"] is not None:
+                _validate.one_of(body["rule"], RULES, name="rule")
             self.accounts[dataset] = Account(
                 dataset=dataset,
                 unit=body["unit"],
@@ -191,15 +222,50 @@ class Books:
         if body["rule"] not in RULES or before.rule not in {None, body["rule"]}:
             raise LedgerRejected(f"Entry {number}: its filter is not that of its account.")
         cost = cost_in(body)
+        spent = before.spent + cost
+        if not _is_short(spent):
+            raise LedgerRejected(f"Entry {number}: what is spent has too many digits.")
         self.accounts[before.dataset] = replace(
             before,
             rule=body["rule"],
-            spent=before.spent + cost,
+            spent=spent,
             charges=before.charges + 1,
             last=cost,
         )
         if body["kind"] == "plan":
             self.plans[number] = before.dataset
+
+
+def _check_form(entry: Entry) -> None:
+    """Raise InvalidInput unless the entry has what one of its kind has, each of its type.
+
+    So that whatever shows or adds up entries meets short numbers and texts alone.
+    """
+    kind = entry.body.get("kind")
+    fields = _FIELDS.get(kind, ()) if isinstance(kind, str) else ()
+    for name in ("kind", "dataset", *fields):
+        value = entry.body.get(name)
+        if value is None and (kind, name) == ("account", "rule"):
+            continue
+        if type(value) is not (int if name in _WHOLES else str) or not _is_number(name, value):
+            raise InvalidInput(f"Entry {entry.number} of the ledger is unreadable: its {name}.")
+
+
+def _is_number(name: str, value: Any) -> bool:
+    """Say whether the number called `name` can be read; what isn't one by its name is fine."""
+    try:
+        return name not in COSTS or exact(value, name=name) is not None
+    except InvalidArgument:
+        return False
+
+
+def _is_short(cost: Cost) -> bool:
+    """Say whether a cost can be written and added to: denominators without a common factor grow."""
+    values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
+    return all(
+        max(one.numerator.bit_length(), one.denominator.bit_length()) <= _MOST_BITS
+        for one in values
+    )
 
 
 def columns_of(accounts: Iterable[Account]) -> Columns:

@@ -156,7 +156,9 @@ class Ledger(Framed, Shown):
 
     def history(self) -> list[Entry]:
         """Return all entries, oldest first; raises like `accounts`."""
-        return self._store.read()
+        entries = self._store.read()
+        Books.of(entries)  # each has the form of an entry, and fits those before it
+        return entries
 
     def afford(
         self,

@@ -17,15 +17,19 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, final
 
-from leastnoise.errors import InvalidInput, LedgerRejected, Refused
+from leastnoise.certificate.strict_json import parse_object
+from leastnoise.errors import CertificateRejected, InvalidInput, LedgerRejected, Refused
 
 _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
 _VERSION = 1
 _PATIENCE = 60.0  # seconds that a process waits for the others
+_LARGEST = 2 * 10**7  # bytes of an entry: twice what is read of a certificate
 _START = "leastnoise ledger 1"
+_OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _SCHEMA = (
     """CREATE TABLE entry (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -56,7 +60,8 @@ class Store:
     """A ledger file; every method opens it anew, so that it may be used across forks and threads.
 
     Raises InvalidInput if it is missing, unreadable or no ledger, LedgerRejected if its entries
-    were edited, Refused if other processes hold it for a minute.
+    were edited or it has triggers, views or tables of others, Refused if other processes hold it
+    for a minute.
     """
 
     path: Path
@@ -72,7 +77,7 @@ class Store:
 
     def read(self) -> list[Entry]:
         """Return all entries."""
-        with self._opened() as connection:
+        with self._opened() as connection, _transaction(connection, "DEFERRED"):
             self._recognise(connection)
             return _entries(connection)[0]
 
@@ -82,15 +87,15 @@ class Store:
 
         When the block ends without an error, what it appended is on the disk.
         """
-        with self._opened() as connection:
+        with self._opened() as connection, _transaction(connection):
             self._recognise(connection)
-            with _transaction(connection):
-                entries, last = _entries(connection)
-                yield entries, Log(connection=connection, last=last)
+            entries, last = _entries(connection)
+            yield entries, Log(connection=connection, last=last, count=len(entries))
 
     def certificates(self, numbers: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Yield the number and the certificate of each of those entries."""
-        with self._opened() as connection:
+        with self._opened() as connection:  # no transaction: proofs are made while it is open
+            self._recognise(connection)
             for number in numbers:
                 row = connection.execute(
                     "SELECT certificate FROM entry WHERE number = ?", (number,)
@@ -103,7 +108,8 @@ class Store:
 
     def check_pages(self) -> None:
         """Let SQLite check the whole file."""
-        with self._opened() as connection:
+        with self._opened() as connection, _transaction(connection, "DEFERRED"):
+            self._recognise(connection)  # first: checking evaluates what a schema says
             found = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if found != "ok":
             raise InvalidInput(f"The ledger {self.path} is damaged.")
@@ -115,6 +121,7 @@ class Store:
             uri = f"{self.path.absolute().as_uri()}?mode={mode}"
             connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
             with closing(connection):
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
                 connection.execute("PRAGMA journal_mode = DELETE")
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache
@@ -148,6 +155,11 @@ class Store:
             )
         if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}:
             return InvalidInput(f"The ledger {self.path} can't be written to.")
+        if code == sqlite3.SQLITE_TOOBIG:
+            return InvalidInput(
+                f"An entry of the ledger {self.path} is longer than {_LARGEST:,} bytes. Nothing "
+                "was charged."
+            )
         return InvalidInput(f"{self.path} is not a ledger, or damaged.")
 
     def _recognise(self, connection: sqlite3.Connection) -> None:
@@ -160,6 +172,19 @@ class Store:
             raise InvalidInput(
                 f"The ledger {self.path} has version {version}; this leastnoise reads {_VERSION}."
             )
+        self._compare_schema(connection)
+
+    def _compare_schema(self, connection: sqlite3.Connection) -> None:
+        """Refuse all that isn't exactly ours: a trigger could drop charges, a view never end."""
+        ours = _schema()
+        found = frozenset(connection.execute(f"{_OBJECTS} LIMIT {len(ours) + 1}").fetchall())
+        if not {one for one in ours if one[0] == "table"} <= found:
+            raise InvalidInput(f"{self.path} is not a ledger, or damaged.")
+        if found != ours:
+            raise LedgerRejected(
+                f"The ledger {self.path} was edited: it has other triggers, views or tables than "
+                "leastnoise makes."
+            )
 
 
 @final
@@ -169,18 +194,31 @@ class Log:
 
     connection: sqlite3.Connection
     last: str
+    count: int
 
     def append(self, body: dict[str, Any], *, certificate: str | None = None) -> int:
-        """Append an entry; return its number."""
+        """Append an entry and read it back; return its number.
+
+        Raises LedgerRejected if the file doesn't hold it: then nothing of the block is kept.
+        """
         if certificate is not None:
             body = body | {"certificate": _digest(certificate)}
         text = json.dumps(body, sort_keys=True)
         self.last = _digest(self.last + text)
-        cursor = self.connection.execute(
-            "INSERT INTO entry (body, certificate, hash) VALUES (?, ?, ?)",
-            (text, certificate, self.last),
+        self.count += 1
+        written = (text, certificate, self.last)
+        self.connection.execute(
+            "INSERT INTO entry (body, certificate, hash) VALUES (?, ?, ?)", written
         )
-        return int(cursor.lastrowid or 0)
+        kept = self.connection.execute(
+            "SELECT number, body, certificate, hash FROM entry ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        if kept != (self.count, *written):
+            raise LedgerRejected(
+                f"Entry {self.count} can't be read back from the ledger as it was written. "
+                "Nothing was charged."
+            )
+        return self.count
 
 
 def matches(entry: Entry, certificate: str) -> bool:
@@ -188,9 +226,18 @@ def matches(entry: Entry, certificate: str) -> bool:
     return entry.body.get("certificate") == _digest(certificate)
 
 
+@cache
+def _schema() -> frozenset[tuple[str, ...]]:
+    """Return what SQLite says of the tables and triggers of a new ledger."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        return frozenset(connection.execute(_OBJECTS).fetchall())
+
+
 @contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
+def _transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    connection.execute(f"BEGIN {kind}")
     try:
         yield
     except BaseException:
@@ -204,18 +251,26 @@ def _entries(connection: sqlite3.Connection) -> tuple[list[Entry], str]:
     """Return all entries and the last hash; raises LedgerRejected if the chain is broken."""
     entries: list[Entry] = []
     last = _START
-    rows = connection.execute("SELECT number, body, hash FROM entry ORDER BY number").fetchall()
+    rows = connection.execute("SELECT number, body, hash FROM entry ORDER BY number")
     for place, (number, text, found) in enumerate(rows, start=1):
         if number != place:
             raise LedgerRejected(f"Entry {place} of the ledger is missing: it was edited.")
         last = _digest(f"{last}{text}")
         if last != found:
             raise LedgerRejected(f"Entry {number} of the ledger was edited.")
-        entries.append(Entry(number=number, body=json.loads(text)))
+        entries.append(Entry(number=number, body=_body(number, text)))
     made = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entry'").fetchone()
-    if (made[0] if made else 0) != len(rows):
+    if (made[0] if made else 0) != len(entries):
         raise LedgerRejected("The last entries of the ledger are missing: it was edited.")
     return entries, last
+
+
+def _body(number: int, text: object) -> dict[str, Any]:
+    """Return what an entry says; raises InvalidInput for all but one JSON object."""
+    try:
+        return parse_object(text)  # pyright: ignore[reportArgumentType] (which it checks)
+    except (InvalidInput, CertificateRejected):
+        raise InvalidInput(f"Entry {number} of the ledger is unreadable.") from None
 
 
 def _digest(text: str) -> str:

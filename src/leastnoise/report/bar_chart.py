@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import final
+
+from leastnoise._words import html
 
 _WIDTH, _ROW, _TOP, _BOTTOM = 520, 22, 6, 34
 _LABEL_WIDTH, _LETTER, _TICKS = 200, 6.6, 5
-_LEAST_SPAN = 1e-300
+_LEAST_SPAN, _MOST_SPAN = 1e-300, 1e300  # ticks and places beyond are no floats
 _LONGEST = 28  # letters of a label
 
 
@@ -36,7 +37,7 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: str) -> str:
     left = min(_LABEL_WIDTH, 12 + _LETTER * max(map(len, labels)))
     low = min(0.0, *(min(bar.low, bar.value) for bar in bars))
     high = max(0.0, *(max(bar.high, bar.value) for bar in bars))
-    if not (high == low or _LEAST_SPAN < high - low < math.inf):
+    if not (high == low or _LEAST_SPAN < high - low < _MOST_SPAN):
         return ""
     ticks = _ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
@@ -48,7 +49,7 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: str) -> str:
     height = _TOP + _ROW * len(bars) + _BOTTOM
     parts = [
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" xmlns="http://www.w3.org/2000/svg">',
-        f"<title>{escape(title)}</title>",
+        f"<title>{html(title)}</title>",
         f"<desc>{len(bars)} values, each with 95 % of the noise; the table has the numbers.</desc>",
     ]
     foot = height - _BOTTOM
@@ -62,7 +63,7 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: str) -> str:
         parts.append(_bar(bar, label, left=left, y=_TOP + _ROW * place, at=at))
     parts.append(
         f'<text class="tick" x="{left + width / 2:.1f}" y="{height - 4}" text-anchor="middle">'
-        f"{escape(unit)}</text></svg>"
+        f"{html(unit)}</text></svg>"
     )
     return "".join(parts)
 
@@ -71,7 +72,7 @@ def _bar(bar: Bar, label: str, *, left: float, y: float, at: Callable[[float], f
     start, end = sorted((at(0.0), at(bar.value)))
     low, high, middle = at(bar.low), at(bar.high), y + _ROW / 2
     return (
-        f'<text x="{left - 8:.1f}" y="{middle + 4:.1f}" text-anchor="end">{escape(label)}</text>'
+        f'<text x="{left - 8:.1f}" y="{middle + 4:.1f}" text-anchor="end">{html(label)}</text>'
         f'<rect class="bar" x="{start:.1f}" y="{y + 4:.1f}" width="{end - start:.1f}" '
         f'height="{_ROW - 8}"/>'
         f'<path class="error" d="M{low:.1f} {middle:.1f}H{high:.1f}M{low:.1f} {middle - 4:.1f}v8'

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leastnoise import _validate, _words
+from leastnoise._words import html
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_BARS = 200, 40
 """Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_MOST_DIGITS = 1e15  # larger numbers are written with an exponent: floats tell no units there
 _LITTLE, _MUCH = 1, 4
 """An epsilon up to which little can be learnt of a unit, and one beyond which much may be."""
 _STAYS = (
@@ -66,8 +67,8 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
         for name, own in parts.items()
     )
     body = (
-        f"<header><h1>{escape(folder.name or str(folder))}</h1>"
-        f"<p>Statistics with {escape(words.guarantee(found.certificate.budget))}, made by "
+        f"<header><h1>{html(folder.name or str(folder))}</h1>"
+        f"<p>Statistics with {html(words.guarantee(found.certificate.budget))}, made by "
         "leastnoise. Every number has noise added to it; how much is said beside it, and how far "
         "it protects, below.</p></header><main>"
         + _section("What was asked", _list([_asked(own) for own in parts.values()]))
@@ -78,7 +79,7 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
         + _section("Why this noise", _noise(plan["blocks"]))
         + _section(
             "What this promises",
-            f"<p>{escape(_promise(found, unit))} {_STAYS}</p>"
+            f"<p>{html(_promise(found, unit))} {_STAYS}</p>"
             "<h3>And what it doesn't</h3>" + _list(_NO_PROMISES),
         )
         + _section("Checked", _list(words.verified_release(found, folder)[1:]))
@@ -90,7 +91,7 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
+        f"<title>{html(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
     )
 
 
@@ -169,20 +170,20 @@ def _block(
     shown = min(layout.cells, MOST_ROWS)
     rows = []
     for place in range(shown):
-        cells = [f'<th scope="row">{escape(_text(found[place]))}</th>' for found in keys.values()]
+        cells = [f'<th scope="row">{html(_text(found[place]))}</th>' for found in keys.values()]
         for asked in statistics:
             value, _, low, high = (_number(columns[asked.label + s][place]) for s in SUFFIXES)
             cells += [f"<td>{_short(value)}</td>", f"<td>{_short(low)} to {_short(high)}</td>"]
         rows.append(f"<tr>{''.join(cells)}</tr>")
     more = layout.cells - shown
     note = f"<p>{more:,} more rows are in the table's file.</p>" if more else ""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    head = "".join(f'<th scope="col">{html(name)}</th>' for name in heads)
     noises = dict.fromkeys(one["noise"] for one in records if one["name"] == layout.name)
     caption = f"{layout.name}: {layout.cells:,} rows, {' and '.join(noises)} noise"
     return (
-        f"<article><h3>{escape(layout.name)}</h3>{charts}"
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(layout.name)}, table">'
-        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<article><h3>{html(layout.name)}</h3>{charts}"
+        f'<div class="wide" tabindex="0" role="region" aria-label="{html(layout.name)}, table">'
+        f"<table><caption>{html(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}</article>"
     )
 
@@ -219,7 +220,7 @@ def _chart(
     if len(labels) > MOST_BARS:
         title += f", the first {MOST_BARS} of {len(labels):,}"
     chart = bar_chart(title, bars, unit=asked.label)
-    return f"<figure>{chart}<figcaption>{escape(title)}</figcaption></figure>" if chart else ""
+    return f"<figure>{chart}<figcaption>{html(title)}</figcaption></figure>" if chart else ""
 
 
 def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
@@ -256,8 +257,8 @@ def _noise(records: Sequence[dict[str, Any]]) -> str:
                 error["std"], error["plain_laplace_std"], error["plain_gaussian_std"]
             )  # fmt: skip
             told = [f"<td>{_short(own)}</td>", *(f"<td>{_times(one, own)}</td>" for one in others)]
-            name = escape(f"{record['name']}, {error['statistic']}{of}")
-            noise = escape(record["noise"])
+            name = html(f"{record['name']}, {error['statistic']}{of}")
+            noise = html(record["noise"])
             rows.append(f'<tr><th scope="row">{name}</th><td>{noise}</td>{"".join(told)}</tr>')
     heads = ("statistic", "noise", "std of its error", "Laplace noise", "Gaussian noise")
     head = "".join(f'<th scope="col">{one}</th>' for one in heads)
@@ -281,7 +282,7 @@ def _section(title: str, content: str) -> str:
 
 def _list(lines: Sequence[str]) -> str:
     """Return sentences as a list; no line ends within a number such as 1e-6."""
-    items = (re.sub(r"(\d)e-(\d)", "\\1e\u2011\\2", escape(line)) for line in lines)
+    items = (re.sub(r"(\d)e-(\d)", "\\1e\u2011\\2", html(line)) for line in lines)
     return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 
 
@@ -300,5 +301,5 @@ def _short(value: float) -> str:
     """Return a number for people: tenths of counts, four digits of what is small."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    text = f"{value:,.1f}" if abs(value) >= 100 else f"{value:.4g}"
+    text = f"{value:,.1f}" if 100 <= abs(value) < _MOST_DIGITS else f"{value:.4g}"
     return text.replace("-", "−")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate
@@ -38,6 +38,8 @@ SMALLEST_SHARE = Fraction(1, 10**6)
 # What is scaled by less, to integers of 22 bits or from them, may pass the range of floats.
 SMALLEST_WIDTH = Fraction(1, 10**290)
 MOST_CONDITIONS = 64
+MOST_PROBLEMS = 1000  # of one check: finding what was meant takes time
+_DEEPEST_KEY = 100  # dots and brackets in a key, those in names of columns among them
 MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
 
 
@@ -49,25 +51,39 @@ def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
     found = [
         problem
         for check in (_source, _privacy, _contribution, _columns, _names)
-        for problem in check(spec)
+        for problem in islice(check(spec), MOST_PROBLEMS)
     ]
+    known = {*unread}
+    above = {outer for key in known for outer in around(key)}
     for index, query in enumerate(spec.query):
+        if len(found) > MOST_PROBLEMS:
+            break
         path = f"query[{index}]"
-        of_query = [problem for check in _OF_QUERY for problem in check(spec, query, path)]
+        of_query = [
+            problem
+            for check in _OF_QUERY
+            for problem in islice(check(spec, query, path), MOST_PROBLEMS)
+        ]
         # Only a block without a problem has a layout.
-        if not of_query and not any(inside(key, path) for key in unread):
+        if not of_query and path not in known and path not in above:
             of_query = _layout(spec, query, path)
         found += of_query
-    return [(key, why) for key, why in found if not any(_related(key, one) for one in unread)]
+    return [
+        (key, why)
+        for key, why in found
+        if key not in known and key not in above and known.isdisjoint(around(key))
+    ]
+
+
+def around(key: str, *, marks: str = ".[") -> Iterator[str]:
+    """Yield the keys of what `key` stands in, from the outermost one; no more than a spec has."""
+    ends = (place for place, letter in enumerate(key) if letter in marks)
+    return (key[:end] for end in islice(ends, _DEEPEST_KEY))
 
 
 def inside(inner: str, outer: str) -> bool:
     """Say whether the key `inner` is the key `outer`, or stands under it."""
     return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
-
-
-def _related(key: str, other: str) -> bool:
-    return inside(key, other) or inside(other, key)
 
 
 def _source(spec: Spec) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables import checks, key_files, spec_words, statistic
+from leastnoise.tables import checks, key_files, spec_lines, spec_words, statistic
 from leastnoise.tables.spec import (
     Accuracy,
     Assumed,
@@ -38,6 +38,8 @@ Model = TypeVar("Model", bound=BaseModel)
 Problems = list[tuple[str, str]]
 
 LARGEST = 10**7  # bytes: reading one takes seconds
+DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
+_MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
 _ENTRIES = ("types", "group_by")
 _NESTED: dict[str, type[BaseModel]] = {
     "accuracy": Accuracy,
@@ -90,14 +92,15 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 
 
 def _raw(text: str) -> dict[str, Any]:
+    too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
+    if spec_lines.has_long_names(text, 2 * DEEPEST):
+        raise too_deep
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError([("TOML", f"{error}.")]) from None
     except (ValueError, RecursionError):  # a number of thousands of digits, or brackets in brackets
-        raise SpecError(
-            [("TOML", "A number is too long, or values are nested too deep.")]
-        ) from None
+        raise too_deep from None
 
 
 def _assuming(raw: dict[str, Any], rows: int) -> dict[str, Any]:
@@ -123,7 +126,7 @@ def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     Files of keys are read from `folder`, and none without it.
     """
     problems: Problems = []
-    raw = {key: _without_numpy(value) for key, value in raw.items()}
+    raw = {key: _plain_value(key, value) for key, value in raw.items()}
     raw = key_files.resolved(raw, folder, problems)
     _unknown_keys(raw, Spec, "", problems)
     problems += [(key, spec_words.missing(Spec, key)) for key in _REQUIRED if key not in raw]
@@ -139,30 +142,42 @@ def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     partial = Spec.model_construct(**parts)
     problems += checks.problems(partial, unread={key for key, _ in problems})
     if problems:
-        raise SpecError([(key, message) for key, message in problems if not _absent(key, problems)])
+        # What is missing only because the section around it is, is told with the section.
+        absent = {key for key, message in problems if message.startswith("Missing: ")}
+        raise SpecError(
+            [one for one in problems if absent.isdisjoint(checks.around(one[0], marks="."))]
+        )
     return partial
 
 
-def _without_numpy(value: Any) -> Any:
-    """Return a nested value with lists for arrays, and Python's own ints, bools and texts."""
+def _plain_value(key: Any, value: Any) -> Any:
+    """Return a section without numpy's types; raises SpecError where it is nested too deep."""
+    try:
+        return _without_numpy(value, DEEPEST)
+    except RecursionError:
+        why = f"Values are nested more than {DEEPEST} deep, as none of a spec are."
+        raise SpecError([(str(key), why)]) from None
+
+
+def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
+    """Return a nested value with lists for arrays, and Python's own ints, bools and texts.
+
+    Raises RecursionError for more than `left` lists and tables in each other.
+    """
+    if left < 0:
+        raise RecursionError
     if isinstance(value, Mapping):
-        return {_without_numpy(key): _without_numpy(inner) for key, inner in value.items()}
+        return {
+            _without_numpy(key): _without_numpy(inner, left - 1) for key, inner in value.items()
+        }
     if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and value.ndim:
-        return [_without_numpy(inner) for inner in value]  # no tolist(), which makes float64
+        return [_without_numpy(inner, left - 1) for inner in value]  # no tolist(): float64
     if isinstance(value, (list, tuple)):
-        return [_without_numpy(inner) for inner in value]
+        return [_without_numpy(inner, left - 1) for inner in value]
     if isinstance(value, (np.bool_, np.str_)):
         return value.item()
     whole = _validate.as_int(value)
     return value if whole is None else whole
-
-
-def _absent(key: str, problems: Problems) -> bool:
-    """Say whether `key` is missing only because the section around it is."""
-    return any(
-        message.startswith("Missing: ") and key.startswith(f"{other}.")
-        for other, message in problems
-    )
 
 
 def _optional(model: type[Model], raw: Mapping[str, Any], key: str, problems: Problems) -> Any:
@@ -228,10 +243,13 @@ def _value(
     except ValidationError as error:
         where = f"{path}.{name}" if path else name
         hint = spec_words.write(model, name)
-        problems += [(_dotted(where, item["loc"]), _message(item, hint)) for item in error.errors()]
+        items = error.errors()
+        problems += [
+            (_dotted(where, item["loc"]), _message(item, hint)) for item in items[:_MOST_HINTS]
+        ]
         if name in _ENTRIES and isinstance(value, Mapping):
             # One bad entry doesn't make the others bad. The error names some keys in its own way.
-            bad = {item["loc"][0] for item in error.errors() if item["loc"]}
+            bad = {item["loc"][0] for item in items if item["loc"]}
             named = {key: entry for key, entry in value.items() if _is_text(key)}
             good = {key: entry for key, entry in named.items() if key not in bad}
             return adapter.validate_python(good) | {key: None for key in named if key in bad}
@@ -294,7 +312,8 @@ def _unknown_keys(
     known = tuple(model.model_fields)
     for name in raw:
         if name not in known:
-            hint = _validate.nearest(str(name), known) or f"Known: {', '.join(known)}."
+            near = len(problems) < _MOST_HINTS and _validate.nearest(str(name), known)
+            hint = near or f"Known: {', '.join(known)}."
             problems.append((f"{path}.{name}" if path else str(name), f"Unknown key. {hint}"))
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_left
+from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
@@ -29,7 +31,27 @@ _STRING = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+_UNREAD = re.compile(  # texts and comments; what has no end goes on to that of the file
+    r"""
+    ""\"(?:(?:\\.|[^\\])*?"{3,5}|.*)
+    | '''(?:.*?'{3,5}|.*)
+    | "(?:(?:\\.|[^"\\\n])*+"|.*)
+    | '(?:[^'\n]*+'|.*)
+    | \#[^\n]*+
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 _SYNTAX = re.compile(r"\(at line (\d+), column \d+\)")
+
+
+def has_long_names(text: str, most: int) -> bool:
+    """Say whether a key in `text`, which may be no TOML, is `most` names with dots or more.
+
+    Of n names tomllib copies n² on its way, and the tables that they open are in each other.
+    """
+    bare = _UNREAD.sub(lambda found: "" if found[0][0] == "#" else "s", text)
+    name = r"[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+"
+    return re.search(rf"(?<![A-Za-z0-9_-])(?:{name}){{{most}}}", bare) is not None
 
 
 def lines(
@@ -59,6 +81,7 @@ class _Places:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._ends: list[int] = []  # of the lines
         self._at = 0
         self._found: dict[str, tuple[Parts, int | None]] = {}
         self._last: dict[Parts, int] = {}  # the index of the last [[table]] of a name
@@ -67,12 +90,14 @@ class _Places:
     def line(self, key: str) -> int | None:
         """Return the line of `key`, or else of the innermost table around it that is there."""
         if not self._is_read:
-            self._read()
             self._is_read = True
+            self._ends = [match.start() for match in re.finditer("\n", self._text)]
+            with suppress(RecursionError):  # nested too deep for this, and for a spec
+                self._read()
         while key and key not in self._found:
             key = key[: max(key.rfind("."), key.rfind("["), 0)]
         start = self._found[key][1] if key else None
-        return None if start is None else self._text.count("\n", 0, start) + 1
+        return None if start is None else bisect_left(self._ends, start) + 1
 
     def _read(self) -> None:
         table: Parts = ()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 from pydantic import ValidationError
 
+from leastnoise import _words
 from leastnoise.errors import InvalidInput
 from leastnoise.tables import engines, source
 from leastnoise.tables.inputs import Input
@@ -126,11 +127,11 @@ def _typed(columns: Mapping[str, Held]) -> str:
         if held.type and held.read_as():
             kind: str = held.type
         elif held.read_as():
-            kind = f"{held.kind}; declare it under types, as " + " or ".join(
+            kind = f"{_words.plain(held.kind)}; declare it under types, as " + " or ".join(
                 f'"{one}"' for one in held.read_as()
             )
         else:
-            kind = f"{held.kind}, which can't be used"
+            kind = f"{_words.plain(held.kind)}, which can't be used"
         lines.append(f"#   {_key(name)}: {kind}")
     return "\n".join(lines) + "\n"
 
@@ -161,5 +162,6 @@ def _columns(columns: Mapping[str, Held], *, typed: bool) -> str:
 
 
 def _key(name: str) -> str:
-    """Return a name as TOML has it for a key; it never holds a line break."""
-    return tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
+    """Return a name as TOML has it for a key; it never holds a line break, nor what isn't seen."""
+    written = tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in written)

@@ -323,7 +323,7 @@ def check_table(path: Path, parts: Sequence[Part]) -> None:
         raise CertificateRejected(
             f"The table {path.name} is missing or unreadable. {error}"
         ) from None
-    except (OSError, ValueError, TypeError, duckdb.Error):
+    except (OSError, ValueError, TypeError, OverflowError, duckdb.Error):
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
     if list(columns) != list(result_columns([part for part, _ in parts])):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")

@@ -48,6 +48,7 @@ _STEPS = 16  # … so many steps in a standard deviation; twice as many for twic
 _MORE_ON_A_LINE = 4
 _BITS, _BITS_MORE = 80, 32  # and as many as δ has zeros
 _ACCURACY = 24  # bits of the tails: k releases add k·2^-24 of δ, a thousand some 5e-6 of the scale
+_EVALUATIONS = 2500  # of integrands at a place: of laws that we calibrate 1,700 was the most
 _PART = 2.0**-5  # of P(Z > ε): not much more than δ(ε) anywhere, and a goal too fine is cheap
 _SMALLEST = math.log(1e-300)
 
@@ -171,6 +172,7 @@ def _known_at(
             epsilon=epsilon,
             about=_PART * math.exp(min(0.0, small)),
             accuracy=_ACCURACY,
+            evaluations=_EVALUATIONS,
         )
     return _Known(epsilon=epsilon, p=found.p, weighted=found.weighted, delta=found.delta)
 

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
+from typing import final
 
 from flint import acb, arb
 
@@ -38,7 +39,7 @@ from leastnoise.noise.radial.proof.generalized_gamma_line import Tails
 
 ACCURACY = 33  # bits of δ that are aimed at; the enclosure is right whatever is reached
 _GOALS = 4
-_EVALUATIONS = 60_000  # of an integrand, at most
+MOST_EVALUATIONS = 30_000  # of integrands for one δ, at most: half a minute where each takes 1 ms
 _COARSE = 12  # steps from one place to the next of a first guess
 
 
@@ -58,10 +59,12 @@ def tails(
     epsilon: Fraction,
     about: float = 1.0,
     accuracy: int = ACCURACY,
+    evaluations: int = MOST_EVALUATIONS,
 ) -> Tails:
     """Enclose the tails of the loss beyond ε, and δ(ε), aiming at so many bits of it.
 
-    `about` is what δ(ε) is, if that is known.
+    `about` is what δ(ε) is, if that is known. With no more than so many `evaluations` of
+    integrands: what is left of the quadratures then is enclosed as it is known.
     """
     if noise.kappa == 0 and noise.p <= 1:
         top = largest_loss(noise, shift)
@@ -72,7 +75,10 @@ def tails(
         return generalized_gamma_line.tails(noise, shift=shift, epsilon=epsilon)
     if epsilon == 0:
         return Tails.at_zero(_within_half(noise, shift=shift, accuracy=accuracy))
-    total = _along_the_curve(noise, shift=shift, epsilon=epsilon, about=about, accuracy=accuracy)
+    quadrature = _Quadrature(evaluations)
+    total = _along_the_curve(
+        noise, quadrature, shift=shift, epsilon=epsilon, about=about, accuracy=accuracy
+    )
     return Tails.of(total.real, total.imag)
 
 
@@ -90,8 +96,35 @@ def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) 
     return spherical_laplace.delta_ball(same, shift=shift, epsilon=epsilon)
 
 
+@final
+class _Quadrature:
+    """Enclosures of integrals with so many evaluations in all."""
+
+    def __init__(self, evaluations: int) -> None:
+        self._left = evaluations
+
+    def enclose(
+        self, integrand: Callable[[acb, int], acb], start: arb, end: arb, *, goal: arb
+    ) -> acb:
+        """Enclose an integral, aiming at an error of `goal`; the total may be far below that."""
+
+        def counted(y: acb, analytic: int) -> acb:
+            self._left -= 1
+            return integrand(y, analytic)
+
+        if self._left <= 0:
+            return acb("nan")
+        return acb.integral(counted, acb(start), acb(end), abs_tol=goal, eval_limit=self._left)
+
+
 def _along_the_curve(
-    noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction, about: float, accuracy: int
+    noise: GeneralizedGamma,
+    quadrature: _Quadrature,
+    *,
+    shift: Fraction,
+    epsilon: Fraction,
+    about: float,
+    accuracy: int,
 ) -> acb:
     curve = Curve(noise, shift=shift, epsilon=epsilon)
     hints = Hints(noise, shift=shift, epsilon=epsilon)
@@ -111,7 +144,7 @@ def _along_the_curve(
         found = places(goal)
         total = below + _tail(curve, found[-1])
         for left, right in _stretches(curve, found):
-            total += _stretch(curve, left, right, goal)
+            total += _stretch(curve, quadrature, left, right, goal=goal)
         return total
 
     if about == 1:
@@ -196,14 +229,13 @@ def _stretches(curve: Curve, places: list[Place]) -> list[tuple[Place, Place]]:
     return pairs
 
 
-def _stretch(curve: Curve, left: Place, right: Place, goal: arb) -> acb:
+def _stretch(curve: Curve, quadrature: _Quadrature, left: Place, right: Place, *, goal: arb) -> acb:
     """Enclose both integrals between two places; far places come in falling y."""
-    total = acb.integral(
+    total = quadrature.enclose(
         lambda y, analytic: curve.integrand(y, far=left.far, analytic=bool(analytic)),
-        acb(left.y),
-        acb(right.y),
-        abs_tol=goal,  # the total may be far below this part
-        eval_limit=_EVALUATIONS,
+        left.y,
+        right.y,
+        goal=goal,
     )
     return -total if left.far else total
 
@@ -215,7 +247,7 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> 
     half = curve.s / 2
     start = half.log()
     below = 1 - (half**curve.p).gamma_upper(curve.k, 1)
-    cosine = CosineLaw(noise.dimension)
+    cosine, quadrature = CosineLaw(noise.dimension), _Quadrature(MOST_EVALUATIONS)
 
     def integrand(y: acb, analytic: int) -> acb:
         w = half / y.exp()
@@ -227,13 +259,7 @@ def _within_half(noise: GeneralizedGamma, *, shift: Fraction, accuracy: int) -> 
         if not last > start:
             return acb(below + arb(0).union(1 - below))
         beyond = (curve.p * last).exp().gamma_upper(curve.k, 1)
-        total = acb.integral(
-            integrand,
-            acb(start),
-            acb(last),
-            abs_tol=goal,
-            eval_limit=_EVALUATIONS,
-        )
+        total = quadrature.enclose(integrand, start, last, goal=goal)
         return acb(below + total.real + arb(0).union(beyond))
 
     return _to_accuracy(integral, 1.0, accuracy).real
