@@ -60,6 +60,11 @@ class ClaimedLaw(ABC):
     """About its standard deviation."""
 
     @property
+    def strange(self) -> str:
+        """Outputs that it has with probability 0, in words."""
+        return "NaN, ±inf and fractions" if self.on_whole_numbers else "NaN and ±inf"
+
+    @property
     def beside(self) -> float:
         """How far from an output that many share the thresholds on its two sides may be."""
         return self.spread * _BESIDE

@@ -43,7 +43,7 @@ def detect(subject: Subject) -> Finding:
         return replace(found, claim="the noise", statement=law)
     samples, level = _samples(law, subject)
     tested = [_Tested.of(law, sample, level) for sample in samples]
-    refuted = (said for one in tested if (said := one.refuted_by(claim)))
+    refuted = (said for one in tested if (said := one.refuted_by(law, claim)))
     if (statement := next(refuted, None)) is not None:
         verdict = "violation"
     elif any(one.centre.is_known for one in tested):
@@ -104,15 +104,12 @@ class _Tested:
             )
         return cls(sample=sample, centre=centre, thresholds=tuple(found), level=level)
 
-    def refuted_by(self, claim: str) -> str:
+    def refuted_by(self, law: ClaimedLaw, claim: str) -> str:
         """Return in words what the claimed noise can't do, empty if there is nothing."""
         sample, centre = self.sample, self.centre
         if sample.strange:
             share = _words.at_most(binomial.lower(sample.strange, sample.size, self.level))
-            return (
-                "The probability of an output that is NaN, infinite, or a fraction where the noise "
-                f"is whole, is at least {share}, and with {claim} it would be 0."
-            )
+            return f"{law.strange} have probability >= {share}, and 0 with {claim}."
         if centre.is_empty:
             first, last = (sample.anchor + end for end in centre.ends)
             return (
@@ -153,7 +150,7 @@ def _would_detect(law: ClaimedLaw, tested: list[_Tested]) -> str:
             "(with probability >= 99 %)."
         )
     down, _ = centre_reach(law, sizes=sizes, error=2 * level, miss=MISS / 2)
-    best, where = 1.0, 0.0
+    best, where = 0.0, 0.0
     for one in tested:
         for threshold in one.thresholds:
             # c is within the enclosure, and that of another audit reaches `down` below c
@@ -162,9 +159,9 @@ def _would_detect(law: ClaimedLaw, tested: list[_Tested]) -> str:
             if from_centre <= 0 or not 0 < claimed < 1:
                 continue
             rate = detectable_below(claimed, sizes[1], level=float(level), miss=MISS / 2)
-            if rate is not None and rate / claimed < best:
+            if rate is not None and rate / claimed > best:
                 best, where = rate / claimed, one.sample.anchor + threshold.u
-    if best == 1:
+    if not best:
         return "No smaller noise would have been found at this number of draws."
     return (
         f"It would have found a P(Y > {where:.6g}) that is {_words.at_least(100 * (1 - best))} % "
