@@ -2,9 +2,9 @@
 
 `{value}` in the command is replaced by the input and `{count}` by the number of outputs. A line is
 a number, or the numbers of a vector between commas or blanks; `nan` and `inf` are numbers. A
-command that prints on is stopped when it has printed enough, with all that it started: on Linux also
-what has left its session, as a daemon does. No shell is involved, and what the command writes to
-stderr is lost.
+command that prints on is stopped when it has printed enough, with all that it started; on Linux
+also what has left its session, as a daemon does. No shell is involved, and what the command writes
+to stderr is lost.
 """
 
 from __future__ import annotations
@@ -141,11 +141,11 @@ class _Run:
     def outputs(self, count: int) -> NDArray[np.float64]:
         """Return the first `count` lines as numbers."""
         found: list[NDArray[np.float64]] = []
-        done, width = 0, None
+        done = width = 0
         for lines in self._lines():
             part = _numbers(lines[: count - done], after=done, width=width)
             found.append(part)
-            done, width = done + part.shape[0], part.shape[1]
+            done, width = done + len(part), int(part.shape[1])
             if width * count > _MOST_NUMBERS:
                 raise InvalidInput(
                     f"The command prints {width:,} numbers a line, which is too many for {count:,} "
@@ -215,10 +215,10 @@ def _strays() -> set[int]:
     return found
 
 
-def _numbers(lines: list[bytes], *, after: int, width: int | None) -> NDArray[np.float64]:
+def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float64]:
     """Return the lines' numbers, shape (lines, dimension); they are those `after` others."""
     rows = [line.replace(b",", b" ").split() for line in lines]
-    wanted = len(rows[0]) if width is None else width
+    wanted = width or len(rows[0])
     for place, row in enumerate(rows, after + 1):
         if len(row) != wanted or not wanted:
             raise InvalidInput(

@@ -103,7 +103,9 @@ def _would_detect(law: ClaimedLaw, bound: float, subject: Subject, level: Fracti
         needed = math.floor(needed) + 1.0
     if not math.isfinite(needed):
         return "No distance would have been found at this number of draws."
-    return f"It would have found a distance of {_words.at_least(needed)} (with probability >= 99 %)."
+    return (
+        f"It would have found a distance of {_words.at_least(needed)} (with probability >= 99 %)."
+    )
 
 
 def _l2(gaps: list[Fraction]) -> Fraction:
