@@ -86,12 +86,12 @@ def test_a_line_that_never_ends_is_given_up(tmp_path: Path) -> None:
 
 def test_lines_of_more_numbers_than_fit_are_given_up(tmp_path: Path) -> None:
     code = "while True: print('1 ' * 100_000)"
-    with pytest.raises(InvalidInput, match="100,000 numbers a line.* for 10,000 lines"):
+    with pytest.raises(InvalidInput, match=r"100,000 numbers a line.* for 10,000 lines"):
         _drawn(code, tmp_path, count=10_000, seconds=600)
 
 
 def test_a_number_of_a_million_digits_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="Line 2 .* isn't numbers"):
+    with pytest.raises(InvalidInput, match=r"Line 2 .* isn't numbers"):
         _drawn("print(1, '1' * 10**6, 3, sep='\\n')", tmp_path)
 
 
