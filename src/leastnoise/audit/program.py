@@ -141,11 +141,13 @@ class _Run:
     def outputs(self, count: int) -> NDArray[np.float64]:
         """Return the first `count` lines as numbers."""
         found: list[NDArray[np.float64]] = []
-        done = width = 0
+        done = 0
+        width = 0
         for lines in self._lines():
             part = _numbers(lines[: count - done], after=done, width=width)
             found.append(part)
-            done, width = done + len(part), int(part.shape[1])
+            done += len(part)
+            width = part.shape[1]
             if width * count > _MOST_NUMBERS:
                 raise InvalidInput(
                     f"The command prints {width:,} numbers a line, which is too many for {count:,} "

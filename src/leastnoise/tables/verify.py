@@ -19,6 +19,7 @@ from leastnoise.ledger.check import charged_account
 from leastnoise.tables import output, seal, spec_file, together
 from leastnoise.tables.baselines import Baselines
 from leastnoise.tables.columns import SUFFIXES, result_columns
+from leastnoise.tables.intervals import wrong_interval
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.noise_error import NoiseError, check_range
@@ -83,15 +84,15 @@ def verify_directory(
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
     block's certificate with them, proves all blocks and all together, makes the plan again
     and compares it, and checks the columns and keys of the tables, the stated deviations of counts
-    and sums, and that no file was changed since (by the SHA-256 that the release wrote). With a
+    and sums, the intervals as far as value and noise say them, and that no file was changed since
+    (by the SHA-256 that the release wrote). With a
     `ledger` all of that is proved again too, and the release has to be in it; with a `key`, a PEM
     file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if the
     directory can't be read, CertificateRejected, with the reason, if anything in it is false, and
     what `check_ledger` does.
 
-    Not promised: that the tables came out of the mechanism (values and intervals are not looked
-    at), that the source was what it says, or, without a key, that nobody wrote both a table and its
-    SHA-256 anew.
+    Not promised: that the values of the tables came out of the mechanism, that the source was what
+    it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
     """
     folder = _validate.path(path, name="path")
     public = None if key is None else seal.public_key(_validate.path(key, name="key"))
@@ -298,9 +299,10 @@ def _close(told: float, wanted: float) -> bool:
 
 
 def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
-    """Check names, keys and rows, the `_std` of counts and sums, which are public, and their form.
+    """Check names, keys, rows and form, the `_std` of counts and sums, and all intervals.
 
-    Their form: whole and not negative, where the spec says so.
+    These are functions of values and noise (see `intervals`). The form: whole and not negative,
+    where the spec says so.
     """
     try:
         columns = read_table(path, layout)
@@ -330,6 +332,15 @@ def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
         if not all(_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
     _check_form(path, layout, columns)
+    text = kind == "csv"
+    told = {
+        label: [float(_number(value, text=text)) for value in column]
+        for label, column in list(columns.items())[len(keys) :]
+    }
+    if (label := wrong_interval(layout, told, noise)) is not None:
+        raise CertificateRejected(
+            f"The table {path.name} has a {label} that isn't what its value and its noise say."
+        )
 
 
 def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> None:
