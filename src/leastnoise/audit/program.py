@@ -130,7 +130,7 @@ class _Run:
         self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
-        for _ in range(_ROUNDS):
+        for _round in range(_ROUNDS):
             if not (left := _strays() - self._earlier):
                 break
             for process in left:

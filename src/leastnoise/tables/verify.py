@@ -334,7 +334,7 @@ def check_table(path: Path, layout: Layout, noise: NoiseError) -> None:
     _check_form(path, layout, columns)
     text = kind == "csv"
     told = {
-        label: [float(_number(value, text=text)) for value in column]
+        label: [_float(_number(value, text=text)) for value in column]
         for label, column in list(columns.items())[len(keys) :]
     }
     if (label := wrong_interval(layout, told, noise)) is not None:
@@ -364,6 +364,14 @@ def _number(value: Any, *, text: bool) -> int | float:
         except ValueError:
             return math.nan
     return value if type(value) is int else math.nan
+
+
+def _float(number: float) -> float:
+    """Return it as a float, NaN for a whole number that is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan
 
 
 def _is_whole(number: float) -> bool:
