@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import leastnoise as ln
+from leastnoise.audit import noise, sensitivity
 from leastnoise.audit.audit import DETECTORS
+from leastnoise.audit.subject import Subject
 from leastnoise.errors import InvalidArgument
 from tests.audit.scenarios import SCENARIOS, Scenario, two_sided_geometric
 
@@ -56,6 +60,107 @@ def test_our_own_noise_is_not_accused(name: str) -> None:
     found = ln.audit_mechanism(mechanism, draws=draws)
     assert not found.violated, str(found)
     assert [one.verdict for one in found.findings] == ["nothing found"] * len(DETECTORS)
+
+
+@pytest.mark.parametrize("epsilon", [12, 20, 60])
+def test_whole_noise_that_is_nearly_always_0_is_not_accused(epsilon: int) -> None:
+    honest = ln.calibrate("geometric", epsilon=epsilon, sensitivity=ln.Integer(1))
+    found = ln.audit_mechanism(honest, draws=10_000, detectors=["noise", "sensitivity"])
+    assert [one.verdict for one in found.findings] == ["nothing found"] * 2
+    smaller, distance = (one.would_detect for one in found.findings)
+    assert "No smaller noise" in smaller  # all outputs are alike
+    assert "a distance of 2 " in distance  # 1 is claimed
+
+
+LARGEST: dict[str, Any] = {
+    "no noise": lambda value, count: np.full(count, float(value)),
+    "a constant": lambda value, count: np.full(count, 7.0),
+    "a constant where floats are far apart": lambda value, count: np.full(count, 1e17 + value),
+    "NaN": lambda value, count: np.full(count, np.nan),
+    "inf": lambda value, count: np.full(count, np.inf if value else -np.inf),
+    "NaN or 0": lambda value, count: np.full(count, np.nan if value else 0.0),
+    "two values": lambda value, count: np.where(np.arange(count) % 2, value, 1e6),
+    "nearly no noise": lambda value, count: np.where(np.arange(count) % 500, value, value + 9.0),
+    "NaN now and then": lambda value, count: np.where(
+        np.arange(count) % 500, value + np.random.default_rng(3).laplace(0, 10, count), np.nan
+    ),
+    "one inf after a thousand": lambda value, count: np.where(
+        np.arange(count) != 1500, value + np.random.default_rng(3).laplace(0, 10, count), np.inf
+    ),
+    "the largest floats": lambda value, count: np.full(count, 1.7e308 if value else -1.7e308),
+}
+NAMED = {
+    "laplace": ln.Claim(epsilon="0.1", sensitivity=ln.L1(1), noise=ln.noise.Laplace(scale=10)),
+    "gaussian": ln.Claim(
+        epsilon=1, delta="1e-5", sensitivity=ln.L2(1), noise=ln.noise.Gaussian(scale=4)
+    ),
+    "geometric": ln.Claim(
+        epsilon=1, sensitivity=ln.Integer(1),
+        noise=ln.noise.Geometric(scale=1, cells=1, core=1, decay=1),
+    ),
+    "a distribution": ln.Claim(
+        epsilon=1, sensitivity=ln.L1(1),
+        distribution=lambda t: 0.5 * float(np.exp(t)) if t < 0 else 1 - 0.5 * float(np.exp(-t)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", NAMED)
+@pytest.mark.parametrize("name", LARGEST)
+def test_the_largest_violations_are_found(name: str, claim: str) -> None:
+    found = ln.audit_mechanism(
+        LARGEST[name], NAMED[claim], inputs=(0, 1), draws=2000, detectors=["noise", "sensitivity"]
+    )
+    assert found.findings[0].verdict == "violation"
+    assert "agree" not in str(found)
+    assert found.findings[1].verdict == "not tried"
+
+
+@pytest.mark.parametrize("name", LARGEST)
+def test_every_detector_takes_any_floats(name: str) -> None:
+    """In one dimension and two, with a claim and without."""
+    for dimension in (1, 2):
+        law = ln.noise.Laplace(scale=10, dimension=dimension)
+        for claim in (ln.Claim(epsilon=1), ln.Claim(epsilon=1, sensitivity=ln.L1(1), noise=law)):
+            found = ln.audit_mechanism(
+                lambda value, count, d=dimension: np.repeat(LARGEST[name](value, count), d).reshape(
+                    count, d
+                ),
+                claim, inputs=(0, 1), draws=2000,
+                detectors=[one for one in DETECTORS if one != "repeats"],
+            )  # fmt: skip
+            assert found.violated or claim.noise is None
+
+
+def test_what_would_have_been_found_is_found() -> None:
+    """99 of 100 audits find the distance, and the smaller scale, that another said it would."""
+    generator, draws = np.random.default_rng(11), 2000
+    claim = NAMED["laplace"]
+
+    def rate(detector: Any, shift: float, share: float) -> float:
+        found = [
+            detector(_subject(claim, *(
+                at + share * generator.laplace(0, 10, draws) for at in (0.0, shift)
+            ))).verdict == "violation"
+            for _ in range(200)
+        ]  # fmt: skip
+        return float(np.mean(found))
+
+    for detector, pattern in ((sensitivity, r"distance of ([\d.]+)"), (noise, r"is ([\d.]+) % sm")):
+        honest = _subject(claim, *(generator.laplace(0, 10, draws) for _ in range(2)))
+        said = re.search(pattern, detector.detect(honest).would_detect)
+        assert said is not None
+        asked = float(said[1])
+        scaled = detector is noise
+        found = rate(detector.detect, 0.0 if scaled else asked, 1 - asked / 100 if scaled else 1.0)
+        assert found >= 0.985
+
+
+def _subject(claim: ln.Claim, one: Any, other: Any) -> Subject:
+    return Subject(
+        claim=claim, inputs=(0, 1), outputs=(one[:, None], other[:, None]),
+        draw=lambda value, count: one[:count], error=Fraction(1, 10**9),
+    )  # fmt: skip
 
 
 def test_opendp_is_not_accused() -> None:

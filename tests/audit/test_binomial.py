@@ -55,7 +55,7 @@ def test_many_trials(trials: int, share: float) -> None:
 def test_what_is_said_to_be_found_is_found(other: float) -> None:
     """Exactly: the events of the power statement have a probability of 99 % together."""
     trials, level, epsilon = 20_000, 1e-8, 0.5
-    rate = detectable_rate(other, trials, epsilon=epsilon, delta=1e-3, level=level)
+    rate = detectable_rate(other, (trials, trials), epsilon=epsilon, delta=1e-3, level=level)
     assert rate is not None
     assert rate > math.exp(epsilon) * other + 1e-3
     most = int(binom.isf(0.005, trials, other))
@@ -71,7 +71,7 @@ def test_what_is_said_to_be_found_is_found(other: float) -> None:
 @pytest.mark.parametrize("claimed", [1e-3, 0.1, 0.6])
 def test_rates_that_are_told_from_a_claimed_one(claimed: float) -> None:
     trials, level = 20_000, 1e-8
-    below = detectable_below(claimed, trials, level=level)
+    below = detectable_below(claimed, trials, level=level, miss=0.01)
     assert below is None or below < claimed
     if below is not None:
         most = -1 + bisect_left(
@@ -82,4 +82,4 @@ def test_rates_that_are_told_from_a_claimed_one(claimed: float) -> None:
     assert above is not None
     assert above > claimed
     assert detectable_above(1.0, trials, level=level) is None
-    assert detectable_below(1e-9, trials, level=level) is None
+    assert detectable_below(1e-9, trials, level=level, miss=0.01) is None

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import laplace, norm
 
 import leastnoise as ln
-from leastnoise.audit.law import ClaimedLaw, centre_bounds, claimed_law, cut_points
+from leastnoise.audit.law import ClaimedLaw, Sample, centre_of, claimed_law, cut_points
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Cells
@@ -115,11 +115,38 @@ def test_the_centre_is_enclosed(noise: Any, centre: float) -> None:
         entropy=InsecureSeededEntropy(3),
     )  # fmt: skip
     law = _law(noise=noise)
-    low, high = centre_bounds(law, outputs[:4000], outputs[4000:], Fraction(1, 10**6))
-    assert low <= centre <= high
-    assert high - low < (0.15 if not law.whole else 1e-9)
-    moved = centre_bounds(law, outputs[:4000] + 1, outputs[4000:] + 1, Fraction(1, 10**6))
-    assert moved[0] > centre
+    sample = Sample.of(outputs, law)
+    found = centre_of(law, sample, Fraction(1, 10**6))
+    assert found.low <= centre - sample.anchor <= found.high
+    assert found.high - found.low < (0.15 if not law.whole else 1e-9)
+    moved = Sample.of(outputs + 1, law)
+    assert moved.anchor + centre_of(law, moved, Fraction(1, 10**6)).low > centre
+
+
+@pytest.mark.parametrize("at", [0.0, 7.0, 1e17, -1e308])
+def test_outputs_without_noise_have_no_centre(at: float) -> None:
+    """Nor have those of two values, however far apart; at 1e17 floats are 16 apart."""
+    laws: tuple[Any, ...] = (
+        ln.noise.Laplace(scale=10), ln.noise.Gaussian(scale=2), LATTICE_LAWS[1]
+    )  # fmt: skip
+    for law in map(_law_of, laws):
+        for outputs in (np.full(2000, at), np.where(np.arange(2000) % 2, at, 1e6)):
+            assert centre_of(law, Sample.of(outputs, law), Fraction(1, 10**9)).is_empty
+
+
+def _law_of(noise: Any) -> ClaimedLaw:
+    return _law(noise=noise)
+
+
+def test_outputs_that_are_no_numbers_are_counted() -> None:
+    outputs = np.array([np.nan, np.inf, -np.inf, 0.5, *range(16)])
+    assert Sample.of(outputs, _law(noise=ln.noise.Laplace(scale=1))).strange == 3
+    whole = ln.noise.Geometric(scale=1, cells=1, core=1, decay=1)
+    assert Sample.of(outputs, _law(noise=whole)).strange == 4
+    for law in (_law(noise=ln.noise.Laplace(scale=1)), _law(noise=whole)):
+        found = centre_of(law, Sample.of(np.full(200, np.nan), law), Fraction(1, 10**9))
+        assert not found.is_empty
+        assert not found.is_known
 
 
 def test_why_a_law_is_not_known() -> None:
@@ -134,5 +161,12 @@ def test_why_a_law_is_not_known() -> None:
 
 def test_cut_points_lie_between_outputs() -> None:
     outputs = np.array([1.0, 2.0, 2.0, 3.0, np.nan, np.inf])
-    assert cut_points(outputs, [0.0, 0.5, 1.0]) == [1.5, 2.5]
-    assert cut_points(np.full(5, np.nan), [0.5]) == []
+    assert cut_points(outputs, [0.0, 0.5], 9.0) == [1.5, 2.5]
+    assert cut_points(np.full(5, np.nan), [0.5], 9.0) == []
+
+
+def test_an_output_that_many_share_is_between_two_cut_points() -> None:
+    outputs = np.array([0.0] * 50 + [1e6] * 50)
+    assert cut_points(outputs, [0.1, 0.9], 0.5) == [-0.5, 0.5, 1e6 - 0.5, 1e6 + 0.5]
+    (below, above) = cut_points(np.full(100, 1e308), [0.5], 0.5)
+    assert below < 1e308 <= above

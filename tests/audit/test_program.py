@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -74,6 +75,57 @@ def test_a_command_that_hangs_is_given_up_with_what_it_started(tmp_path: Path) -
         _drawn(code, tmp_path, seconds=1)
     time.sleep(3)
     assert not started.exists()
+
+
+def test_a_line_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    """Long before the time is up, and without keeping what it prints."""
+    code = "import sys\nwhile True: sys.stdout.write('1' * 65536)"
+    with pytest.raises(InvalidInput, match="a line of more than 16,777,216 bytes"):
+        _drawn(code, tmp_path, seconds=600)
+
+
+def test_lines_of_more_numbers_than_fit_are_given_up(tmp_path: Path) -> None:
+    code = "while True: print('1 ' * 100_000)"
+    with pytest.raises(InvalidInput, match=r"100,000 numbers a line.* for 10,000 lines"):
+        _drawn(code, tmp_path, count=10_000, seconds=600)
+
+
+def test_a_number_of_a_million_digits_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"Line 2 .* isn't numbers"):
+        _drawn("print(1, '1' * 10**6, 3, sep='\\n')", tmp_path)
+
+
+def test_lines_that_come_in_parts(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\n"
+        "for part in ('1', '.5\\n2', '.5\\r', '\\n3'):\n"
+        "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(.2)"
+    )
+    assert _drawn(code, tmp_path).tolist() == [[1.5], [2.5], [3]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemon isn't found")
+def test_a_daemon_does_not_outlive_the_run(tmp_path: Path) -> None:
+    """It has a session of its own, its parent has ended, and it starts another."""
+    code = f"""
+import os, pathlib, sys, time
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.fork()
+    pathlib.Path({str(tmp_path)!r}, f"{{os.getpid()}}.daemon").touch()
+    for one in (0, 1, 2): os.close(one)
+    time.sleep(300)
+while len(list(pathlib.Path({str(tmp_path)!r}).glob("*.daemon"))) < 2: time.sleep(0.01)
+for place in range(3): print(place)
+"""
+    assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
+    daemons = [int(one.stem) for one in tmp_path.glob("*.daemon")]
+    assert len(daemons) == 2
+    for daemon in daemons:
+        with pytest.raises(ProcessLookupError):
+            os.kill(daemon, 0)
 
 
 @pytest.mark.parametrize("command", ["", "'unclosed", "no-such-program {value}", "a\0b"])

@@ -32,6 +32,9 @@ def plane(value, count):
 def failing(value, count):
     raise ValueError("secret 987")
 
+def leaving(value, count):
+    sys.exit(0)
+
 number = 3
 
 if __name__ == "__main__":
@@ -45,6 +48,7 @@ SMALL = ("--draws", "20000")
 def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mechanisms")
     (folder / "mechanisms.py").write_text(MODULE)
+    (folder / "leaving.py").write_text("raise SystemExit(0)")
     return folder
 
 
@@ -104,6 +108,8 @@ def test_a_command(folder: Path) -> None:
     ("arguments", "says"),
     [
         (("mechanisms:failing",), "The function failed: ValueError at mechanisms.py"),
+        (("mechanisms:leaving",), "The function failed: SystemExit at mechanisms.py"),
+        (("leaving:draw",), "can't be imported: SystemExit at leaving.py"),
         (("mechanisms:missing",), "name of a function"),
         (("mechanisms:number",), "name of a function"),
         (("nowhere:draw",), "can't be imported: ModuleNotFoundError"),

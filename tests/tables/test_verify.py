@@ -233,6 +233,26 @@ def test_what_is_not_whole_or_negative_is_rejected(
         verify_resealed(made)
 
 
+@pytest.mark.parametrize("end", ["low", "high"])
+@pytest.mark.parametrize("label", ["count", "sum_x", "mean_x"])
+def test_intervals_that_value_and_noise_do_not_give_are_rejected(
+    formed: Path, tmp_path: Path, label: str, end: str
+) -> None:
+    """A tenth wider or narrower, as with another block's noise; another's value."""
+    made = shutil.copytree(formed / "json", tmp_path / "made")
+    (true,) = json.loads((made / "q.json").read_text())
+    name = f"{label}_{end}"
+    width = abs(true[name] - true[label])
+    away = max(width / 10, 4) if label == "count" else width / 10
+    for moved in (true[name] + away, true[name] - away):
+        false = round(moved) if label == "count" else moved
+        (made / "q.json").write_text(json.dumps([{**true, name: false}]))
+        with pytest.raises(CertificateRejected, match=f"q.json has a {name} that isn't what"):
+            verify_resealed(made)
+    (made / "q.json").write_text(json.dumps([true]))
+    verify_resealed(made)
+
+
 OPEN_ENDS = {
     "csv": [("-inf,2.0", "-9.0,2.0"), ("7.5,inf", "7.5,8.0"), ("2.0,7.5", "2.0,7.500000001")],
     "json": [

@@ -196,7 +196,9 @@ def _would_detect(tested: Sequence[Tested], subject: Subject, level: Fraction) -
     found: list[tuple[float, float]] = []
     for one in tested:
         size = min(subject.second[0].shape[0], one.event.feature.most or subject.draws)
-        rate = detectable_rate(one.other, size, epsilon=epsilon, delta=delta, level=float(level))
+        rate = detectable_rate(
+            one.other, (size, size), epsilon=epsilon, delta=delta, level=float(level)
+        )
         if rate is not None:
             found.append((float(np.log((rate - delta) / one.other)), one.other))
     if not found:

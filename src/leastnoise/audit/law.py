@@ -5,7 +5,10 @@ quantiles, which are floats that are accurate to about 1e-10, and for a distribu
 gives it is what that returns: 1e-9 is added on either side.
 
 Noise counts as the claimed one if it is within 2^-20 of its spread of it, whatever the reason:
-rounding to a grid, the roundings of floats.
+rounding to a grid, the roundings of floats. The spread of noise on whole numbers is 1 at least.
+
+Outputs are looked at less a number near their middle, so that thresholds and centres are near 0,
+where floats are dense: of outputs near 1e17 no float lies between two neighbours.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
@@ -39,7 +43,10 @@ _BITS = 96
 _HALVINGS = 44  # to 1e-13, which is below the margin
 _DOUBLINGS = 60
 _ROUNDING = 2.0**-20
+_FLOATS = 2.0**-50  # relative: what floats round in t = u − c, a few times 2^-53
 _LARGEST = 1e300
+_BESIDE = 2.0**-10  # of the spread: how far a threshold is from an output that many share
+MANY = 0.01  # share of the outputs that are equal, for thresholds on both sides of them
 
 
 class ClaimedLaw(ABC):
@@ -47,8 +54,20 @@ class ClaimedLaw(ABC):
 
     whole: bool = False
     """Whether the noise is added to whole numbers alone."""
+    on_whole_numbers: bool = False
+    """Whether its outputs are whole numbers, too."""
     spread: float
     """About its standard deviation."""
+
+    @property
+    def strange(self) -> str:
+        """Outputs that it has with probability 0, in words."""
+        return "NaN, ±inf and fractions" if self.on_whole_numbers else "NaN and ±inf"
+
+    @property
+    def beside(self) -> float:
+        """How far from an output that many share the thresholds on its two sides may be."""
+        return self.spread * _BESIDE
 
     @abstractmethod
     def _enclose(self, t: float) -> tuple[float, float]:
@@ -56,23 +75,23 @@ class ClaimedLaw(ABC):
 
     def distribution(self, t: float) -> tuple[float, float]:
         """Return bounds of P(Y <= t) for every Y that is within 2^-20 spreads of X."""
-        slack = self.spread * _ROUNDING
+        slack = self.spread * _ROUNDING + abs(t) * _FLOATS
         return self._enclose(t - slack)[0], self._enclose(t + slack)[1]
 
     def inverse_above(self, probability: float) -> float:
         """Return some u with P(X <= u) > `probability` certainly; inf if none was found."""
         return self._above(
-            lambda u: self.distribution(u)[0] > probability, start=self._quantile(probability)
+            lambda u: self.distribution(u)[0] > probability, start=self.quantile(probability)
         )
 
     def inverse_below(self, probability: float) -> float:
         """Return some u with P(X <= u) < `probability` certainly; −inf if none was found."""
         return -self._above(
-            lambda u: self.distribution(-u)[1] < probability, start=-self._quantile(probability)
+            lambda u: self.distribution(-u)[1] < probability, start=-self.quantile(probability)
         )
 
     @abstractmethod
-    def _quantile(self, probability: float) -> float:
+    def quantile(self, probability: float) -> float:
         """Return about the u with P(X <= u) = `probability`; a guess, to start from."""
 
     def _above(self, holds: Callable[[float], bool], *, start: float) -> float:
@@ -91,6 +110,8 @@ class ClaimedLaw(ABC):
             return math.inf
         while high - low > 2 * _ROUNDING * self.spread:
             middle = (low + high) / 2
+            if not low < middle < high:  # neighbouring floats
+                break
             low, high = (low, middle) if holds(middle) else (middle, high)
         return high
 
@@ -128,7 +149,7 @@ class _Closed(ClaimedLaw):
                 found = x.exp() / 2 if t < 0 else 1 - (-x).exp() / 2
             return max(0.0, float_below(found)), min(1.0, float_above(found))
 
-    def _quantile(self, probability: float) -> float:
+    def quantile(self, probability: float) -> float:
         from scipy.special import ndtri  # noqa: PLC0415 (the command line's help needn't pay)
 
         p, scale = min(max(probability, 0.0), 1.0), float(self._scale)
@@ -142,10 +163,18 @@ class _Inverted(ClaimedLaw):
     """Symmetric noise, by bisection of its quantiles: P(|X| <= t) = sup of p with Q(p) <= t."""
 
     def __init__(self, noise: Noise) -> None:
-        self.spread = math.sqrt(noise.variance)
         self.whole = noise.for_whole_numbers
+        spread = math.sqrt(noise.variance)
+        self.spread = max(spread, 1.0) if self.whole else spread
+        self._step = noise.scale / getattr(noise, "cells", 1) if self.whole else None
+        self.on_whole_numbers = self._step is not None and self._step.denominator == 1
         self._noise = noise
         self._inside = lru_cache(maxsize=None)(self._inside_of)
+
+    @property
+    def beside(self) -> float:
+        """Half a step of a lattice."""
+        return super().beside if self._step is None else float(self._step) / 2
 
     def _enclose(self, t: float) -> tuple[float, float]:
         # a point t < 0 belongs to P(X <= t) = P(X >= |t|) = (1 − P(|X| < |t|))/2
@@ -166,7 +195,7 @@ class _Inverted(ClaimedLaw):
             low, high = (middle, high) if inside else (low, middle)
         return low
 
-    def _quantile(self, probability: float) -> float:
+    def quantile(self, probability: float) -> float:
         if not 0 < probability < 1:
             return math.copysign(math.inf, probability - 0.5)
         if abs(probability - 0.5) < _MARGIN:
@@ -182,9 +211,9 @@ class _Given(ClaimedLaw):
     def __init__(self, distribution: Distribution) -> None:
         self._distribution = distribution
         self.spread = 1.0
-        self.spread = max(self._quantile(0.75) - self._quantile(0.25), 1e-300)
+        self.spread = max(self.quantile(0.75) - self.quantile(0.25), 1e-300)
 
-    def _quantile(self, probability: float) -> float:
+    def quantile(self, probability: float) -> float:
         """Bisect: first for the magnitude, then for the point."""
         if not _MARGIN < probability < 1 - _MARGIN:
             return math.copysign(math.inf, probability - 0.5)
@@ -213,36 +242,106 @@ class _Given(ClaimedLaw):
         return max(0.0, found - _MARGIN), min(1.0, found + _MARGIN)
 
 
-def cut_points(outputs: NDArray[np.float64], probabilities: list[float]) -> list[float]:
-    """Return points near the quantiles of the outputs, each in the middle of two distinct ones.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """Outputs of one coordinate less `anchor`: those to choose thresholds on, and those to count.
 
-    So neither rounding nor a lattice decides on which side an output lies.
+    Of outputs that aren't numbers only the share is known, `strange` of `size`: NaN, ±inf, and
+    fractions where the claimed noise is whole.
     """
-    distinct = np.unique(outputs[np.isfinite(outputs)])
-    if distinct.size < 2:
-        return []
-    found: list[float] = []
-    for value in np.quantile(outputs[np.isfinite(outputs)], probabilities):
-        place = min(int(np.searchsorted(distinct, value, side="right")), distinct.size - 1)
-        found.append(float(distinct[place - 1] / 2 + distinct[place] / 2))
-    return sorted(set(found))
+
+    anchor: float
+    chosen: NDArray[np.float64]
+    counted: NDArray[np.float64]
+    strange: int
+    size: int
+
+    @classmethod
+    def of(cls, outputs: NDArray[np.float64], law: ClaimedLaw) -> Sample:
+        """Return the sample whose first tenth is to choose on."""
+        tenth = outputs.size // 10
+        finite = np.isfinite(outputs)
+        known = outputs[:tenth][finite[:tenth]]
+        anchor = float(np.sort(known)[known.size // 2]) if known.size else 0.0
+        strange = ~finite
+        if law.whole:
+            anchor = float(np.rint(anchor))
+        with np.errstate(all="ignore"):
+            if law.on_whole_numbers:
+                strange |= np.abs(outputs - np.rint(outputs)) > law.spread * _ROUNDING
+            moved = outputs - anchor  # rounded to nearest, which keeps the order
+        return cls(
+            anchor=anchor,
+            chosen=moved[:tenth],
+            counted=moved[tenth:],
+            strange=int(strange.sum()),
+            size=outputs.size,
+        )
 
 
-def centre_bounds(
-    law: ClaimedLaw, chosen: NDArray[np.float64], counted: NDArray[np.float64], error: Fraction
-) -> tuple[float, float]:
+@final
+@dataclass(frozen=True, kw_only=True)
+class Centre:
+    """Bounds of c − `anchor` if outputs are c + X; if there is no such c, `low` is above `high`.
+
+    They follow from P(Y − anchor <= ends[0]) <= most and P(Y − anchor <= ends[1]) >= least.
+    """
+
+    low: float
+    high: float
+    ends: tuple[float, float] = (0.0, 0.0)
+    least: float = 0.0
+    most: float = 1.0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no c fits."""
+        return self.low > self.high
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a c, between finite bounds."""
+        return -math.inf < self.low <= self.high < math.inf
+
+
+def cut_points(
+    outputs: NDArray[np.float64], probabilities: list[float], beside: float
+) -> list[float]:
+    """Return points just above the quantiles of the outputs, and just below those that many share.
+
+    Each is in the middle of two distinct outputs, so that neither rounding nor a lattice decides on
+    which side an output lies, and no further than `beside` from one. An output that many share is
+    between two points: noise is too small if too much of it is there.
+    """
+    known = np.sort(outputs[np.isfinite(outputs)])
+    found: set[float] = set()
+    for probability in probabilities if known.size else []:
+        value = float(known[min(int(probability * known.size), known.size - 1)])
+        first, end = (int(np.searchsorted(known, value, side=side)) for side in ("left", "right"))
+        gap = float(known[end]) / 2 - value / 2 if end < known.size else math.inf
+        found.add(value + min(beside, gap))
+        if end - first > max(1, known.size * MANY):
+            gap = value / 2 - float(known[first - 1]) / 2 if first else math.inf
+            found.add(min(value - min(beside, gap), math.nextafter(value, -math.inf)))
+    return sorted(point for point in found if math.isfinite(point))
+
+
+def centre_of(law: ClaimedLaw, sample: Sample, error: Fraction) -> Centre:
     """Return bounds of c if the outputs are c + X, X of the claimed law; from their median.
 
-    `chosen` says near which point to look, and `counted` are the outputs that are counted. For
-    noise on whole numbers c is whole too. If there is no such c the lower bound is above the upper.
+    The outputs to choose on say near which points to look, the others are counted. For noise on
+    whole numbers c is whole too.
     """
-    points = cut_points(chosen, [0.5])
+    points = cut_points(sample.chosen, [0.5], law.beside)
     if not points:
-        return -math.inf, math.inf
-    t, count = points[0], counted.size
-    below = int((counted <= t).sum())
-    least = binomial.lower(below, count, error / 2)
-    most = binomial.upper(below, count, error / 2)
-    # P(X <= t − c) is within [least, most], and rises with t − c
-    low, high = t - law.inverse_above(most), t - law.inverse_below(least)
-    return (float(math.ceil(low)), float(math.floor(high))) if law.whole else (low, high)
+        return Centre(low=-math.inf, high=math.inf)
+    first, last = points[0], points[-1]
+    count = sample.counted.size
+    most = binomial.upper(int((sample.counted <= first).sum()), count, error / 2)
+    least = binomial.lower(int((sample.counted <= last).sum()), count, error / 2)
+    # P(X <= first − c) is at most `most`, P(X <= last − c) at least `least`; both fall as c rises
+    low, high = first - law.inverse_above(most), last - law.inverse_below(least)
+    if law.whole:
+        low, high = float(np.ceil(low)), float(np.floor(high))
+    return Centre(low=low, high=high, ends=(first, last), least=least, most=most)

@@ -5,27 +5,25 @@ Gaussian for (1, 1e-5) is seen in 10⁵ draws by P(Y > u), and in 3·10⁹ by it
 (benchmarks/bench_audit.py).
 
 Thresholds u are quantiles of a tenth of the outputs, and P(Y > u) is counted on the others. Where
-the noise is centred isn't assumed: c is enclosed by the median, and the claim refuted if no c of
-its enclosure agrees with the count.
+the noise is centred isn't assumed: c is enclosed by the median, and the claim refuted if there is
+no such c, or none of its enclosure agrees with the count. Outputs that the noise has with
+probability 0 refute it as they are: NaN, ±inf, and fractions where it is whole.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from leastnoise import _words
 from leastnoise.audit import binomial
 from leastnoise.audit.finding import Finding
-from leastnoise.audit.law import ClaimedLaw, centre_bounds, claimed_law, cut_points
-from leastnoise.audit.power import detectable_below
+from leastnoise.audit.law import Centre, ClaimedLaw, Sample, centre_of, claimed_law, cut_points
+from leastnoise.audit.power import MISS, centre_reach, detectable_below, least_scale
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from leastnoise.audit.subject import Subject
 
 _TAILS = (0.0005, 0.005, 0.02, 0.06, 0.12, 0.2, 0.35)
@@ -36,119 +34,136 @@ _MOST_COORDINATES = 8
 def detect(subject: Subject) -> Finding:
     """Return the finding of the test of goodness of fit."""
     law = claimed_law(subject.claim, subject.dimension)
-    error = float(subject.error)
-    if isinstance(law, str):
-        return Finding(
-            detector="noise", verdict="not tried", claim="the noise", statement=law, error=error
-        )
-    tested = [one for sample in _samples(subject) for one in _count(law, *sample)]
-    worst = max(tested, key=lambda one: one.gap, default=None)
-    refuted = worst is not None and worst.gap > 0
     named = subject.claim.noise
     claim = f"{named.name} noise of scale {_words.number(named.scale)}" if named else "the noise"
-    if worst is not None and refuted:
-        statement = worst.statement(claim)
+    found = Finding(
+        detector="noise", verdict="not tried", claim=claim, statement="", error=float(subject.error)
+    )
+    if isinstance(law, str):
+        return replace(found, claim="the noise", statement=law)
+    samples, level = _samples(law, subject)
+    tested = [_Tested.of(law, sample, level) for sample in samples]
+    refuted = (said for one in tested if (said := one.refuted_by(law, claim)))
+    if (statement := next(refuted, None)) is not None:
+        verdict = "violation"
+    elif any(one.centre.is_known for one in tested):
+        verdict, statement = "nothing found", f"The counts agree with {claim}."
     else:
-        statement = f"The counts agree with {claim}."
-    return Finding(
-        detector="noise",
-        verdict="violation" if refuted else "nothing found",
-        claim=claim,
-        statement=statement,
-        error=error,
-        would_detect=_would_detect(law, tested),
+        return replace(found, statement="Where the noise is centred can't be told in so few draws.")
+    return replace(
+        found, verdict=verdict, statement=statement, would_detect=_would_detect(law, tested)
     )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Threshold:
-    """P(Y > u), counted and claimed, as enclosures; c the least and largest centre."""
+    """P(Y > u), counted and claimed, as enclosures; u less the sample's anchor."""
 
     u: float
-    centre: tuple[float, float]
     counted: tuple[float, float]
     claimed: tuple[float, float]
-    trials: int
-    level: Fraction
 
     @property
     def gap(self) -> float:
         """How far the enclosures are apart; at most 0 if they meet."""
         return max(self.claimed[0] - self.counted[1], self.counted[0] - self.claimed[1])
 
-    def statement(self, claim: str) -> str:
-        """Return in words that they don't meet."""
-        if self.centre[0] > self.centre[1]:
-            return f"No whole number fits as the centre of {claim}."
-        low, high = _words.at_most(self.counted[0]), _words.at_least(self.counted[1])
-        least, most = _words.at_most(self.claimed[0]), _words.at_least(self.claimed[1])
-        return (
-            f"P(Y > {self.u:.6g}) is between {low} and {high}, and with {claim} it would be "
-            f"between {least} and {most}."
-        )
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Tested:
+    """What was counted of a sample; each bound but for a probability of `level`."""
 
-def _samples(
-    subject: Subject,
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64], Fraction]]:
-    """Return for either input and each coordinate the tenth to choose on, the rest, the level."""
-    tenth = subject.draws // 10
-    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
-    level = subject.error / (2 * len(coordinates))
-    return [
-        (outputs[:tenth, index], outputs[tenth:, index], level)
-        for outputs in subject.outputs
-        for index in coordinates
-    ]
+    sample: Sample
+    centre: Centre
+    thresholds: tuple[_Threshold, ...]
+    level: Fraction
 
-
-def _count(
-    law: ClaimedLaw, chosen: NDArray[np.float64], counted: NDArray[np.float64], error: Fraction
-) -> list[_Threshold]:
-    points = cut_points(chosen, _PROBABILITIES)
-    level = error / (2 * len(points) + 2)
-    low, high = centre_bounds(law, chosen, counted, 2 * level)
-    found: list[_Threshold] = []
-    for u in points:
-        above = int((counted > u).sum())
-        if low > high:  # no whole number is a centre
-            claimed = (2.0, 2.0)
-        elif math.isinf(low) or math.isinf(high):
-            claimed = (0.0, 1.0)
-        else:  # 1 - p is rounded to nearest
-            most, least = law.distribution(u - low)[1], law.distribution(u - high)[0]
-            claimed = (math.nextafter(1 - most, -1.0), math.nextafter(1 - least, 2.0))
-        found.append(
-            _Threshold(
-                u=u,
-                centre=(low, high),
-                counted=(
-                    binomial.lower(above, counted.size, level),
-                    binomial.upper(above, counted.size, level),
-                ),
-                claimed=claimed,
-                trials=counted.size,
-                level=level,
+    @classmethod
+    def of(cls, law: ClaimedLaw, sample: Sample, error: Fraction) -> _Tested:
+        """Count; all bounds together but for a probability of `error`."""
+        points = cut_points(sample.chosen, _PROBABILITIES, law.beside)
+        level = error / (2 * len(points) + 3)  # two bounds of each, two of c, and `strange`
+        centre = centre_of(law, sample, 2 * level)
+        found: list[_Threshold] = []
+        for u in points if centre.is_known else []:
+            above = int((sample.counted > u).sum())
+            # 1 - p is rounded to nearest
+            most = law.distribution(u - centre.low)[1]
+            least = law.distribution(u - centre.high)[0]
+            found.append(
+                _Threshold(
+                    u=u,
+                    counted=(
+                        binomial.lower(above, sample.counted.size, level),
+                        binomial.upper(above, sample.counted.size, level),
+                    ),
+                    claimed=(math.nextafter(1 - most, -1.0), math.nextafter(1 - least, 2.0)),
+                )
             )
+        return cls(sample=sample, centre=centre, thresholds=tuple(found), level=level)
+
+    def refuted_by(self, law: ClaimedLaw, claim: str) -> str:
+        """Return in words what the claimed noise can't do, empty if there is nothing."""
+        sample, centre = self.sample, self.centre
+        if sample.strange:
+            share = _words.at_most(binomial.lower(sample.strange, sample.size, self.level))
+            return f"{law.strange} have probability >= {share}, and 0 with {claim}."
+        if centre.is_empty:
+            first, last = (sample.anchor + end for end in centre.ends)
+            return (
+                f"P(Y <= {first:.6g}) is at most {_words.at_least(centre.most)} and P(Y <= "
+                f"{last:.6g}) at least {_words.at_most(centre.least)}: no number fits as the "
+                f"centre of {claim}."
+            )
+        worst = max(self.thresholds, key=lambda one: one.gap, default=None)
+        if worst is None or worst.gap <= 0:
+            return ""
+        low, high = _words.at_most(worst.counted[0]), _words.at_least(worst.counted[1])
+        least, most = _words.at_most(worst.claimed[0]), _words.at_least(worst.claimed[1])
+        return (
+            f"P(Y > {sample.anchor + worst.u:.6g}) is between {low} and {high}, and with {claim} "
+            f"it would be between {least} and {most}."
         )
-    return found
 
 
-def _would_detect(law: ClaimedLaw, tested: list[_Threshold]) -> str:
-    """Say which smaller scale would have been found, at the threshold where that is the nearest."""
-    best = 0.0
+def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]:
+    """Return the sample of either input and each coordinate, and the error level of each."""
+    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
+    samples = [
+        Sample.of(outputs[:, index], law) for outputs in subject.outputs for index in coordinates
+    ]
+    return samples, subject.error / len(samples)
+
+
+def _would_detect(law: ClaimedLaw, tested: list[_Tested]) -> str:
+    """Say which smaller scale would have been found; on a lattice, which smaller probability."""
+    sizes = tested[0].sample.chosen.size, tested[0].sample.counted.size
+    level = min(one.level for one in tested)
+    if not law.whole:
+        share = least_scale(law, [1 - p for p in _TAILS], sizes=sizes, level=level)
+        if share is None:
+            return "No smaller scale would have been found at this number of draws."
+        return (
+            f"It would have found noise that is {_words.at_least(100 * (1 - share))} % smaller "
+            "(with probability >= 99 %)."
+        )
+    down, _ = centre_reach(law, sizes=sizes, error=2 * level, miss=MISS / 2)
+    best, where = 0.0, 0.0
     for one in tested:
-        middle = (one.centre[0] + one.centre[1]) / 2
-        if not math.isfinite(middle) or one.u <= middle or not 0 < one.claimed[0] < 1:
-            continue
-        rate = detectable_below(one.claimed[0], one.trials, level=float(one.level))
-        if rate is not None and rate > 0:
-            wider = law.inverse_above(1 - rate)  # where the claimed noise has that probability
-            best = max(best, (one.u - middle) / wider if math.isfinite(wider) else 0.0)
-    if not 0 < best < 1:
-        return "No smaller scale would have been found at this number of draws."
+        for threshold in one.thresholds:
+            # c is within the enclosure, and that of another audit reaches `down` below c
+            from_centre = threshold.u - one.centre.low
+            claimed = 1 - law.distribution(from_centre + down)[1]
+            if from_centre <= 0 or not 0 < claimed < 1:
+                continue
+            rate = detectable_below(claimed, sizes[1], level=float(level), miss=MISS / 2)
+            if rate is not None and rate / claimed > best:
+                best, where = rate / claimed, one.sample.anchor + threshold.u
+    if not best:
+        return "No smaller noise would have been found at this number of draws."
     return (
-        f"It would have found noise that is {_words.at_least(100 * (1 - best))} % smaller (with "
-        "probability >= 99 %)."
+        f"It would have found a P(Y > {where:.6g}) that is {_words.at_least(100 * (1 - best))} % "
+        "smaller (with probability >= 99 %)."
     )

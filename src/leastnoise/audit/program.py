@@ -2,20 +2,24 @@
 
 `{value}` in the command is replaced by the input and `{count}` by the number of outputs. A line is
 a number, or the numbers of a vector between commas or blanks; `nan` and `inf` are numbers. A
-command that prints on is stopped when it has printed enough. No shell is involved, and what the
-command writes to stderr is lost.
+command that prints on is stopped when it has printed enough, with all that it started; on Linux
+also what has left its session, as a daemon does. No shell is involved, and what the command writes
+to stderr is lost.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -23,9 +27,16 @@ import numpy as np
 from leastnoise.errors import InvalidArgument, InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 _READ = 1 << 18
+_LONGEST_LINE = 1 << 24  # bytes
+_LONGEST_NUMBER = 2000  # characters; all digits of the least double are 1,075
+_MOST_NUMBERS = 1 << 28  # of all outputs: 2 GiB
+_ROUNDS = 1000  # a process that is stopped leaves those that it started, which are stopped next
+_ADOPT_ORPHANS = 36  # prctl's PR_SET_CHILD_SUBREAPER
 _LONGEST = 10**6  # seconds of a run
 _MOST_SHOWN = 60  # characters of a command in a message
 
@@ -93,6 +104,8 @@ class _Run:
 
     def __init__(self, words: list[str], seconds: float) -> None:
         self._until, self._seconds = time.monotonic() + seconds, seconds
+        _adopt_orphans()
+        self._earlier = _strays()
         try:
             self._process = subprocess.Popen(  # noqa: S603 (the user's own command)
                 words,
@@ -117,62 +130,114 @@ class _Run:
         self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
+        for _round in range(_ROUNDS):
+            if not (left := _strays() - self._earlier):
+                break
+            for process in left:
+                with suppress(ProcessLookupError, ChildProcessError):  # it has ended
+                    os.kill(process, signal.SIGKILL)
+                    os.waitpid(process, 0)
 
     def outputs(self, count: int) -> NDArray[np.float64]:
         """Return the first `count` lines as numbers."""
-        lines = self._lines(count)
-        if len(lines) < count:
-            try:
-                code = self._process.wait(timeout=max(0.0, self._until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                raise self._took_too_long() from None
-            how = f" and ended with exit code {code}" if code else ""
-            raise InvalidInput(
-                f"The command printed {len(lines):,} lines{how}, expected {count:,}. Print as many "
-                "as {count} says, or ask for fewer --draws."
-            )
-        return _numbers(lines[:count])
+        found: list[NDArray[np.float64]] = []
+        done = 0
+        width = 0
+        for lines in self._lines():
+            part = _numbers(lines[: count - done], after=done, width=width)
+            found.append(part)
+            done += len(part)
+            width = part.shape[1]
+            if width * count > _MOST_NUMBERS:
+                raise InvalidInput(
+                    f"The command prints {width:,} numbers a line, which is too many for {count:,} "
+                    "lines. Ask for fewer --draws."
+                )
+            if done == count:
+                return np.concatenate(found)
+        try:
+            code = self._process.wait(timeout=max(0.0, self._until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise self._took_too_long() from None
+        how = f" and ended with exit code {code}" if code else ""
+        raise InvalidInput(
+            f"The command printed {done:,} lines{how}, expected {count:,}. Print as many "
+            "as {count} says, or ask for fewer --draws."
+        )
 
     def _took_too_long(self) -> InvalidInput:
         return InvalidInput(
             f"The command took more than {self._seconds:g} seconds. Give it more: --timeout"
         )
 
-    def _lines(self, count: int) -> list[bytes]:
+    def _lines(self) -> Iterator[list[bytes]]:
+        """Yield the lines as they come, at least one at a time."""
         assert self._process.stdout is not None  # asked for above  # noqa: S101
         pipe = self._process.stdout.fileno()
-        parts: list[bytes] = []
-        ends = 0
-        while ends < count:
+        open_line: list[bytes] = []
+        size = 0
+        while True:
             left = self._until - time.monotonic()
             if left <= 0 or not select.select([pipe], [], [], left)[0]:
                 raise self._took_too_long()
             part = os.read(pipe, _READ)
+            ended, end, rest = part.rpartition(b"\n")
+            if end or not part:
+                if lines := b"".join([*open_line, ended]).splitlines():
+                    yield lines
+                open_line, size = [], 0
             if not part:
-                break
-            parts.append(part)
-            ends += part.count(b"\n")
-        return b"".join(parts).splitlines()
+                return
+            open_line.append(rest)
+            size += len(rest)
+            if size > _LONGEST_LINE:
+                raise InvalidInput(
+                    f"The command printed a line of more than {_LONGEST_LINE:,} bytes. Each has to "
+                    "be one output."
+                )
 
 
-def _numbers(lines: list[bytes]) -> NDArray[np.float64]:
-    """Return the lines' numbers, shape (lines, dimension)."""
+def _adopt_orphans() -> None:
+    """Make this process the parent of those below it whose own parent has ended; Linux alone."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1, 0, 0, 0)
+
+
+def _strays() -> set[int]:
+    """Return the children of this process that have left its session; none where no /proc is."""
+    found: set[int] = set()
+    own = os.getpid()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            # after the name, which is between brackets: state, parent, group, session
+            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+            if int(fields[1]) == own and int(fields[3]) != os.getsid(0):
+                found.add(int(folder.name))
+    return found
+
+
+def _numbers(lines: list[bytes], *, after: int, width: int) -> NDArray[np.float64]:
+    """Return the lines' numbers, shape (lines, dimension); they are those `after` others."""
     rows = [line.replace(b",", b" ").split() for line in lines]
-    width = len(rows[0])
-    for place, row in enumerate(rows, 1):
-        if len(row) != width or not width:
+    wanted = width or len(rows[0])
+    for place, row in enumerate(rows, after + 1):
+        if len(row) != wanted or not wanted:
             raise InvalidInput(
                 f"Line {place:,} of the command's output has {len(row)} numbers, expected "
-                f"{width or 'at least 1'}."
+                f"{wanted or 'at least 1'}."
             )
     try:
-        # Python reads 1_000 as a number, which no other program prints as one
-        found = [[float(text) for text in row] for row in rows]
-        if not any(b"_" in line for line in lines):
-            return np.array(found)
+        # only where a line is suspicious is each of its numbers looked at before it is read
+        if all(len(line) <= _LONGEST_NUMBER and b"_" not in line for line in lines) or all(
+            _is_number(text) for row in rows for text in row
+        ):
+            return np.array([[float(text) for text in row] for row in rows])
     except ValueError:
         pass
-    place = next(number for number, row in enumerate(rows, 1) if not all(map(_is_number, row)))
+    place = next(
+        number for number, row in enumerate(rows, after + 1) if not all(map(_is_number, row))
+    )
     raise InvalidInput(
         f"Line {place:,} of the command's output isn't numbers. Each has to be one output: a "
         "number, or several between commas or blanks."
@@ -180,8 +245,12 @@ def _numbers(lines: list[bytes]) -> NDArray[np.float64]:
 
 
 def _is_number(text: bytes) -> bool:
+    # Python reads 1_000 as a number, which no other program prints as one; the time that it takes
+    # rises with the square of the digits
+    if len(text) > _LONGEST_NUMBER or b"_" in text:
+        return False
     try:
         float(text)
     except ValueError:
         return False
-    return b"_" not in text
+    return True

@@ -250,14 +250,15 @@ def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
     """Say which share of repeated outputs would have been found between two runs."""
-    from leastnoise.audit.power import detectable_above  # noqa: PLC0415 (scipy, for this alone)
+    from leastnoise.audit.power import detectable_rate  # noqa: PLC0415 (scipy, for this alone)
 
     runs = [one for one in tests if one.name.startswith("Outputs of ")]
     if not runs:
         return ""
     one = min(runs, key=lambda one: one.pairs)
     chance = binomial.upper(one.expected, one.trials, level)
-    rate = detectable_above(chance, one.pairs, level=float(level))
+    trials = one.pairs, one.trials
+    rate = detectable_rate(chance, trials, epsilon=0.0, delta=0.0, level=float(level))
     if rate is None:
         return "No share of repeated outputs would have been found at this number of draws."
     return (

@@ -8,20 +8,22 @@ apart than Δ in its norm.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.audit.finding import Finding
-from leastnoise.audit.law import centre_bounds, claimed_law
+from leastnoise.audit.law import Sample, centre_of, claimed_law
+from leastnoise.audit.power import MISS, centre_reach
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 
 if TYPE_CHECKING:
+    from leastnoise.audit.law import Centre, ClaimedLaw
     from leastnoise.audit.subject import Subject
 
 _MOST_DIMENSION = 1000
-_SURE = 2.4  # normal quantile of 99 %, rounded up
 
 
 def detect(subject: Subject) -> Finding:
@@ -38,25 +40,24 @@ def detect(subject: Subject) -> Finding:
         why = "The claim names no sensitivity in the l1 or l2 norm."
     elif subject.dimension > _MOST_DIMENSION:
         why = f"Outputs have more than {_MOST_DIMENSION:,} numbers."
+    found = Finding(
+        detector="sensitivity", verdict="not tried", claim=claim, statement=why,
+        error=float(subject.error),
+    )  # fmt: skip
     if why or isinstance(law, str) or bound is None:
-        return Finding(
-            detector="sensitivity", verdict="not tried", claim=claim, statement=why,
-            error=float(subject.error),
-        )  # fmt: skip
-    tenth, level = subject.draws // 10, subject.error / (2 * subject.dimension)
+        return found
+    level = subject.error / (2 * subject.dimension)
     gaps: list[Fraction] = []
-    widths: list[tuple[float, float]] = []
     for index in range(subject.dimension):
-        ends = [
-            centre_bounds(law, outputs[:tenth, index], outputs[tenth:, index], level)
-            for outputs in subject.outputs
-        ]
-        gaps.append(_gap(ends[0], ends[1]))
-        first, second = (max(0.0, high - low) for low, high in ends)
-        widths.append((first, second))
+        samples = [Sample.of(outputs[:, index], law) for outputs in subject.outputs]
+        centres = [centre_of(law, sample, level) for sample in samples]
+        if any(one.strange for one in samples) or not all(one.is_known for one in centres):
+            return replace(
+                found, statement="The outputs have no centre that the claimed noise could have."
+            )
+        gaps.append(_gap(*((one.anchor, end) for one, end in zip(samples, centres, strict=True))))
     in_l1 = isinstance(sensitivity, L1)
     norm = sum(gaps) if in_l1 else _l2(gaps)
-    needed = float(bound) + _reach(widths, level, in_l1=in_l1)
     refuted = norm > bound
     statement = f"The centres may be {_words.at_least(bound)} apart."
     if refuted:
@@ -64,38 +65,47 @@ def detect(subject: Subject) -> Finding:
             f"The outputs on the two inputs are at least {_words.at_most(norm)} apart, more than "
             f"{_words.at_least(bound)}."
         )
-    return Finding(
-        detector="sensitivity",
+    return replace(
+        found,
         verdict="violation" if refuted else "nothing found",
-        claim=claim,
         statement=statement,
-        error=float(subject.error),
-        would_detect=f"It would have found a distance of {_words.at_least(needed)} "
-        "(with probability >= 99 %).",
+        would_detect=_would_detect(law, float(bound), subject, level),
     )
 
 
-def _gap(one: tuple[float, float], other: tuple[float, float]) -> Fraction:
-    """Return a lower bound of the distance of two numbers between those bounds."""
-    if not all(map(math.isfinite, (*one, *other))) or one[0] > one[1] or other[0] > other[1]:
-        return Fraction(0)
-    gaps = (Fraction(other[0]) - Fraction(one[1]), Fraction(one[0]) - Fraction(other[1]))
-    return max(Fraction(0), *gaps)
+def _gap(one: tuple[float, Centre], other: tuple[float, Centre]) -> Fraction:
+    """Return a lower bound of the distance of two centres, each less its anchor."""
+    lows, highs = (
+        [Fraction(anchor) + Fraction(end) for anchor, end in ends]
+        for ends in (
+            [(anchor, centre.low) for anchor, centre in (one, other)],
+            [(anchor, centre.high) for anchor, centre in (one, other)],
+        )
+    )
+    return max(Fraction(0), lows[1] - highs[0], lows[0] - highs[1])
 
 
-def _reach(widths: list[tuple[float, float]], level: Fraction, *, in_l1: bool) -> float:
-    """Return about how far beyond Δ the centres are found to be with a probability of 99 %.
+def _would_detect(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
+    """Say how far beyond Δ the centres are found to be with a probability of 99 %.
 
-    The ends of an enclosure of width w are w/2 from its median, which varies by w/2z, z the normal
-    quantile of the level. In floats, for the report alone.
+    Of each coordinate either end may lie as far from c as it does but for an equal share of the
+    1 %. In floats, for the report alone.
     """
-    from scipy.special import ndtri  # noqa: PLC0415 (the command line's help needn't pay)
-
-    z = -float(ndtri(float(level) / 2))
-    halves = [sum(pair) / 2 for pair in widths]
-    deviation = math.hypot(*(width / 2 / z for pair in widths for width in pair))
-    size = math.fsum(halves) if in_l1 else math.hypot(*halves)
-    return size + _SURE * deviation * (math.sqrt(len(widths)) if in_l1 else 1)
+    tenth, count = subject.draws // 10, subject.dimension
+    reach = sum(
+        centre_reach(
+            law, sizes=(tenth, subject.draws - tenth), error=level, miss=MISS / (2 * count)
+        )
+    )
+    reach *= count if isinstance(subject.claim.sensitivity, L1) else math.sqrt(count)
+    needed = bound + reach
+    if law.whole and count == 1 and math.isfinite(needed):
+        needed = math.floor(needed) + 1.0
+    if not math.isfinite(needed):
+        return "No distance would have been found at this number of draws."
+    return (
+        f"It would have found a distance of {_words.at_least(needed)} (with probability >= 99 %)."
+    )
 
 
 def _l2(gaps: list[Fraction]) -> Fraction:

@@ -162,7 +162,7 @@ def _function(target: str) -> Callable[..., Any]:
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = function_at(module, name)
-    except Exception as error:  # noqa: BLE001 (a module may raise anything, with data in it)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (it may raise anything, with data in it)
         raise _failed("can't be imported", error) from None
     if not callable(found):
         raise InvalidArgument(
@@ -172,19 +172,22 @@ def _function(target: str) -> Callable[..., Any]:
 
 
 def _guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, whose exceptions are told apart from ours and never shown."""
+    """Return the function, whose exceptions are told apart from ours and never shown.
+
+    One that exits the process has not been examined: an exit code of its own would say otherwise.
+    """
 
     @functools.wraps(draw)
     def guarded(*arguments: Any) -> Any:
         try:
             return draw(*arguments)
-        except Exception as error:  # noqa: BLE001 (its message may hold data)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (its message may hold data)
             raise _failed("failed", error) from None
 
     return guarded
 
 
-def _failed(what: str, error: Exception) -> Exception:
+def _failed(what: str, error: BaseException) -> Exception:
     from leastnoise.errors import InvalidInput
 
     frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -14,8 +14,8 @@ from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.tables import bounding, engines, output, source, spec_file
 from leastnoise.tables.results import joined, table_of
+from leastnoise.tables.table_checks import check_table
 from leastnoise.tables.table_files import write_table
-from leastnoise.tables.verify import check_table
 
 if TYPE_CHECKING:
     from leastnoise.tables.plan import Plan

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
-
-import duckdb
 
 from leastnoise import _validate, _words
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
@@ -18,15 +14,13 @@ from leastnoise.errors import CertificateRejected, InvalidInput, Refused, Source
 from leastnoise.ledger.check import charged_account
 from leastnoise.tables import output, seal, spec_file, together
 from leastnoise.tables.baselines import Baselines
-from leastnoise.tables.columns import SUFFIXES, result_columns
 from leastnoise.tables.joint import split_noise
 from leastnoise.tables.layout import Layout
-from leastnoise.tables.noise_error import NoiseError, check_range, noise_errors
+from leastnoise.tables.noise_error import check_range, noise_errors
 from leastnoise.tables.plan import JOIN
 from leastnoise.tables.plan_record import block_record, plan_record
 from leastnoise.tables.plan_search import share_of
-from leastnoise.tables.results import LARGEST_WHOLE, key_columns
-from leastnoise.tables.table_files import as_read, read_table
+from leastnoise.tables.table_checks import Part, check_table, is_close
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,13 +32,6 @@ if TYPE_CHECKING:
     from leastnoise.ledger.account import Account
     from leastnoise.noise.base import Noise
     from leastnoise.tables.spec import Spec
-
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
-# Floats of another machine: a scale that is found again may be off by 1e-9.
-_CLOSE = 1e-7
-
-Part = tuple[Layout, tuple[NoiseError, ...]]
-"""The layout of a block's part, and the error of each of its components."""
 
 
 @final
@@ -89,15 +76,15 @@ def verify_directory(
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
     block's certificate with them, proves all blocks and all together, makes the plan again
     and compares it, and checks the columns and keys of the tables, the stated deviations of counts
-    and sums, and that no file was changed since (by the SHA-256 that the release wrote). With a
+    and sums, the intervals as far as value and noise say them, and that no file was changed since
+    (by the SHA-256 that the release wrote). With a
     `ledger` all of that is proved again too, and the release has to be in it; with a `key`, a PEM
     file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if the
     directory can't be read, CertificateRejected, with the reason, if anything in it is false, and
     what `check_ledger` does.
 
-    Not promised: that the tables came out of the mechanism (values and intervals are not looked
-    at), that the source was what it says, or, without a key, that nobody wrote both a table and its
-    SHA-256 anew.
+    Not promised: that the values of the tables came out of the mechanism, that the source was what
+    it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
     """
     folder = _validate.path(path, name="path")
     public = None if key is None else seal.public_key(_validate.path(key, name="key"))
@@ -293,92 +280,11 @@ def _split(block: Certificate, share: Budget) -> Noise:
 
 
 def _alike(told: Any, wanted: Any) -> bool:
-    """Say whether two JSON values are the same, floats within `_CLOSE`."""
+    """Say whether two JSON values are the same, floats but for the machine."""
     if type(told) is not type(wanted):
         return False
     if isinstance(told, dict):
         return told.keys() == wanted.keys() and all(_alike(told[k], wanted[k]) for k in told)
     if isinstance(told, list):
         return len(told) == len(wanted) and all(map(_alike, told, wanted))
-    return _close(told, wanted) if isinstance(told, float) else told == wanted
-
-
-def _close(told: float, wanted: float) -> bool:
-    return math.isclose(told, wanted, rel_tol=_CLOSE)
-
-
-def check_table(path: Path, parts: Sequence[Part]) -> None:
-    """Check names, keys and rows, the `_std` of counts and sums, which are public, and their form.
-
-    Their form: whole and not negative, where the spec says so. `parts` are those of the block, with
-    the error of each component.
-    """
-    layout = parts[0][0]
-    wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
-    try:
-        columns = read_table(path, [part for part, _ in parts])
-        found = [label for label in wanted if label in columns]
-        deviations = {label: [float(value) for value in columns[label]] for label in found}
-    except SourceError as error:
-        raise CertificateRejected(
-            f"The table {path.name} is missing or unreadable. {error}"
-        ) from None
-    except (OSError, ValueError, TypeError, OverflowError, duckdb.Error):
-        raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
-    if list(columns) != list(result_columns([part for part, _ in parts])):
-        raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
-    rows = len(next(iter(columns.values())))
-    if rows != layout.cells:
-        raise CertificateRejected(
-            f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
-        )
-    kind = path.suffix.removeprefix(".")
-    keys = [as_read(column, kind) for column in key_columns(layout)]
-    if not all(map(_same, list(columns.values())[: len(keys)], keys)):
-        raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
-    for label, std in wanted.items():
-        if not all(_close(value, std) for value in deviations[label]):
-            raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
-    for part, _ in parts:
-        _check_form(path, part, columns)
-
-
-def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> None:
-    """Check that what the spec has rounded and clamped is whole, and isn't negative."""
-    for asked in layout.statistics:
-        for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
-            found = [_number(value, text=path.suffix == ".csv") for value in columns[label]]
-            if layout.round and asked.counts and not all(map(_is_whole, found)):
-                raise CertificateRejected(f"The table {path.name} has a {label} that isn't whole.")
-            if layout.clamp and asked.kind != "mean" and not all(0 <= x < math.inf for x in found):
-                raise CertificateRejected(f"The table {path.name} has a {label} below 0.")
-
-
-def _number(value: Any, *, text: bool) -> int | float:
-    """Return the number that a field of a table holds, NaN for what is none."""
-    if text and _WHOLE.fullmatch(value):
-        return int(value)
-    if text or type(value) is float:
-        try:
-            return float(value)
-        except ValueError:
-            return math.nan
-    return value if type(value) is int else math.nan
-
-
-def _is_whole(number: float) -> bool:
-    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE
-
-
-def _same(told: list[Any], wanted: list[Any]) -> bool:
-    """Say whether two columns of public values are equal; True isn't 1 here, nor 1 1.0."""
-    return told == wanted and list(map(type, told)) == list(map(type, wanted))
-
-
-def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, float]:
-    """Return the `_std` of each count and sum; a mean's depends on what was drawn."""
-    return {
-        f"{asked.label}_std": float(layout.components[uses[0]].radius) * noise[uses[0]].std
-        for asked, uses in zip(layout.statistics, layout.uses, strict=True)
-        if len(uses) == 1
-    }
+    return is_close(told, wanted) if isinstance(told, float) else told == wanted

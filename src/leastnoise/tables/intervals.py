@@ -1,0 +1,115 @@
+"""The intervals of a published table: what its values and the law of the noise say they are.
+
+`_low` and `_high` of a count or a sum follow from the value; where it was rounded or clamped, they
+are between those of the least and of the largest number that gives it. A mean's depend on the noisy
+count n, too, which its `_std` shows: half·√(σ_S² + r²·σ_n²)/n with r = (value − middle)/half,
+unless that is `half`, its largest, or the value is at a bound. Then only the bounds are known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.tables.columns import SUFFIXES
+from leastnoise.tables.results import LARGEST_WHOLE, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.layout import Layout
+    from leastnoise.tables.noise_error import NoiseError
+
+    Column = NDArray[np.float64]
+
+_CLOSE = 1e-6  # relative: floats of another machine, and n by way of the `_std`
+_NEAR = 1e-4  # where a mean's interval depends on n or S beyond what the table shows
+
+
+def wrong_interval(
+    layout: Layout, columns: Mapping[str, Sequence[float]], noise: Sequence[NoiseError]
+) -> str | None:
+    """Return the label of a `_low` or `_high` that the value and the noise don't give, or None."""
+    for place, asked in enumerate(layout.statistics):
+        value, std, low, high = (
+            np.array(columns[f"{asked.label}{suffix}"], dtype=float) for suffix in SUFFIXES
+        )
+        with np.errstate(all="ignore"):
+            if asked.kind == "mean":
+                ends = _of_means(layout, place, (value, std), noise)
+            else:
+                ends = _of_totals(layout, place, value, noise)
+            for label, told, one in zip(("_low", "_high"), (low, high), ends, strict=True):
+                least, most, scale = one
+                slack = _CLOSE * scale
+                if not ((told >= least - slack) & (told <= most + slack)).all():
+                    return f"{asked.label}{label}"
+    return None
+
+
+def _of_totals(
+    layout: Layout, place: int, value: Column, noise: Sequence[NoiseError]
+) -> list[tuple[Column, Column, Column]]:
+    """Return the least and the largest `_low` of each value, and their scale; then of `_high`."""
+    asked, unit = layout.statistics[place], float(layout.components[layout.uses[place][0]].radius)
+    rounded = layout.round and asked.counts
+    away = 0.5 if rounded else 0.0
+    ends: list[list[Column]] = []
+    scale = np.abs(value)
+    for moved in (value - away, value + away):
+        _, _, low, high = _numbers(layout, place, [moved / unit], noise)
+        scale = np.maximum(scale, (high - low) / 2)
+        ends.append([low, high])
+    found: list[tuple[Column, Column, Column]] = []
+    for index, rounding in ((0, np.floor), (1, np.ceil)):
+        slack = _CLOSE * scale if rounded else 0.0
+        least, most = ends[0][index] - slack, ends[1][index] + slack
+        if layout.clamp:  # 0 stands for every negative number
+            least = np.where(value == 0, 0.0, np.maximum(least, 0.0))
+            most = np.maximum(most, 0.0)
+        if rounded:
+            known = np.abs(value) + scale < LARGEST_WHOLE
+            least = np.where(known, rounding(least), -np.inf)
+            most = np.where(known, rounding(most), np.inf)
+        found.append((least, most, np.zeros_like(scale) if rounded else scale))
+    return found
+
+
+def _of_means(
+    layout: Layout, place: int, told: tuple[Column, Column], noise: Sequence[NoiseError]
+) -> list[tuple[Column, Column, Column]]:
+    """Return what `_of_totals` does, from values and their `_std`."""
+    value, std = told
+    component = layout.components[layout.uses[place][0]]
+    middle, half = float(component.centre), float(component.radius)
+    ratio = (value - middle) / half
+    # n from the deviation at n = 2^200, where it isn't cut off at `half`
+    large = np.full_like(value, 2.0**200)
+    _, of_large, _, _ = _numbers(layout, place, [ratio * large, large], noise)
+    count = of_large / std * large
+    _, _, low, high = _numbers(layout, place, [ratio * count, count], noise)
+    step = count * (1 + _NEAR), count * (1 - _NEAR)
+    others = [_numbers(layout, place, [ratio * n, n], noise) for n in step]
+    known = (std < half * (1 - _NEAR)) & (np.abs(ratio) < 1 - _NEAR)
+    found: list[tuple[Column, Column, Column]] = []
+    for index, end in ((2, low), (3, high)):
+        # its change with n: a relative error of 1e-9 in n is 1e-5 of this
+        change = np.maximum(np.abs(others[0][index] - end), np.abs(others[1][index] - end))
+        least = np.where(known, end - change, middle - half)
+        most = np.where(known, end + change, middle + half)
+        found.append((least, most, np.full_like(value, abs(middle) + half)))
+    return found
+
+
+def _numbers(
+    layout: Layout, place: int, parts: list[Column], noise: Sequence[NoiseError]
+) -> list[NDArray[np.float64]]:
+    """Return value, std, low and high of one statistic from its noisy numbers."""
+    cells = np.zeros((parts[0].size, len(layout.components)))
+    for index, part in zip(layout.uses[place], parts, strict=True):
+        cells[:, index] = part
+    size = len(SUFFIXES)
+    return numbers(layout, cells, noise)[place * size : (place + 1) * size]
