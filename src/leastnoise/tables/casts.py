@@ -8,7 +8,7 @@ notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ class Rows:
     columns: dict[str, Held]
     bound: dict[str, Any] = field(default_factory=dict)
 
+    def none(self) -> Rows:
+        """Return none of the rows, of the same columns; DuckDB reads nothing for it."""
+        return replace(self, sql=f"(SELECT * FROM {self.sql} LIMIT 0)")  # noqa: S608  # as it was
+
 
 def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
     """Return a column of a table or a frame, its values bounded where others would be trouble.
@@ -92,6 +96,8 @@ def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
     past its precision.
     """
     plain = re.split(r"[(\[]", kind, maxsplit=1)[0]
+    if plain == _NOTHING:  # and nothing is asked of it: Polars' is one that DuckDB can't read
+        return Held(sql="NULL", kind=plain, exactly=kind)
     if kind.endswith("]"):  # lists can't be read, and what they hold may have values in its name
         return Held(sql=sql, kind=f"{plain}[]")
     if plain == "ENUM":  # its values are rows' values: no message may have them

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,12 +10,14 @@ import numpy as np
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import parse_object
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
-from leastnoise.tables import bounding, engines, output, source, spec_file
+from leastnoise.tables import bounding, engines, output, spec_file
 from leastnoise.tables.results import table_of
 from leastnoise.tables.table_files import write_table
 from leastnoise.tables.verify import check_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from leastnoise.tables.plan import Plan
     from leastnoise.tables.source import Source
     from leastnoise.tables.spec import Spec
@@ -48,27 +48,22 @@ def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertif
 
 
 def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
-    """Ask every query of a file with the columns of `found` and without rows.
+    """Ask every query of `found` as the release will, but of no row.
 
-    Raises InvalidInput if there is no folder for temporary files, or a query is too large for the
-    engine.
+    Raises InvalidInput if it can't be opened, or a query is too large for the engine.
     """
+    large = "has more keys, conditions or statistics than the engine can take"
     try:
-        with tempfile.TemporaryDirectory(prefix="leastnoise-") as folder:
-            if (empty := source.without_rows(found, Path(folder))) is None:
-                return
-            for block in plan.blocks:
-                with engines.opened(empty) as engine:
-                    bounding.query_vector(engine, spec, block.layout)
-    except OSError as error:
+        for block in plan.blocks:
+            with engines.opened(found, rehearsed=True) as engine:
+                bounding.query_vector(engine, spec, block.layout)
+    except SourceError as error:
         raise InvalidInput(
-            f"Temporary files can't be made: {error.strerror}. Nothing was spent."
+            f"{error} It was tried without rows; if nothing else is wrong, a query {large}: split "
+            "it. Nothing was spent."
         ) from None
-    except (SourceError, RecursionError):
-        raise InvalidInput(
-            "A query has more keys, conditions or statistics than the engine can take, or there is "
-            "too little memory. Split it. Nothing was spent."
-        ) from None
+    except RecursionError:
+        raise InvalidInput(f"A query {large}. Split it. Nothing was spent.") from None
 
 
 def try_tables(folder: Path, *, spec: Spec, plan: Plan) -> None:
