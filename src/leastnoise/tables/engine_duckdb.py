@@ -126,7 +126,7 @@ class DuckDB(Engine):
         return self._connection.sql(query, params=rows.bound)
 
     def settle(self) -> None:
-        """Read the rows into a table, so that no query is shortened for being known to have none."""
+        """Have the rows in a table: what is known to have none would shorten the queries."""
         self._frame = self.materialise(self._frame)
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
