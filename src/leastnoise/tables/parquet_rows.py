@@ -152,7 +152,7 @@ def rows(
 def _rows(
     connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
 ) -> Rows:
-    """Return the rows, by SQL for texts that aren't UTF-8 if a `look` finds any, or there is none."""
+    """Return the rows; where a `look` finds no text that isn't UTF-8, by simpler SQL."""
     found = columns(connection, path)
     listed = ", ".join(f"c{place}" for place in range(len(found)))
     held = {name: column for name, column in found if name in used}
