@@ -144,7 +144,8 @@ def test_a_killed_release_leaves_no_half_vector(tmp_path: Path) -> None:
     (leftover,) = tmp_path.iterdir()
     assert leftover.name.startswith(".out.")
     assert oct(leftover.stat().st_mode)[-3:] == "700"
-    ln.release_vector(noise(), ones(), tmp_path / "out")  # it is in no way
+    ln.release_vector(noise(), ones(), tmp_path / "out")  # it is in no way, and goes
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
 
 
 def test_what_fails_on_a_worker_tells_no_value(
@@ -181,6 +182,18 @@ def test_an_error_of_any_kind_is_told_by_its_name_alone(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="ValueError") as caught:
         ln.release_vector(noise(), ragged, tmp_path / "out")
     assert "1048576" not in str(caught.value)
+
+
+def test_what_a_task_of_the_graph_raises_is_told_by_its_name_alone(tmp_path: Path) -> None:
+    def fails(values: Any) -> Any:
+        raise KeyError(f"no such value: {values[0]}")
+
+    vector = ones().map_blocks(fails, dtype=float, meta=np.empty(0))
+    with pytest.raises(SourceError, match="failed with KeyError") as caught:
+        ln.release_vector(noise(), vector, tmp_path / "out")
+    assert "1048576" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_a_late_worker_writes_is_not_published(

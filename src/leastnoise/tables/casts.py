@@ -38,8 +38,8 @@ WHOLE = rf"{_BLANK}[+-]?[0-9]+(\.0*)?{_BLANK}"  # pandas writes whole numbers be
 NUMBER = rf"{_BLANK}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANK}"
 TRUE = "[tT]([rR][uU][eE])?|[yY]([eE][sS])?|1"
 FALSE = "[fF]([aA][lL][sS][eE])?|[nN][oO]?|0"
-_DIGITS = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
-_EXACT_DIGITS = 15
+_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
+_SHORT_DIGITS = 18  # of a decimal that 64 bits hold
 MOST_DIGITS = 38  # of a whole number that tells persons apart
 FIRST_DATE, LAST_DATE = (
     "0001-01-01",
@@ -135,8 +135,8 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
         found["k"] = _text(held) if wanted == "text" else _whole(held, wanted, cast)
     if wanted != "text":
         # Straight to float64, so that a number past 64 bits is clamped and not missing.
-        inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else held.sql
-        number = f"TRY_CAST({_nearest(held, inner)} AS DOUBLE)"
+        inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else _nearest(held)
+        number = f"TRY_CAST({inner} AS DOUBLE)"
         if held.kind == "VARCHAR" and wanted == "float":  # see NUMBER; infinity isn't used either
             odd = f"contains({held.sql}, '_') OR contains({held.sql}, '+-')"
             number = f"CASE WHEN NOT ({odd}) THEN {number} END"
@@ -144,15 +144,16 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
     return found
 
 
-def _nearest(held: Held, sql: str) -> str:
-    """Return SQL whose cast to float64 is the nearest one, as DuckDB's of long numbers isn't.
+def _nearest(held: Held) -> str:
+    """Return SQL whose cast to float64 is the nearest one, as it is for all others, and on Spark.
 
-    Its own has up to three roundings, and Spark's one; by way of a text there is one. Of a decimal
-    of up to 15 digits, number and power of ten are floats, and their ratio is rounded once.
+    DuckDB adds two rounded halves of a whole number of more than 64 bits; of its digits it makes
+    the nearest.
     """
-    digits = _DIGITS.fullmatch(held.exactly)
-    long = held.kind == "DECIMAL" and (digits is None or int(digits[1]) > _EXACT_DIGITS)
-    return f"{sql}::VARCHAR" if long or held.kind in {"HUGEINT", "UHUGEINT"} else sql
+    found = _DECIMAL.fullmatch(held.exactly)
+    short = found is not None and (int(found[1]) <= _SHORT_DIGITS or int(found[2]) > 0)
+    long = held.kind in {"HUGEINT", "UHUGEINT"} or (held.kind == "DECIMAL" and not short)
+    return f"{held.sql}::VARCHAR" if long else held.sql
 
 
 def _unit(held: Held, wanted: ColumnType) -> str:

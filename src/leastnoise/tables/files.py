@@ -106,7 +106,7 @@ def _keys(inner: Path) -> dict[str, str | None]:
         if key is None:
             raise SourceError("A folder's name isn't UTF-8 before its =. Rename it.")
         if key in found:  # whose folders these are isn't said: they may be persons
-            raise SourceError(f"Of the folders in each other two say what {key!r} is.")
+            raise SourceError(f"The folders of a file say twice what {key!r} is.")
         found[key] = None if value == _NO_VALUE else _decoded(value)
     return found
 
