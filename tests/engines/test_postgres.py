@@ -116,9 +116,9 @@ def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) 
     """Names that differ in capitals are two columns; a table that nobody may read is refused."""
     run(
         address,
-        "DROP TABLE IF EXISTS both, closed",
-        'CREATE TABLE both (k int, "K" int)',
-        "INSERT INTO both VALUES (1, 2), (1, 2)",
+        "DROP TABLE IF EXISTS capitals, closed",
+        'CREATE TABLE capitals (k int, "K" int)',
+        "INSERT INTO capitals VALUES (1, 2), (1, 2)",
         "CREATE TABLE closed (k int)",
         "DROP ROLE IF EXISTS nobody_in_particular",
         "CREATE ROLE nobody_in_particular LOGIN",
@@ -137,7 +137,7 @@ def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) 
             folder=tmp_path,
         ).run()
 
-    tables = released(address, "both", "k", "K").tables
+    tables = released(address, "capitals", "k", "K").tables
     assert tables["q0"].columns["count"] == pytest.approx([2, 0], abs=0.5)
     assert tables["q1"].columns["count"] == pytest.approx([0, 2], abs=0.5)
     assert ledger.accounts()["rows"].charges == 1

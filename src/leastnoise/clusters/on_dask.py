@@ -52,7 +52,7 @@ def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
     from dask.base import compute  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    with _hidden(folder) as working, _hidden(folder) as whole:
+    with _hidden(folder) as working:
         sizes = sizes_of(vector)
         blocks = zip(vector.to_delayed().ravel(), vector.chunks[0], strict=True)
         filled = [block for block, size in blocks if size]
@@ -67,7 +67,7 @@ def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
             raise SourceError(f"The vector wasn't released: {why}") from None
         if any(failures):
             raise SourceError(f"The vector wasn't released: {next(filter(None, failures))}")
-        _publish(working, whole, folder, count=len(sizes))
+        _publish(working, folder, count=len(sizes))
     return _read(folder, sizes)
 
 
@@ -95,16 +95,17 @@ def _hidden(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _publish(working: Path, whole: Path, folder: Path, *, count: int) -> None:
+def _publish(working: Path, folder: Path, *, count: int) -> None:
     """Move the files of all blocks to `folder` at once, and nothing that a late worker may write.
 
-    No worker knows the folder `whole`, in which they are put together.
+    No worker knows the folder in which they are put together.
     """
     try:
-        for place in range(count):
-            (working / _name(place)).rename(whole / _name(place))
-        whole.chmod(0o777 & ~umask())
-        whole.rename(folder)
+        with _hidden(folder) as whole:
+            for place in range(count):
+                (working / _name(place)).rename(whole / _name(place))
+            whole.chmod(0o777 & ~umask())
+            whole.rename(folder)
     except OSError as error:
         raise SourceError(f"{folder} can't be written to: {error.strerror}.") from None
 
