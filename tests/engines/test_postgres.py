@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from leastnoise.errors import SourceError, SpecError
+import leastnoise as ln
+from leastnoise.errors import InvalidInput, SourceError, SpecError
 from tests.engines import postgres
 from tests.tables.integers import integers
 from tests.tables.test_bounding import LIMITS, QUERIES, rows, spec_of
@@ -109,3 +110,38 @@ def test_errors_quote_nothing_and_change_nothing(address: str, tmp_path: Path) -
     raw["data"] = {"source": "postgresql://tester@127.0.0.1:1/postgres", "table": "visits"}
     with pytest.raises(SourceError, match="PGPASSWORD"):
         integers(raw, tmp_path)
+
+
+def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) -> None:
+    """Names that differ in capitals are two columns; a table that nobody may read is refused."""
+    run(
+        address,
+        "DROP TABLE IF EXISTS capitals, closed",
+        'CREATE TABLE capitals (k int, "K" int)',
+        "INSERT INTO capitals VALUES (1, 2), (1, 2)",
+        "CREATE TABLE closed (k int)",
+        "DROP ROLE IF EXISTS nobody_in_particular",
+        "CREATE ROLE nobody_in_particular LOGIN",
+    )
+    ledger = ln.Ledger(tmp_path / "b.ledger")
+    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=10_000))
+
+    def released(source: str, table: str, *columns: str) -> Any:
+        return ln.Release(
+            data={"source": source, "table": table},
+            privacy={"unit": "row", "epsilon": "1000", "ledger": {"path": "b.ledger"}},
+            query=[
+                {"name": f"q{at}", "statistics": ["count"], "group_by": {column: [1, 2]}}
+                for at, column in enumerate(columns)
+            ],
+            folder=tmp_path,
+        ).run()
+
+    tables = released(address, "capitals", "k", "K").tables
+    assert tables["q0"].columns["count"] == pytest.approx([2, 0], abs=0.5)
+    assert tables["q1"].columns["count"] == pytest.approx([0, 2], abs=0.5)
+    assert ledger.accounts()["rows"].charges == 1
+    other = address.replace("tester@", "nobody_in_particular@")
+    with pytest.raises(InvalidInput, match=r"can't be asked: .* Nothing was spent"):
+        released(other, "closed", "k")
+    assert ledger.accounts()["rows"].charges == 1

@@ -104,6 +104,7 @@ def _decimals(rng: random.Random, precision: int, scale: int) -> list[Decimal | 
     most = 10**precision - 1
     units = [0, 1, -1, most, -most, 10**scale % (most + 1), most // 2]
     units += [rng.randint(-most, most) // 10 ** rng.randrange(precision) for _ in range(60)]
+    units += [rng.randint(-most, most) for _ in range(200)]  # of all digits
     with localcontext(prec=60):
         return [None, *(Decimal(one).scaleb(-scale) for one in units)]
 

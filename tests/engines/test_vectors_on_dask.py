@@ -144,7 +144,8 @@ def test_a_killed_release_leaves_no_half_vector(tmp_path: Path) -> None:
     (leftover,) = tmp_path.iterdir()
     assert leftover.name.startswith(".out.")
     assert oct(leftover.stat().st_mode)[-3:] == "700"
-    ln.release_vector(noise(), ones(), tmp_path / "out")  # it is in no way
+    ln.release_vector(noise(), ones(), tmp_path / "out")  # it is in no way, and goes
+    assert [file.name for file in tmp_path.iterdir()] == ["out"]
 
 
 def test_what_fails_on_a_worker_tells_no_value(
@@ -224,6 +225,17 @@ def test_types_that_no_release_takes_are_refused_in_blocks(tmp_path: Path, block
     )
     with pytest.raises(SourceError):
         ln.release_vector(noise(size=BLOCK), vector, tmp_path / "out")
+
+
+def test_what_a_task_of_the_graph_raises_is_told_by_its_name_alone(tmp_path: Path) -> None:
+    def fails(values: Any) -> Any:
+        raise KeyError(f"no such value: {values[0]}")
+
+    vector = ones().map_blocks(fails, dtype=float, meta=np.empty(0))
+    with pytest.raises(SourceError, match="failed with KeyError") as caught:
+        ln.release_vector(noise(), vector, tmp_path / "out")
+    assert "1048576" not in str(caught.value)
+    assert caught.value.__cause__ is None
     assert not list(tmp_path.iterdir())
 
 

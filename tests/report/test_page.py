@@ -234,3 +234,25 @@ def test_a_chart_reaches_every_end() -> None:
     assert bar_chart("t", [Bar(label="a", value=0, low=0, high=5e-324)], unit="x") == ""
     for value in (0.0, 1e-290, 1e300):
         read(bar_chart("t", [Bar(label="a", value=value, low=value, high=value)], unit="x"))
+
+
+@pytest.mark.parametrize("letters", [236, 250])
+def test_a_name_that_is_nearly_too_long_has_its_page_or_costs_nothing(
+    tmp_path: Path, letters: int
+) -> None:
+    folder = make_rows(tmp_path)
+    ledger = ln.Ledger(folder / "b.ledger")
+    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=10))
+    privacy = {"unit": "row", "epsilon": 1, "ledger": {"path": "b.ledger"}}
+    output = {"path": "x" * letters, "format": "csv", "report": True}
+    changes: dict[str, Any] = {"privacy": privacy, "contribution": None, "output": output}
+    (folder / "spec.toml").write_text(release(folder, **changes).to_toml())
+    done = run("release", str(folder / "spec.toml"))
+    charges = ledger.accounts()["rows"].charges
+    if letters == 236:
+        assert (done.returncode, charges) == (0, 1), done.stderr
+        assert read((folder / f"{'x' * letters}-report.html").read_text()).words
+    else:
+        assert (done.returncode, charges) == (2, 0)
+        assert "File name too long" in done.stderr
+        assert {file.name for file in folder.iterdir() if "x" * 9 in file.name} == set()

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engines, source, spec_file
+from leastnoise.tables import bounding, databases, engine_duckdb, engines, source, spec_file
 from leastnoise.tables.layout import of_block
 from tests.tables.test_files import ROWS, TYPES, answers, raw_spec
 
@@ -136,3 +136,22 @@ def test_a_damaged_sqlite_file_is_an_error_that_quotes_nothing(tmp_path: Path) -
     assert "secret" not in str(caught.value)
     with pytest.raises(SourceError, match="has no table 'none'"):
         of_table(tmp_path, "shop.sqlite", "none", TYPES)
+
+
+@pytest.mark.parametrize("kind", ["DECIMAL(19,0)", "DECIMAL(38,0)", "HUGEINT", "DECIMAL(18,0)"])
+def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) -> None:
+    """As they are on Spark, and as texts."""
+    digits = 18 if "18" in kind else 19 if "19" in kind else 38
+    whole = [
+        (-1) ** at * (at * 0x9E3779B97F4A7C15F39CC0605CEDC835 % 10**digits) for at in range(500)
+    ]
+    with duckdb.connect(str(tmp_path / "rows.duckdb")) as connection:
+        connection.execute(
+            f"CREATE TABLE rows AS SELECT unnest(?::VARCHAR[])::{kind} AS x",
+            [list(map(str, whole))],
+        )
+    table = databases.DuckDBTable(tmp_path / "rows.duckdb", "rows")
+    for wanted in ("int", "float"):
+        with engine_duckdb.opened(table, columns={"x": wanted}) as engine:
+            found = engine.rows(engine.frame.select(engine.column("x", "v")))
+        assert sorted(value for (value,) in found) == sorted(map(float, whole))

@@ -14,7 +14,8 @@ import zstandard
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engine_duckdb, engines, source, spec_file
+from leastnoise.tables import bounding, engine_duckdb, engines, files, source, spec_file
+from leastnoise.tables.inputs import Several
 from leastnoise.tables.layout import of_block
 
 ROWS = pd.DataFrame(
@@ -296,3 +297,57 @@ def test_a_folder_of_csvs_needs_types(tmp_path: Path) -> None:
     written(tmp_path / "parts", "csv")
     with pytest.raises(SpecError, match=r"data.types: Missing: parts needs"):
         answers(tmp_path, "parts")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_folders_of_persons_that_are_no_utf_8_are_nobody(tmp_path: Path, kind: str) -> None:
+    """As with any other text that isn't: two of them must not be one person of twice the limit."""
+    names = [b"who=%FF", b"who=%FE", b"who=\xff", b"who=a\xfe", b"who=%C3%A9", b"who=\xc3\xa8"]
+    for name in names:
+        part = pd.DataFrame({"year": [2024, 2024], "x": [8.0, 8.0]})
+        write(part, tmp_path / f"part.{kind}")  # Arrow writes to no path that isn't UTF-8
+        (tmp_path / "rows" / os.fsdecode(name)).mkdir(parents=True)
+        (tmp_path / f"part.{kind}").rename(tmp_path / "rows" / os.fsdecode(name) / f"part.{kind}")
+    types = {"who": "text", "year": "int", "x": "float"}
+    count, total, *others = answers(tmp_path, "rows", types)
+    one = answers(tmp_path, f"rows/who=%C3%A9/part.{kind}".replace("%C3%A9", "*"), types)
+    assert one == [count, total, *others]
+    bound = 2 * 2  # rows of the two who have a name
+    unit = answers_of_one_row(tmp_path, kind)
+    assert [count, total] == [bound * unit[0], bound * unit[1]]
+
+
+def answers_of_one_row(folder: Path, kind: str) -> list[int]:
+    """What a row of 2024 with the x above adds to a count and a sum."""
+    write(pd.DataFrame({"who": ["a"], "year": [2024], "x": [8.0]}), folder / f"one.{kind}")
+    return answers(folder, f"one.{kind}", {"who": "text", "year": "int", "x": "float"})[:2]
+
+
+def test_a_column_name_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
+    write(ROWS, tmp_path / "rows" / "%FF=1" / "part.parquet")
+    with pytest.raises(SourceError, match="isn't UTF-8 before its ="):
+        answers(tmp_path, "rows")
+
+
+def test_a_folder_said_twice_is_refused_without_who_it_is(tmp_path: Path) -> None:
+    write(ROWS, tmp_path / "rows" / "person=Ada" / "person=Bob" / "part.parquet")
+    with pytest.raises(SourceError, match="'person'") as caught:
+        answers(tmp_path, "rows")
+    assert "Ada" not in str(caught.value)
+
+
+def test_one_file_more_refuses_no_release(tmp_path: Path) -> None:
+    """A file, or a folder, may be a person."""
+    (tmp_path / "rows").mkdir()
+    for place in range(10_001):
+        (tmp_path / "rows" / f"{place}.csv").write_text("who,year,x\n")
+    found = files.found("rows", tmp_path)
+    assert isinstance(found, Several)
+    assert len(found.parts) == 10_001
+
+
+def test_a_name_that_stands_twice_in_a_second_header_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("who,year,x\n1,2024,1\n")
+    (tmp_path / "2.csv").write_text("who,year,x,x\n1,2024,1,8\n")
+    with pytest.raises(SourceError, match=r"header of 2\.csv names 'x' more than once"):
+        answers(tmp_path, "*.csv", TYPES)

@@ -63,6 +63,27 @@ def test_the_next_run_removes_what_a_killed_one_left_and_nothing_of_one_that_liv
         assert names(temporary) == {folder.name}
 
 
+def test_a_child_that_was_forked_removes_no_folder_of_its_parent(temporary: Path) -> None:
+    owner = os.getpid()
+    child = -1
+
+    def run() -> None:
+        nonlocal child
+        with spill.folder() as folder:
+            (folder / "rows.tmp").write_text("secret")
+            child = os.fork()
+            if child:
+                os.waitpid(child, 0)
+                assert (folder / "rows.tmp").read_text() == "secret"
+
+    try:
+        run()
+    finally:
+        if os.getpid() != owner:
+            os._exit(0)
+    assert names(temporary) == set()
+
+
 def test_two_folders_at_once(temporary: Path) -> None:
     with spill.folder() as first, spill.folder() as second:
         assert names(temporary) == {first.name, second.name}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,8 @@ from leastnoise.cli import completion, options, records, spec_errors
 from leastnoise.cli import report as pages
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from leastnoise.tables.release import Release, ReleasedTables
 
 _PLAN = "Plan"
@@ -100,7 +103,7 @@ def _publish(
     release: Release, folder: Path, *, sign: Path | None, report: bool, as_json: bool
 ) -> None:
     """Publish, with paths of the spec relative to `folder`."""
-    from leastnoise.errors import InvalidInput, SpecError
+    from leastnoise.errors import SpecError
 
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
@@ -110,12 +113,23 @@ def _publish(
         released = release.run(progress=tell, sign=sign)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
-        pages.write(released.path, page, ledger=account and folder / account.path, silent=as_json)
-    try:
+        with _published(released, "its page"):
+            ledger = account and folder / account.path
+            pages.write(released.path, page, ledger=ledger, silent=as_json)
+    with _published(released, "standard output"):
         _show(released, as_json=as_json, page=page)
-    except (OSError, SystemExit):  # of stdout; rich exits where the reader of a pipe is gone
+
+
+@contextmanager
+def _published(released: ReleasedTables, what: str) -> Iterator[None]:
+    """Say that the release is published if what comes after it can't be written."""
+    from leastnoise.errors import InvalidInput
+
+    try:
+        yield
+    except (OSError, SystemExit, InvalidInput):  # rich exits where the reader of a pipe is gone
         raise InvalidInput(
-            f"The release is published in {released.path}, but standard output can't be written to."
+            f"The release is published in {released.path}, but {what} can't be written."
         ) from None
 
 

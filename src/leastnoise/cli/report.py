@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -40,7 +41,7 @@ def command(
 
 
 def new_page(folder: Path) -> Path:
-    """Return where the page about `folder` goes; raises InvalidInput if something is there."""
+    """Return where the page about `folder` goes; raises InvalidInput if it can't go there."""
     folder = folder.absolute()
     return _new(folder.with_name(f"{folder.name}-report.html"))
 
@@ -57,7 +58,9 @@ def write(folder: Path, target: Path, *, ledger: Path | None = None, silent: boo
 
 def _new(target: Path) -> Path:
     from leastnoise.errors import InvalidInput
+    from leastnoise.mechanism.output import try_file
 
-    if target.exists():
+    if os.path.lexists(target):  # a Path raises for a name that is too long
         raise InvalidInput(f"{target} exists: move it away, or name another with --output.")
+    try_file(target)
     return target

@@ -7,8 +7,10 @@ draws its noise anew; two draws are never both visible. The folder takes its nam
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -19,9 +21,10 @@ from leastnoise.errors import InvalidArgument, SourceError
 from leastnoise.mechanism.output import umask
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import flat
+from leastnoise.tables import spill
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from leastnoise.mechanism.shared_draw import SharedDraw
 
@@ -54,38 +57,60 @@ def release(vector: Any, draws: Sequence[SharedDraw], folder: Path) -> Any:
     from dask.base import compute  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
     from dask.delayed import delayed  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
 
-    working, whole = (folder.with_name(f".{folder.name}.{uuid.uuid4().hex}") for _ in range(2))
-    working.mkdir(mode=0o700)
-    try:
+    with _hidden(folder) as working:
         sizes = sizes_of(vector)
         blocks = zip(vector.to_delayed().ravel(), vector.chunks[0], strict=True)
         filled = [block for block, size in blocks if size]
-        failures = compute(
-            *(
-                delayed(_Writer(working, draw, size), pure=False)(block, place)
-                for place, (block, draw, size) in enumerate(zip(filled, draws, sizes, strict=True))
-            )
-        )
+        writers = [
+            delayed(_Writer(working, draw, size), pure=False)(block, place)
+            for place, (block, draw, size) in enumerate(zip(filled, draws, sizes, strict=True))
+        ]
+        try:
+            failures = compute(*writers)
+        except Exception as error:  # noqa: BLE001 (a task of the user's, whose text may be values)
+            why = f"what makes it, or the cluster, failed with {type(error).__name__}."
+            raise SourceError(f"The vector wasn't released: {why}") from None
         if any(failures):
             raise SourceError(f"The vector wasn't released: {next(filter(None, failures))}")
-        _publish(working, whole, folder, count=len(sizes))
-    finally:
-        shutil.rmtree(working, ignore_errors=True)
-        shutil.rmtree(whole, ignore_errors=True)
+        _publish(working, folder, count=len(sizes))
     return _read(folder, sizes)
 
 
-def _publish(working: Path, whole: Path, folder: Path, *, count: int) -> None:
+@contextmanager
+def _hidden(folder: Path) -> Iterator[Path]:
+    """Yield a new folder beside `folder` that is this run's, and remove it if it is still there.
+
+    Those that killed runs left there are removed first.
+    """
+
+    def made() -> Path:
+        path = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+        path.mkdir(mode=0o700)
+        return path
+
+    names = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{32}}")
+    spill.sweep(folder.parent, names, mode=0o700)
+    path, descriptor = spill.claimed(made)
+    owner = os.getpid()
+    try:
+        yield path
+    finally:
+        if os.getpid() == owner:  # and not a child that was forked meanwhile
+            shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _publish(working: Path, folder: Path, *, count: int) -> None:
     """Move the files of all blocks to `folder` at once, and nothing that a late worker may write.
 
-    No worker knows the folder `whole`, in which they are put together.
+    No worker knows the folder in which they are put together.
     """
     try:
-        whole.mkdir(mode=0o700)
-        for place in range(count):
-            (working / _name(place)).rename(whole / _name(place))
-        whole.chmod(0o777 & ~umask())
-        whole.rename(folder)
+        with _hidden(folder) as whole:
+            for place in range(count):
+                (working / _name(place)).rename(whole / _name(place))
+            whole.chmod(0o777 & ~umask())
+            whole.rename(folder)
     except OSError as error:
         raise SourceError(f"{folder} can't be written to: {error.strerror}.") from None
 

@@ -19,7 +19,9 @@ def write_file(path: Path, content: str | bytes) -> None:
     temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
+            dir=path.parent,
+            prefix=".leastnoise-",
+            delete=False,  # as long for any name
         ) as file:
             temporary = Path(file.name)
             file.write(content.encode() if isinstance(content, str) else content)
@@ -32,6 +34,18 @@ def write_file(path: Path, content: str | bytes) -> None:
             temporary.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else "it is no path"
         raise InvalidInput(f"Can't write {path}: {reason}.") from error
+
+
+def try_file(path: Path) -> None:
+    """Raise InvalidInput if `path`, which isn't there, can't be written, by writing an empty file.
+
+    Where its folder isn't there either, the file is written to the nearest one above.
+    """
+    folder = next(one for one in path.absolute().parents if os.path.lexists(one))
+    trial = folder / path.name
+    if not os.path.lexists(trial):
+        write_file(trial, "")
+        trial.unlink()
 
 
 def umask() -> int:

@@ -8,7 +8,7 @@ notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ WHOLE = rf"{_BLANK}[+-]?[0-9]+(\.0*)?{_BLANK}"  # pandas writes whole numbers be
 NUMBER = rf"{_BLANK}[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?{_BLANK}"
 TRUE = "[tT]([rR][uU][eE])?|[yY]([eE][sS])?|1"
 FALSE = "[fF]([aA][lL][sS][eE])?|[nN][oO]?|0"
+_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
+_SHORT_DIGITS = 18  # of a decimal that 64 bits hold
 MOST_DIGITS = 38  # of a whole number that tells persons apart
 FIRST_DATE, LAST_DATE = (
     "0001-01-01",
@@ -84,6 +86,10 @@ class Rows:
     columns: dict[str, Held]
     bound: dict[str, Any] = field(default_factory=dict)
 
+    def none(self) -> Rows:
+        """Return none of the rows, of the same columns; DuckDB reads nothing for it."""
+        return replace(self, sql=f"(SELECT * FROM {self.sql} LIMIT 0)")  # noqa: S608  # as it was
+
 
 def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
     """Return a column of a table or a frame, its values bounded where others would be trouble.
@@ -92,6 +98,8 @@ def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
     past its precision.
     """
     plain = re.split(r"[(\[]", kind, maxsplit=1)[0]
+    if plain == _NOTHING:  # and nothing is asked of it: Polars' is one that DuckDB can't read
+        return Held(sql="NULL", kind=plain, exactly=kind)
     if kind.endswith("]"):  # lists can't be read, and what they hold may have values in its name
         return Held(sql=sql, kind=f"{plain}[]")
     if plain == "ENUM":  # its values are rows' values: no message may have them
@@ -127,13 +135,25 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
         found["k"] = _text(held) if wanted == "text" else _whole(held, wanted, cast)
     if wanted != "text":
         # Straight to float64, so that a number past 64 bits is clamped and not missing.
-        inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else held.sql
+        inner = f"TRY_CAST({held.sql} AS BOOLEAN)" if wanted == "bool" else _nearest(held)
         number = f"TRY_CAST({inner} AS DOUBLE)"
         if held.kind == "VARCHAR" and wanted == "float":  # see NUMBER; infinity isn't used either
             odd = f"contains({held.sql}, '_') OR contains({held.sql}, '+-')"
             number = f"CASE WHEN NOT ({odd}) THEN {number} END"
         found["v"] = _whole(held, wanted, number)
     return found
+
+
+def _nearest(held: Held) -> str:
+    """Return SQL whose cast to float64 is the nearest one, as it is for all others, and on Spark.
+
+    DuckDB adds two rounded halves of a whole number of more than 64 bits; of its digits it makes
+    the nearest.
+    """
+    found = _DECIMAL.fullmatch(held.exactly)
+    short = found is not None and (int(found[1]) <= _SHORT_DIGITS or int(found[2]) > 0)
+    long = held.kind in {"HUGEINT", "UHUGEINT"} or (held.kind == "DECIMAL" and not short)
+    return f"{held.sql}::VARCHAR" if long else held.sql
 
 
 def _unit(held: Held, wanted: ColumnType) -> str:

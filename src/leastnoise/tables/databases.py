@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import weakref
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 import duckdb
@@ -20,7 +20,7 @@ from leastnoise.tables.casts import MAX_TEXT, Held, Rows, held
 from leastnoise.tables.inputs import Input
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
 _MAGIC = b"SQLite format 3\0"
@@ -81,48 +81,66 @@ class DuckDBTable(Input):
 
     @contextmanager
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> Iterator[Rows]:
         """See `Input.opened`."""
         del folder
         columns = self.columns(connection)
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
-        yield Rows(sql=f"{self._sql} AS t({listed})", columns=kept)
-
-    def without_rows(self, folder: Path, used: Collection[str]) -> DuckDBTable | None:
-        """See `Input.without_rows`."""
-        with duck.connected() as connection:
-            self._attach(connection)
-            found = connection.sql(f"FROM {self._sql}")
-            types = dict(zip(found.columns, map(str, found.types), strict=True))
-        return empty(folder, {name: kind for name, kind in types.items() if name in used})
+        rows = Rows(sql=f"{self._sql} AS t({listed})", columns=kept)
+        yield rows.none() if rehearsed else rows
 
 
-def empty(folder: Path, types: dict[str, str]) -> DuckDBTable | None:
-    """Return a table without rows in a new file of `folder`; None for types it can't have."""
-    path = folder / "empty.duckdb"
-    listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
-    with duck.connected(str(path)) as connection:
-        try:
-            connection.execute(f"CREATE TABLE the_rows ({listed or 'nothing INTEGER'})")
-        except duckdb.Error:
-            return None
-    return DuckDBTable(path, "the_rows")
+@final
+@dataclass(frozen=True)
+class Copy:
+    """Columns by name in a private file, which has them by place.
 
-
-def kept_copy(owner: object, given: object, sql: str) -> DuckDBTable:
-    """Return a private copy of what `sql` makes of the stream `given`, which it calls the_given.
-
-    It goes when its `owner` does.
+    To DuckDB names that differ in capitals alone are one.
     """
-    held_open = ExitStack()
-    path = held_open.enter_context(spill.folder()) / "rows.duckdb"
-    weakref.finalize(owner, held_open.close)
-    with duck.connected(str(path)) as connection:
-        connection.register("the_given", given)
-        connection.execute(f"CREATE TABLE the_rows AS {sql}")
-    return DuckDBTable(path, "the_rows")
+
+    table: DuckDBTable
+    names: tuple[str, ...]
+
+    @classmethod
+    def made(
+        cls, path: Path, given: object, columns: Mapping[str, str], *, rehearsed: bool = False
+    ) -> Copy:
+        """Write to the new file `path` what SQL makes of the stream `given`, called c0, c1, ….
+
+        Nothing of the stream is read where it is `rehearsed`.
+        """
+        listed = ", ".join(f"{sql} AS c{at}" for at, sql in enumerate(columns.values()))
+        limit = " LIMIT 0" if rehearsed else ""
+        with duck.connected(str(path)) as connection:
+            connection.register("the_given", given)
+            width = len(connection.table("the_given").columns)
+            places = ", ".join(f"c{at}" for at in range(width))
+            query = f"SELECT {listed or '0 AS nothing'} FROM the_given AS t({places})"  # noqa: S608  # own names alone
+            connection.execute(f"CREATE TABLE the_rows AS {query}{limit}")
+        return cls(DuckDBTable(path, "the_rows"), tuple(columns))
+
+    @classmethod
+    def kept(cls, owner: object, given: object, columns: Mapping[str, str]) -> Copy:
+        """Return a copy in a private folder that goes when its `owner` does."""
+        held_open = ExitStack()
+        path = held_open.enter_context(spill.folder()) / "rows.duckdb"
+        weakref.finalize(owner, held_open.close)
+        return cls.made(path, given, columns)
+
+    @contextmanager
+    def opened(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> Iterator[Rows]:
+        """Yield the rows and all columns, by their names; see `Input.opened`."""
+        places = [f"c{at}" for at in range(len(self.names))]
+        with self.table.opened(connection, folder, places) as rows:
+            found = (rows.columns[place] for place in places)
+            yield replace(rows, columns=dict(zip(self.names, found, strict=True)))
 
 
 @final
@@ -163,7 +181,12 @@ class SqliteTable(Input):
 
     @contextmanager
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> Iterator[Rows]:
         """See `Input.opened`: a copy of the used columns, which DuckDB may spill."""
         del folder
@@ -173,17 +196,14 @@ class SqliteTable(Input):
         try:
             with closing(self._connected()) as rows, connection.appender("the_rows") as appender:
                 wanted = ", ".join(map(_no_blob, used)) or "NULL"
-                cursor = rows.execute(f"SELECT {wanted} FROM {quoted(self.table)}")  # noqa: S608
+                limit = " LIMIT 0" if rehearsed else ""
+                cursor = rows.execute(f"SELECT {wanted} FROM {quoted(self.table)}{limit}")  # noqa: S608
                 while chunk := cursor.fetchmany(_CHUNK):
                     appender.append_rows([tuple(map(_text, row)) for row in chunk])
         except sqlite3.Error:
             raise OSError("The SQLite file is damaged.") from None
         kept = {name: Held(sql=place, kind="VARCHAR") for name, place in places.items()}
         yield Rows(sql="the_rows", columns=kept)
-
-    def without_rows(self, folder: Path, used: Collection[str]) -> DuckDBTable | None:
-        """See `Input.without_rows`."""
-        return empty(folder, dict.fromkeys(used, "VARCHAR"))
 
 
 def _no_blob(name: str) -> str:

@@ -28,13 +28,18 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened(
-    source: Input, *, columns: Mapping[str, ColumnType], threads: int | None = None
+    source: Input,
+    *,
+    columns: Mapping[str, ColumnType],
+    threads: int | None = None,
+    rehearsed: bool = False,
 ) -> Iterator[DuckDB]:
     """Yield an engine over the `columns` (name to type) of the rows; it is closed on leaving.
 
     It takes as much memory as DuckDB does by default, which is 80 % of the machine's or of the
-    control group's, and then a private folder for temporary files. Raises SourceError, which never
-    quotes data, if DuckDB can't read the file.
+    control group's, and then a private folder for temporary files. Where it is `rehearsed`, the
+    source is opened as it is, but no row is read. Raises SourceError, which never quotes data, if
+    DuckDB can't read the file.
     """
     try:
         # The connection is closed first, and then what feeds a pipe that it reads from.
@@ -43,8 +48,11 @@ def opened(
             ExitStack() as feeders,
             _connected(folder, threads) as connection,
         ):
-            rows = feeders.enter_context(source.opened(connection, folder, list(columns)))
-            yield DuckDB(connection, rows, columns)
+            opened = source.opened(connection, folder, list(columns), rehearsed=rehearsed)
+            engine = DuckDB(connection, feeders.enter_context(opened), columns)
+            if rehearsed:
+                engine.settle()
+            yield engine
     except duckdb.OutOfMemoryException:
         raise SourceError(f"{source.name} needs more memory or temporary disk space.") from None
     except (duckdb.Error, OSError, UnicodeDecodeError):
@@ -116,6 +124,10 @@ class DuckDB(Engine):
         listed = ", ".join(casts) or "0 AS nothing"
         query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound
         return self._connection.sql(query, params=rows.bound)
+
+    def settle(self) -> None:
+        """Have the rows in a table: what is known to have none would shorten the queries."""
+        self._frame = self.materialise(self._frame)
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """See `Engine.materialise`."""

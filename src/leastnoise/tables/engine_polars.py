@@ -37,10 +37,12 @@ _KINDS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 @contextmanager
-def opened(source: Input, *, columns: Mapping[str, ColumnType]) -> Iterator[Polars]:
+def opened(
+    source: Input, *, columns: Mapping[str, ColumnType], rehearsed: bool = False
+) -> Iterator[Polars]:
     """Yield an engine over the `columns` (name to type) of the rows; see `engine_duckdb.opened`."""
     try:
-        with engine_duckdb.opened(source, columns=columns) as reader:
+        with engine_duckdb.opened(source, columns=columns, rehearsed=rehearsed) as reader:
             yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns)
     except pl.exceptions.PolarsError:  # whose messages may quote values
         raise SourceError(f"{source.name} can't be read by Polars.") from None

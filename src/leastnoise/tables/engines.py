@@ -5,12 +5,11 @@ Before noise they all have the same integers.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import SourceError
 from leastnoise.tables import engine_duckdb
-from leastnoise.tables.inputs import Input
+from leastnoise.tables.inputs import Input, by_name
 from leastnoise.tables.source_names import POLARS
 
 if TYPE_CHECKING:
@@ -28,26 +27,29 @@ def columns_of(rows: Input | SparkRows) -> dict[str, Held]:
     Raises SourceError if there is nothing readable, no room for temporary files, or a name twice.
     """
     columns = engine_duckdb.columns_of(rows) if isinstance(rows, Input) else rows.columns()
-    names = Counter(name for name, _ in columns)
-    if twice := sorted(name for name, times in names.items() if times > 1):
-        raise SourceError(f"The header of {rows.name} names {twice[0]!r} more than once.")
-    return dict(columns)
+    return by_name(columns, rows.name)
 
 
-def opened(found: Source, *, threads: int | None = None) -> AbstractContextManager[Engine]:
+def opened(
+    found: Source, *, threads: int | None = None, rehearsed: bool = False
+) -> AbstractContextManager[Engine]:
     """Return an engine over the columns of `found`, to be used in a `with`.
 
-    DuckDB takes so many `threads`, or as many as there are. Raises SourceError, which never quotes
-    data, if the rows can't be read.
+    DuckDB takes so many `threads`, or as many as there are. Where it is `rehearsed`, all is done
+    as for the rows, but none is read, and the engine has none. Raises SourceError, which never
+    quotes data, if the rows can't be read.
     """
     if not isinstance(found.rows, Input):
         from leastnoise.tables import engine_spark  # noqa: PLC0415  # of an extra
 
-        return engine_spark.opened(found.rows, columns=found.columns)
+        rows = found.rows.without_rows() if rehearsed else found.rows
+        return engine_spark.opened(rows, columns=found.columns)
     if found.engine == POLARS:
         try:
             from leastnoise.tables import engine_polars  # noqa: PLC0415  # of an extra
         except ImportError:
             raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
-        return engine_polars.opened(found.rows, columns=found.columns)
-    return engine_duckdb.opened(found.rows, columns=found.columns, threads=threads)
+        return engine_polars.opened(found.rows, columns=found.columns, rehearsed=rehearsed)
+    return engine_duckdb.opened(
+        found.rows, columns=found.columns, threads=threads, rehearsed=rehearsed
+    )

@@ -1,7 +1,8 @@
 """Which files a source means: one file, a list, a pattern, or a folder, partitioned or not.
 
 Names are expanded here and never by DuckDB, whose patterns match hidden files, what a job is still
-writing (`_temporary/`), and links. A file that stands twice would count its rows twice.
+writing (`_temporary/`), and links. A file that stands twice would count its rows twice. However
+many there are, all are read: a folder can be a person, and one more must not refuse a release.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import glob
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from urllib.parse import unquote_to_bytes
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.inputs import CsvFile, Input, ParquetFile, Part, Several
@@ -19,7 +20,6 @@ from leastnoise.tables.source_names import FILES, is_csv
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-MOST_FILES = 10_000
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark call a folder of NULL
 
 
@@ -31,10 +31,6 @@ def found(source: str | Sequence[str], folder: Path) -> Input:
     """
     texts = (source,) if isinstance(source, str) else tuple(source)
     parts = [part for text in texts for part in _parts(text, folder)]
-    if len(parts) > MOST_FILES:
-        raise SourceError(
-            f"The source has {len(parts):,} files, and at most {MOST_FILES:,} are read."
-        )
     _check_doubles([path for path, _ in parts])
     inputs = [Part(file=_file(path), keys=keys) for path, keys in parts]
     if len({type(part.file) for part in inputs}) > 1:
@@ -103,13 +99,24 @@ def _keys(inner: Path) -> dict[str, str | None]:
     """Return what folders such as `year=2026` say."""
     found: dict[str, str | None] = {}
     for part in inner.parts:
-        key, equals, value = part.partition("=")
+        name, equals, value = part.partition("=")
         if not equals:
             continue
-        if unquote(key) in found:
-            raise SourceError(f"The folders {inner} say twice what {unquote(key)!r} is.")
-        found[unquote(key)] = None if value == _NO_VALUE else unquote(value)
+        key = _decoded(name)
+        if key is None:
+            raise SourceError("A folder's name isn't UTF-8 before its =. Rename it.")
+        if key in found:  # whose folders these are isn't said: they may be persons
+            raise SourceError(f"The folders of a file say twice what {key!r} is.")
+        found[key] = None if value == _NO_VALUE else _decoded(value)
     return found
+
+
+def _decoded(name: str) -> str | None:
+    """Return what a part of a folder's name says; None, as for any text, where it isn't UTF-8."""
+    try:
+        return unquote_to_bytes(os.fsencode(name)).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _check_doubles(paths: Sequence[Path]) -> None:

@@ -11,16 +11,16 @@ none, nor have its categories, whose type is that of the values that are there.
 from __future__ import annotations
 
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, final
 
 import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import databases, duck
+from leastnoise.tables import duck
 from leastnoise.tables.casts import Held, Rows, held
-from leastnoise.tables.databases import DuckDBTable, quoted
+from leastnoise.tables.databases import Copy
 from leastnoise.tables.inputs import Input
 from leastnoise.tables.spark_rows import SparkRows
 
@@ -124,7 +124,7 @@ class Frame(Input):
         self._schema = _Streamed(native if schema is None else schema)
         self._again = again
         self._stream, self._begun = stream, False
-        self._copy: DuckDBTable | None = None
+        self._copy: Copy | None = None
 
     @property
     def name(self) -> str:
@@ -152,57 +152,60 @@ class Frame(Input):
 
     @contextmanager
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> Iterator[Rows]:
         """See `Input.opened`."""
         if not self._again:
-            with self._copied(used).opened(connection, folder, used) as rows:
+            with self._copied(folder, used, rehearsed=rehearsed).opened(connection, folder) as rows:
                 yield rows
             return
         columns = self.columns(connection)
-        connection.register("the_frame", self._readable(used))
+        connection.register("the_frame", self._readable(used, rehearsed=rehearsed))
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
-        yield Rows(sql=f"the_frame AS t({listed})", columns=kept)
+        rows = Rows(sql=f"the_frame AS t({listed})", columns=kept)
+        yield rows.none() if rehearsed else rows
 
-    def _readable(self, used: Collection[str]) -> object:
+    def _readable(self, used: Collection[str], *, rehearsed: bool) -> object:
         """Return what DuckDB reads, in which the `used` columns fail on no row."""
         del used
-        return self._rows
+        return self._schema if rehearsed else self._rows
 
-    def _copied(self, used: Collection[str]) -> DuckDBTable:
+    def _copied(self, folder: Path, used: Collection[str], *, rehearsed: bool) -> Copy:
         """Return a private copy of the `used` columns, made once; it goes with this object.
 
-        Raises SourceError where a stream was read before: what is left of it is too few rows.
+        Of no row, and in `folder`, where it is `rehearsed`. Raises SourceError where a stream was
+        read before: what is left of it is too few rows.
         """
-        if self._copy is None:
-            self._begin()
-            with duck.connected() as connection:
-                columns = self.columns(connection)
-            names = ", ".join(f"c{place}" for place in range(len(columns)))
-            kept = [f"{column.sql} AS {quoted(name)}" for name, column in columns if name in used]
-            listed = ", ".join(kept) or "0 AS nothing"
-            sql = f"SELECT {listed} FROM the_given AS t({names})"  # noqa: S608  # names, quoted
-            self._copy = databases.kept_copy(self, self._rows, sql)
-            self._rows = self._schema  # what was collected isn't needed any more
+        if self._copy is not None:
+            return self._copy
+        with duck.connected() as connection:
+            kept = {name: held.sql for name, held in self.columns(connection) if name in used}
+        self._check_unread()
+        if rehearsed:
+            return Copy.made(folder / "rows.duckdb", self._schema, kept, rehearsed=True)
+        self._begin()
+        self._copy = Copy.kept(self, self._rows, kept)
+        self._rows = self._schema  # what was collected isn't needed any more
         return self._copy
 
-    def _begin(self) -> None:
-        if self._stream is None:
-            return
-        try:
-            again = self._stream in _BEGUN
-            _BEGUN.add(self._stream)
-        except TypeError:  # one that can't be remembered but by this release
-            again, self._begun = self._begun, True
-        if again:
+    def _check_unread(self) -> None:
+        begun = self._begun
+        with suppress(TypeError):  # one that can't be remembered but by this release
+            begun = begun or self._stream in _BEGUN
+        if begun:
             raise SourceError("The frame is a stream that was read already. Make it anew.")
 
-    def without_rows(self, folder: Path, used: Collection[str]) -> Input | None:
-        """See `Input.without_rows`."""
-        with duck.connected() as connection:
-            types = {name: kind for name, kind in self._types(connection).items() if name in used}
-        return databases.empty(folder, types)
+    def _begin(self) -> None:
+        if self._stream is not None:
+            self._begun = True
+            with suppress(TypeError):
+                _BEGUN.add(self._stream)
 
 
 @final
@@ -234,9 +237,9 @@ class Pandas(Frame):
         except Exception:  # noqa: BLE001  # pandas' extension types raise what they like
             raise SourceError("The frame's schema can't be read.") from None
 
-    def _readable(self, used: Collection[str]) -> object:
+    def _readable(self, used: Collection[str], *, rehearsed: bool) -> object:
         """See `Frame._readable`: texts that are Python's may hold halves of letters."""
-        frame = self._frame
+        frame = self._frame.iloc[:0] if rehearsed else self._frame
         mended: dict[Any, Any] = {}
         for name, kind in frame.dtypes.items():
             if str(name) in self._typeless:

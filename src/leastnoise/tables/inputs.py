@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import csv_lines, parquet_rows, pipe
+from leastnoise.tables import csv_lines, parquet_rows, pipe, spill
 from leastnoise.tables.casts import Held, Rows
 
 if TYPE_CHECKING:
@@ -50,17 +51,30 @@ class Input(ABC):
 
     @abstractmethod
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> AbstractContextManager[Rows]:
-        """Yield the rows and the `used` columns, which may be read once; `folder` is private."""
+        """Yield the rows and the `used` columns, which may be read once; `folder` is private.
 
-    @abstractmethod
-    def without_rows(self, folder: Path, used: Collection[str]) -> Input | None:
-        """Return one in `folder` with the same `used` columns and no rows; None if it can't be."""
+        Where it is `rehearsed`, what is opened is the same, in the same way, but no row is looked
+        at, and what is yielded has none.
+        """
 
     def rehearse(self, folder: Path) -> None:
         """Make what `opened` will need in a folder for temporary files; raises OSError."""
         del folder  # most need nothing
+
+
+def by_name(columns: Sequence[tuple[str, Held]], name: str) -> dict[str, Held]:
+    """Return the columns of what is called `name`, none of which may stand twice; SourceError."""
+    times = Counter(column for column, _ in columns)
+    if twice := sorted(column for column in times if times[column] > 1):
+        raise SourceError(f"The header of {name} names {twice[0]!r} more than once.")
+    return dict(columns)
 
 
 @final
@@ -87,20 +101,18 @@ class CsvFile(Input):
 
     @contextmanager
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> Iterator[Rows]:
         """See `Input.opened`: the file, or a pipe of its lines."""
         del connection
-        with csv_lines.readable(self.path, folder, used) as readable:
+        with csv_lines.readable(self.path, folder, used, rehearsed=rehearsed) as readable:
             rows = csv_lines.rows(self.path, used)
             yield replace(rows, bound={"path": parquet_rows.one_file(readable)})
-
-    def without_rows(self, folder: Path, used: Collection[str]) -> CsvFile:
-        """See `Input.without_rows`."""
-        path = folder / "empty.csv"
-        names = (name.replace('"', '""') for name in used or ("any",))
-        path.write_text(",".join(f'"{name}"' for name in names) + "\n", encoding="utf-8")
-        return CsvFile(path)
 
     def rehearse(self, folder: Path) -> None:
         """See `Input.rehearse`."""
@@ -121,21 +133,24 @@ class ParquetFile(Input):
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: the metadata."""
-        return parquet_rows.columns(connection, self.path)
+        if parquet_rows.is_utf8(self.path):
+            return parquet_rows.columns(connection, self.path)
+        with spill.folder() as folder:
+            return parquet_rows.columns(connection, parquet_rows.named(self.path, folder))
 
     @contextmanager
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> Iterator[Rows]:
         """See `Input.opened`."""
-        del folder
-        rows = parquet_rows.rows(connection, self.path, used)
-        yield replace(rows, bound={"path": parquet_rows.one_file(self.path)})
-
-    def without_rows(self, folder: Path, used: Collection[str]) -> ParquetFile | None:
-        """See `Input.without_rows`."""
-        path = folder / "empty.parquet"
-        return ParquetFile(path) if parquet_rows.copy_without_rows(self.path, path, used) else None
+        path = parquet_rows.named(self.path, folder)
+        rows = parquet_rows.rows(connection, path, used, rehearsed=rehearsed)
+        yield replace(rows, bound={"path": parquet_rows.one_file(path)})
 
 
 @final
@@ -179,7 +194,7 @@ class Several(Input):
                 why = f"both in {first.file.name} and in the names of its folders"
                 raise SourceError(f"The column {key!r} is {why}. Rename one of them.")
         for part in self.parts[1:]:
-            self._check(part, dict(part.file.columns(connection)), dict(found))
+            self._check(part, by_name(part.file.columns(connection), part.file.name), dict(found))
         columns = [(name, replace(held, sql="")) for name, held in found]
         return [*columns, *((key, Held(sql="", kind="VARCHAR")) for key in first.keys)]
 
@@ -207,7 +222,12 @@ class Several(Input):
 
     @contextmanager
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> Iterator[Rows]:
         """See `Input.opened`: one after the other.
 
@@ -219,14 +239,16 @@ class Several(Input):
         places = {name: f"s{place}" for place, name in enumerate(used)}
         held = {name: replace(kinds.get(name, text), sql=places[name]) for name in used}
         if len(self.parts) <= _TOGETHER:
-            with self._joined(self.parts, places, connection, folder) as (sql, bound):
+            joined = self._joined(self.parts, places, connection, folder, rehearsed=rehearsed)
+            with joined as (sql, bound):
                 yield Rows(sql=f"({sql})", columns=held, bound=bound)
             return
         for start in range(0, len(self.parts), _TOGETHER):
             some = self.parts[start : start + _TOGETHER]
             inner = folder / str(start)
             inner.mkdir()
-            with self._joined(some, places, connection, inner) as (sql, bound):
+            joined = self._joined(some, places, connection, inner, rehearsed=rehearsed)
+            with joined as (sql, bound):
                 into = "INSERT INTO the_files" if start else "CREATE TEMP TABLE the_files AS"
                 connection.execute(f"{into} {sql}", bound)
         yield Rows(sql="the_files", columns=held)
@@ -238,6 +260,8 @@ class Several(Input):
         places: Mapping[str, str],
         connection: duckdb.DuckDBPyConnection,
         folder: Path,
+        *,
+        rehearsed: bool,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield SQL for the rows of `parts`, columns called by their `places`, and parameters."""
         selects: list[str] = []
@@ -247,7 +271,8 @@ class Several(Input):
                 inner = folder / f"part{index}"
                 inner.mkdir()
                 within = [name for name in places if name not in part.keys]
-                rows = stack.enter_context(part.file.opened(connection, inner, within))
+                opened = part.file.opened(connection, inner, within, rehearsed=rehearsed)
+                rows = stack.enter_context(opened)
                 bound |= {f"{name}_{index}": value for name, value in rows.bound.items()}
                 columns = [
                     f"{_renamed(rows.columns[name].sql, index)} AS {places[name]}"
@@ -260,12 +285,6 @@ class Several(Input):
                 listed = ", ".join(columns) or "0 AS nothing"
                 selects.append(f"SELECT {listed} FROM {_renamed(rows.sql, index)}")  # noqa: S608
             yield " UNION ALL ".join(selects), bound
-
-    def without_rows(self, folder: Path, used: Collection[str]) -> Several | None:
-        """See `Input.without_rows`: of the first one."""
-        first = self.parts[0]
-        empty = first.file.without_rows(folder, [name for name in used if name not in first.keys])
-        return None if empty is None else Several(self.label, (Part(file=empty, keys=first.keys),))
 
     def rehearse(self, folder: Path) -> None:
         """See `Input.rehearse`."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +14,7 @@ import duckdb
 
 from leastnoise import _files
 from leastnoise.errors import InvalidInput, SourceError
-from leastnoise.tables import spec_file
+from leastnoise.tables import spec_file, spill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +34,10 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
     """Yield a temporary directory beside `path` that becomes `path` if the block ends well.
 
     Files are synced, then one rename makes them visible: killed at any time, there is all or
-    nothing at `path` (a hidden, named leftover may stay beside it). Raises InvalidInput, before the
-    block runs, if `path` exists, its folder can't be written to or it would be in the way of the
-    `ledger`; after it, if the disk fails. What the block raises is its own: see `writing`.
+    nothing at `path`, and the next release to `path` removes what is left beside it. A child that
+    was forked meanwhile publishes and removes nothing. Raises InvalidInput, before the block runs,
+    if `path` exists, its folder can't be written to or it would be in the way of the `ledger`;
+    after it, if the disk fails. What the block raises is its own: see `writing`.
     """
     if "\0" in str(path):
         raise InvalidInput("The output path holds a NUL. Nothing was spent.")
@@ -51,19 +54,19 @@ def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
             f"Expected a new output directory, but {path} exists. Nothing was spent."
         )
     above = [one for one in path.parents if not os.path.lexists(one)]
-    working: Path | None = None
+    owner = os.getpid()
     try:
-        working = _make_beside(path)
-        with writing(path):
-            _sync(working)  # not every file system can sync a directory
-        yield working
-        with writing(path):
-            _publish(working, path)
+        with _made_beside(path) as working:
+            with writing(path):
+                _sync(working)  # not every file system can sync a directory
+            yield working
+            if os.getpid() != owner:
+                raise InvalidInput("A child of the process that began a release can't publish it.")
+            with writing(path):
+                _publish(working, path)
     finally:
-        if working is not None:
-            shutil.rmtree(working, ignore_errors=True)
-        for one in above:  # what was made for nothing, from the innermost on
-            with suppress(OSError):
+        for one in above if os.getpid() == owner else ():
+            with suppress(OSError):  # what was made for nothing, from the innermost on
                 one.rmdir()
 
 
@@ -91,10 +94,15 @@ def writing(path: Path) -> Iterator[None]:
         raise InvalidInput(f"{path} can't be written: is the disk full?") from None
 
 
-def _publish(working: Path, path: Path) -> None:
-    for file in working.iterdir():
+def sync_files(folder: Path) -> None:
+    """Have the folder and its files on the disk; raises OSError."""
+    for file in folder.iterdir():
         _sync(file)
-    _sync(working)
+    _sync(folder)
+
+
+def _publish(working: Path, path: Path) -> None:
+    sync_files(working)
     # Renaming over a directory that appeared meanwhile would replace it if it is empty.
     if path.exists():
         raise InvalidInput(f"{path} appeared during the release, so nothing was published.")
@@ -102,17 +110,32 @@ def _publish(working: Path, path: Path) -> None:
     _sync(path.parent)
 
 
-def _make_beside(path: Path) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for attempt in range(1000):
-            working = path.parent / f".{path.name}.{os.getpid()}-{attempt}.partial"
-            if not working.exists():
+@contextmanager
+def _made_beside(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`; it is removed on leaving, if it is still there."""
+    attempts = itertools.count()
+
+    def made() -> Path:
+        while True:
+            working = path.parent / f".{path.name}.{os.getpid()}-{next(attempts)}.partial"
+            with suppress(FileExistsError):
                 working.mkdir()
                 return working
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        spill.sweep(path.parent, re.compile(rf"\.{re.escape(path.name)}\.\d+-\d+\.partial"))
+        working, descriptor = spill.claimed(made)
     except OSError as error:
-        raise InvalidInput(f"{path} can't be made: {error.strerror}. Nothing was spent.") from None
-    raise InvalidInput(f"{path.parent} is full of leftovers of {path.name}; remove them.")
+        why = error.strerror or error
+        raise InvalidInput(f"{path} can't be made: {why}. Nothing was spent.") from None
+    owner = os.getpid()
+    try:
+        yield working
+    finally:
+        if os.getpid() == owner:
+            shutil.rmtree(working, ignore_errors=True)
+        os.close(descriptor)
 
 
 def _sync(path: Path) -> None:

@@ -8,7 +8,6 @@ text that is longer than any key.
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import duck
+from leastnoise.tables import duck, spill
 from leastnoise.tables.casts import MAX_TEXT, Held, Rows, within_precision
 
 if TYPE_CHECKING:
@@ -36,17 +35,32 @@ def one_file(path: Path) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
 
 
+def is_utf8(path: Path) -> bool:
+    """Say whether DuckDB can be told the name of `path`: others are bytes of no letters."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def named(path: Path, folder: Path) -> Path:
+    """Return `path` by a name that DuckDB can be told: a link in `folder`, where its own isn't."""
+    if is_utf8(path):
+        return path
+    link = folder / "rows.parquet"
+    link.symlink_to(path.absolute())
+    return link
+
+
 @contextmanager
 def opened(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
     """Yield the rows of a Parquet file that somebody else may have made, and that was read already.
 
     DuckDB opens a name, which could be another file by now than the one that was checked.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="leastnoise-") as folder,
-        duck.connected(memory_limit=_MEMORY) as connection,
-    ):
-        copy = Path(folder) / "table.parquet"
+    with spill.folder() as folder, duck.connected(memory_limit=_MEMORY) as connection:
+        copy = folder / "table.parquet"
         copy.write_bytes(content)
         yield connection.read_parquet(one_file(copy))
 
@@ -123,8 +137,22 @@ def _decimal(sql: str, element: _Element) -> Held:
     return Held(sql=within_precision(sql, precision, scale), kind="DECIMAL")
 
 
-def rows(connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str]) -> Rows:
-    """Return the rows of the file and the `used` columns of it."""
+def rows(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    used: Collection[str],
+    *,
+    rehearsed: bool = False,
+) -> Rows:
+    """Return the rows of the file and the `used` columns of it; none where it is `rehearsed`."""
+    found = _rows(connection, path, used, look=not rehearsed)
+    return found.none() if rehearsed else found
+
+
+def _rows(
+    connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str], *, look: bool
+) -> Rows:
+    """Return the rows; where a `look` finds no text that isn't UTF-8, by simpler SQL."""
     found = columns(connection, path)
     listed = ", ".join(f"c{place}" for place in range(len(found)))
     held = {name: column for name, column in found if name in used}
@@ -135,7 +163,7 @@ def rows(connection: duckdb.DuckDBPyConnection, path: Path, used: Collection[str
     }
     plain = Rows(sql=f"{_reader(wrong='replace')} AS t({listed})", columns=held)
     marked = " OR ".join(_is_marked(text) for text in texts.values())
-    if not marked or not _any(connection, path, marked, plain.sql):
+    if not marked or (look and not _any(connection, path, marked, plain.sql)):
         return plain
     # By row, the lengths of the texts without what isn't UTF-8; less than with it, if there is any.
     lengths = ", ".join(
@@ -164,29 +192,6 @@ def _any(connection: duckdb.DuckDBPyConnection, path: Path, condition: str, sql:
 def _is_marked(text: str) -> str:
     """Return SQL that is true of a text that may have been mended, and is not too long to use."""
     return f"(strlen({text}) <= {MAX_TEXT} AND contains({text}, '?'))"
-
-
-def copy_without_rows(path: Path, copy: Path, used: Collection[str]) -> bool:
-    """Make `copy`, a file of the `used` columns alone, of the same types; say whether that worked.
-
-    It doesn't for a type that DuckDB reads but can't write.
-    """
-    with duck.connected() as connection:
-        found = columns(connection, path)
-    listed = ", ".join(f"c{place}" for place in range(len(found)))
-    kept = [
-        f"c{place} AS " + '"' + name.replace('"', '""') + '"'
-        for place, (name, _) in enumerate(found)
-        if name in used
-    ]
-    query = f"SELECT {', '.join(kept) or 'c0'} FROM {_reader()} AS t({listed}) LIMIT 0"  # noqa: S608  # names, quoted
-    with duck.connected() as connection:
-        try:
-            rows = connection.sql(query, params={"path": one_file(path)})
-            rows.write_parquet(str(copy))
-        except duckdb.Error:
-            return False
-    return True
 
 
 def _reader(*, wrong: str = "", numbered: bool = False) -> str:

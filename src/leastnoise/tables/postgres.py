@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import databases
 from leastnoise.tables.casts import MAX_TEXT, Held, Rows, held
-from leastnoise.tables.databases import quoted
+from leastnoise.tables.databases import Copy, quoted
 from leastnoise.tables.inputs import Input
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class PostgresTable(Input):
 
     def __init__(self, address: str, table: str) -> None:
         self._address, self._table = address, table
-        self._copy: databases.DuckDBTable | None = None
+        self._copy: Copy | None = None
         self._found: dict[str, str] | None = None
 
     @property
@@ -86,31 +85,39 @@ class PostgresTable(Input):
 
     @contextmanager
     def opened(
-        self, connection: duckdb.DuckDBPyConnection, folder: Path, used: Collection[str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
     ) -> Iterator[Rows]:
         """See `Input.opened`."""
-        if self._copy is None:
-            self._copy = self._copied(used)
-        with self._copy.opened(connection, folder, used) as rows:
+        copy = self._copy or self._copied(folder, used, rehearsed=rehearsed)
+        with copy.opened(connection, folder) as rows:
             yield rows
 
-    def _copied(self, used: Collection[str]) -> databases.DuckDBTable:
-        """Return the `used` columns, as one query has them: the same rows for all of a release."""
+    def _copied(self, folder: Path, used: Collection[str], *, rehearsed: bool) -> Copy:
+        """Return the `used` columns, as one query has them: the same rows for all of a release.
+
+        Of no row, and in `folder`, where it is `rehearsed`: the server is asked for none.
+        """
         kinds = {name: _held(kind).kind for name, kind in self._kinds.items() if name in used}
         asked = [
             f"{_sent(quoted(name), kind)} AS c{at}" for at, (name, kind) in enumerate(kinds.items())
         ]
-        made = [
-            f"TRY_CAST(c{at} AS {_held(self._kinds[name]).exactly}) AS {quoted(name)}"
+        made = {
+            name: f"TRY_CAST(c{at} AS {_held(self._kinds[name]).exactly})"
             for at, name in enumerate(kinds)
-        ]
+        }
+        limit = " LIMIT 0" if rehearsed else ""
         with self._connected() as cursor:
-            cursor.execute(f"SELECT {', '.join(asked) or '0 AS nothing'} FROM {self._sql}")  # noqa: S608  # names, quoted
-            return databases.kept_copy(
-                self,
-                cursor.fetch_record_batch(),
-                f"SELECT {', '.join(made) or '*'} FROM the_given",  # noqa: S608  # names, quoted
-            )
+            cursor.execute(f"SELECT {', '.join(asked) or '0 AS nothing'} FROM {self._sql}{limit}")  # noqa: S608  # names, quoted
+            given = cursor.fetch_record_batch()
+            if rehearsed:
+                return Copy.made(folder / "rows.duckdb", given, made, rehearsed=True)
+            self._copy = Copy.kept(self, given, made)
+            return self._copy
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -133,11 +140,6 @@ class PostgresTable(Input):
                 f"{self.name} can't be read: the server doesn't answer or let you in (the password "
                 "is taken from PGPASSWORD or ~/.pgpass), or a view fails on a row."
             ) from None
-
-    def without_rows(self, folder: Path, used: Collection[str]) -> Input | None:
-        """See `Input.without_rows`."""
-        found = {name: _held(kind).exactly for name, kind in self._kinds.items() if name in used}
-        return databases.empty(folder, found)
 
 
 def _held(kind: str) -> Held:

@@ -208,17 +208,26 @@ class Release:
         account = self._spec.privacy.ledger
         ledger = None if account is None else self._folder / account.path
         with output.new_directory(path, ledger=ledger) as folder:
-            released = self._release(tell, path=path, folder=folder)
+            released = self._release(tell, path=path, folder=folder, key=key)
             tell("Writing the tables")
+            from leastnoise.tables.rehearsal import make_room
             from leastnoise.tables.table_files import write_table
 
             with output.writing(path):
+                make_room(folder)
                 for table in released.tables.values():
                     write_table(table, folder, wanted.format)
                 seal.Seal.of(folder, entry=released.entry).write(folder, key)
         return released
 
-    def _release(self, tell: Progress, *, path: Path | None, folder: Path | None) -> ReleasedTables:
+    def _release(
+        self,
+        tell: Progress,
+        *,
+        path: Path | None,
+        folder: Path | None,
+        key: seal.SigningKey | None = None,
+    ) -> ReleasedTables:
         tell("Checking the source")
         found = source.find(self._spec, self._folder, self._frame)
         self._check_account()
@@ -231,7 +240,7 @@ class Release:
             tell("Writing the plan and its certificate")
             with output.writing(path):
                 write_texts(folder, spec=spec, plan=plan, certificate=certificate)
-                try_tables(folder, spec=spec, plan=plan)
+                try_tables(folder, spec=spec, plan=plan, key=key)
         if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
             tell("Trying the queries without rows")
             try_queries(found, spec=spec, plan=plan)

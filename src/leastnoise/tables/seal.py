@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
+    SigningKey = Ed25519PrivateKey
+
 RECORD, SIGNATURE = "release.json", "release.sig"
 _KIND, _VERSION = "release-record", 1
 _LARGEST_KEY = 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
@@ -110,14 +110,6 @@ def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[checks.Problem]
         why = 'The source has a column "row", too. Which is meant? Write unit_is = "column" beside '
         why += 'it for the persons that the column tells apart, or unit_is = "each-row" for every '
         yield "privacy.unit", why + "row by itself."
-
-
-def without_rows(found: Source, folder: Path) -> Source | None:
-    """Return a source in `folder` with the same columns and no rows; None if it can't be made."""
-    if not isinstance(found.rows, Input):
-        return replace(found, rows=found.rows.without_rows())
-    rows = found.rows.without_rows(folder, found.columns)
-    return replace(found, rows=rows) if rows else None
 
 
 def _mentioned(spec: Spec) -> Iterator[tuple[str, str]]:

@@ -1,13 +1,15 @@
 """A private folder for what doesn't fit in memory, and the removal of those that were left behind.
 
 A run that is killed can't remove its folder. Whoever owns a folder holds a lock on it for as long
-as they live, so the next run of the same user can tell: what can be locked belongs to nobody.
+as they live, so the next run of the same user can tell: what can be locked belongs to nobody. A
+child that was forked meanwhile has the folder of its parent in its memory, and never removes it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import tempfile
 from pathlib import Path
@@ -19,10 +21,11 @@ except ImportError:  # pragma: no cover  # Windows, where nothing is swept
     fcntl = None
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 PREFIX = "leastnoise-spill-"
 _TRIES = 100
+_PRIVATE = stat.S_IRWXU  # what mkdtemp makes
 
 
 @contextlib.contextmanager
@@ -36,21 +39,26 @@ def folder() -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
             yield Path(name)
         return
-    _sweep(Path(tempfile.gettempdir()))
-    path, descriptor = _made()
+    sweep(Path(tempfile.gettempdir()), re.compile(f"{PREFIX}.*"), mode=_PRIVATE)
+    path, descriptor = claimed(lambda: Path(tempfile.mkdtemp(prefix=PREFIX)))
+    owner = os.getpid()
     try:
         yield path
     finally:
         try:
-            _remove(path, descriptor)
+            if os.getpid() == owner:
+                _remove(path, descriptor)
         finally:
             os.close(descriptor)
 
 
-def _made() -> tuple[Path, int]:
-    """Make a folder (mode 0700) and lock it; return it with the descriptor that holds the lock."""
+def claimed(make: Callable[[], Path]) -> tuple[Path, int]:
+    """Return a folder that `make` makes, and a descriptor that holds a lock on it until it closes.
+
+    Raises OSError if none can be made.
+    """
     for _ in range(_TRIES):
-        path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        path = make()
         # Another run may take it for abandoned before it is locked, and remove it.
         with contextlib.suppress(FileNotFoundError):
             descriptor = _opened(path)
@@ -60,10 +68,16 @@ def _made() -> tuple[Path, int]:
     raise OSError("No temporary folder can be locked.")
 
 
-def _sweep(parent: Path) -> None:
-    """Remove what runs of this user that have ended left in `parent`; touch nothing else."""
+def sweep(parent: Path, names: re.Pattern[str], *, mode: int | None = None) -> None:
+    """Remove the folders of those `names` that runs of this user that have ended left in `parent`.
+
+    Of that `mode` alone, if there is one. Where a file system can't tell who holds a lock, nothing
+    is removed.
+    """
+    if fcntl is None:  # pragma: no cover
+        return
     try:
-        found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(PREFIX)]
+        found = [entry.path for entry in os.scandir(parent) if names.fullmatch(entry.name)]
     except OSError:
         return
     for name in found:
@@ -71,7 +85,7 @@ def _sweep(parent: Path) -> None:
         with contextlib.suppress(OSError):
             descriptor = _opened(Path(name))
             try:
-                if _is_mine(descriptor) and _lock(descriptor, wait=False):
+                if _is_mine(descriptor, mode) and _lock(descriptor, wait=False):
                     _remove(Path(name), descriptor)
             finally:
                 os.close(descriptor)
@@ -81,9 +95,9 @@ def _opened(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
-def _is_mine(descriptor: int) -> bool:
+def _is_mine(descriptor: int, mode: int | None) -> bool:
     found = os.fstat(descriptor)
-    return found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
+    return found.st_uid == os.geteuid() and mode in {None, stat.S_IMODE(found.st_mode)}
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -95,7 +109,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 def _lock(descriptor: int, *, wait: bool) -> bool:
     """Lock the folder for as long as the descriptor is open; say whether that could be done."""
     if fcntl is None:  # pragma: no cover
-        return False
+        return wait
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
