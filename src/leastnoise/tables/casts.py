@@ -8,7 +8,7 @@ notation: a `use` is u (it names a person), k (rows are grouped by it) or v (it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
 if TYPE_CHECKING:
@@ -118,7 +118,12 @@ def within_precision(sql: str, precision: int, scale: int) -> str:
 
 
 def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
-    """Return SQL for each use that a column of the type `wanted` can have."""
+    """Return SQL for each use that a column of the type `wanted` can have.
+
+    Texts are compared by their bytes, whatever collation a database's column has.
+    """
+    if held.kind == "VARCHAR":
+        held = replace(held, sql=f'({held.sql} COLLATE "binary")')
     found: dict[Use, str] = {}
     if wanted in {"int", "text"}:
         found["u"] = _unit(held, wanted)
