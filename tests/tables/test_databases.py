@@ -33,8 +33,8 @@ def of_table(
     spec = spec_file.parse(raw)
     layout = of_block(spec, spec.query[0])[0]
     found = source.find(spec, folder)
-    with engines.opened(found) as engine:
-        return bounding.query_vector(engine, spec, layout).tolist()
+    with engines.opened(found) as opened:
+        return bounding.query_vector(opened, spec, layout).tolist()
 
 
 @pytest.fixture

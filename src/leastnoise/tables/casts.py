@@ -85,25 +85,17 @@ class Rows:
     bound: dict[str, Any] = field(default_factory=dict)
 
 
-def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
-    """Return a column of a table or a frame, its values bounded where others would be trouble.
-
-    `from_elsewhere` if they weren't made by DuckDB: a text may not be UTF-8 then, and a decimal be
-    past its precision.
-    """
+def held(sql: str, kind: str) -> Held:
+    """Return a column of a table or a frame, its values bounded where others would be trouble."""
     plain = re.split(r"[(\[]", kind, maxsplit=1)[0]
     if kind.endswith("]"):  # lists can't be read, and what they hold may have values in its name
         return Held(sql=sql, kind=f"{plain}[]")
     if plain == "ENUM":  # its values are rows' values: no message may have them
         sql, plain, kind = f"{sql}::VARCHAR", "VARCHAR", "VARCHAR"
     if plain == "VARCHAR":
-        text = f"TRY(decode(encode({sql})))" if from_elsewhere else sql
-        sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {text} END"
+        sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif plain == "BLOB":
         sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
-    elif plain == "DECIMAL" and from_elsewhere:
-        precision, scale = map(int, kind[len("DECIMAL(") : -1].split(","))
-        sql = within_precision(sql, precision, scale)
     return Held(sql=sql, kind=plain, exactly=kind)
 
 

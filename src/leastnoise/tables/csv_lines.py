@@ -41,6 +41,7 @@ _LINES_SQL = (
     f"read_csv($path, header = false, skip = 1, auto_detect = false, delim = '{_DELIMITER}', "
     "quote = '', escape = '', new_line = '\\n', columns = {'line': 'VARCHAR'}, "
     "ignore_errors = true, null_padding = true, strict_mode = false, "
+    "hive_partitioning = false, compression = 'none', encoding = 'utf-8', "
     f"max_line_size = {2 * MAX_LINE})"
 )
 # "\r\n" ends a line and then an empty one, which is none; it splits faster without quotes.
@@ -177,14 +178,15 @@ def _is_plain(block: bytes) -> bool:
         start = max(block.rfind(b"\n", start, stop), block.rfind(b"\r", start, stop)) + 1
         if not start:
             return False
-    return _is_utf8(block)
+    return is_utf8(block)
 
 
 def _is_good(line: bytes) -> bool:
-    return len(line) <= MAX_LINE and _is_utf8(line)
+    return len(line) <= MAX_LINE and is_utf8(line)
 
 
-def _is_utf8(text: bytes) -> bool:
+def is_utf8(text: bytes) -> bool:
+    """Say whether that is UTF-8."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:

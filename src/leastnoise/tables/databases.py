@@ -63,7 +63,7 @@ class DuckDBTable(Input):
         return ".".join(["the_file", *map(quoted, self.table.split(".", maxsplit=1))])
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        path = str(self.path).replace("'", "''")
+        path = str(self.path.absolute()).replace("'", "''")  # as md: or ~ would mean more
         connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS the_file (TYPE duckdb, READ_ONLY)")
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:

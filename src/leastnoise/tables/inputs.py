@@ -83,6 +83,7 @@ class CsvFile(Input):
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: the header."""
         del connection
+        parquet_rows.one_file(self.path)  # raises now for a name that can't be read
         return [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(self.path)]
 
     @contextmanager
@@ -103,7 +104,9 @@ class CsvFile(Input):
         return CsvFile(path)
 
     def rehearse(self, folder: Path) -> None:
-        """See `Input.rehearse`."""
+        """See `Input.rehearse`; a pattern, which DuckDB would take its name for, finds no pipe."""
+        if parquet_rows.one_file(folder) != str(folder.absolute()):
+            raise OSError(f"DuckDB reads no pipe in {folder}, for the letters in its name.")
         pipe.make(folder / "rehearsal")
 
 
