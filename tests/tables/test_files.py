@@ -310,10 +310,10 @@ def test_no_name_of_a_folder_means_anything_to_duckdb(
     rows = pd.concat([ROWS.astype(str), pd.DataFrame([{"who": "x", "year": "2024", "x": "é?"}])])
     monkeypatch.chdir(tmp_path)
     for name in NAMES:
-        if kind == "duckdb" and "?" in name:
-            continue  # DuckDB looks for another file beside its own, and it is refused
+        if kind == "duckdb" and set(name) & {"\\", "?"}:
+            continue
         Path(name).mkdir()
-        if not set(name) & set("*?["):  # where there are no patterns of pipes
+        if not set(name) & set("*?[\\"):  # where there are no patterns of pipes
             monkeypatch.setattr("tempfile.tempdir", str(Path(name).absolute()))
         path = Path(name) / f"rows.{kind}"
         raw = raw_spec(str(path), TYPES)
@@ -332,6 +332,19 @@ def _answers_of(folder: Path, raw: dict[str, Any]) -> list[int]:
     layout = of_block(spec, spec.query[0])[0]
     with engines.opened(source.find(spec, folder)) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
+
+
+def test_a_database_whose_name_duckdb_takes_for_another_is_refused(tmp_path: Path) -> None:
+    for name in ("a/b", "a\\b"):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        with duckdb.connect(str(tmp_path / "made.duckdb")) as connection:
+            connection.from_df(ROWS).create("visits")
+        (tmp_path / "made.duckdb").rename(folder / "rows.duckdb")
+    raw = raw_spec("a\\b/rows.duckdb")
+    raw["data"]["table"] = "visits"
+    with pytest.raises(SourceError, match="can't open"):
+        source.find(spec_file.parse(raw), tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

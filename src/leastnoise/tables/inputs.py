@@ -105,7 +105,7 @@ class CsvFile(Input):
 
     def rehearse(self, folder: Path) -> None:
         """See `Input.rehearse`; a pattern, which DuckDB would take its name for, finds no pipe."""
-        if parquet_rows.one_file(folder) != str(folder.absolute()):
+        if parquet_rows.one_file(folder) != folder.absolute().as_posix():
             raise OSError(f"DuckDB reads no pipe in {folder}, for the letters in its name.")
         pipe.make(folder / "rehearsal")
 

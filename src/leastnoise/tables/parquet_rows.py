@@ -39,7 +39,7 @@ def one_file(path: Path) -> str:
     It is absolute, as DuckDB also takes ~, file: and others at a start for what they aren't. Raises
     SourceError for the one name that no pattern is for.
     """
-    text = str(path.absolute())
+    text = path.absolute().as_posix()
     if "\\" in text and any(letter in text for letter in _MAGIC):
         raise SourceError(f"{path.name} can't be read: a \\ and one of {_MAGIC} in one path.")
     return "".join(f"[{letter}]" if letter in _MAGIC else letter for letter in text)
