@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.errors import SourceError
 from leastnoise.tables import csv_lines, parquet_rows, pipe
 from leastnoise.tables.casts import Held, Rows
+from leastnoise.tables.spec import UTF_8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
+
+    from leastnoise.tables.spec import Encoding
 
 _PARAMETER = re.compile(r"\$(\w+)")
 _TOGETHER = 50  # files that are open at once: two or three descriptors each
@@ -69,6 +72,7 @@ class CsvFile(Input):
     """A CSV file, as it is or compressed: see `csv_lines`. All columns are text."""
 
     path: Path
+    encoding: Encoding = UTF_8
 
     @property
     def typed(self) -> bool:
@@ -84,7 +88,10 @@ class CsvFile(Input):
         """See `Input.columns`: the header."""
         del connection
         parquet_rows.one_file(self.path)  # raises now for a name that can't be read
-        return [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(self.path)]
+        return [
+            (name, Held(sql="", kind="VARCHAR"))
+            for name in csv_lines.header(self.path, self.encoding)
+        ]
 
     @contextmanager
     def opened(
@@ -92,8 +99,8 @@ class CsvFile(Input):
     ) -> Iterator[Rows]:
         """See `Input.opened`: the file, or a pipe of its lines."""
         del connection
-        with csv_lines.readable(self.path, folder, used) as readable:
-            rows = csv_lines.rows(self.path, used)
+        with csv_lines.readable(self.path, folder, used, self.encoding) as readable:
+            rows = csv_lines.rows(self.path, used, self.encoding)
             yield replace(rows, bound={"path": parquet_rows.one_file(readable)})
 
     def without_rows(self, folder: Path, used: Collection[str]) -> CsvFile:
