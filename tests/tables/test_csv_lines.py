@@ -250,7 +250,7 @@ def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
         raw = _raw(f"{name}.csv", "row") | {"query": [query], "contribution": None}
         found.append(_answers_of(tmp_path, {key: raw[key] for key in raw if raw[key] is not None}))
     assert found[0] == found[1]
-    assert sum(map(bool, found[0])) == 5  # x is no number
+    assert all(found[0])
 
 
 def test_a_byte_that_the_encoding_lacks_is_a_missing_field(tmp_path: Path) -> None:
