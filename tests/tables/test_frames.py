@@ -352,7 +352,7 @@ def test_texts_that_lie_nowhere_are_refused(offsets: tuple[int, ...], kind: Any)
 
 def test_pandas_own_texts_that_are_no_utf_8_are_missing() -> None:
     texts = of_offsets(0, 2, 3, 5, text=b"\xff\xfeaab", kind=pa.large_string())
-    column = pd.Series(["", "", ""], dtype="string[pyarrow]").array
+    column: Any = pd.Series(["", "", ""], dtype="string[pyarrow]").array
     plan = type(column)(pa.chunked_array([texts]))
     frame = pd.DataFrame({"who": [1, 2, 3], "plan": plan})
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": ["a", "ab", "?"]}}]
