@@ -70,7 +70,7 @@ def attack(case: Case) -> None:
 
 
 def _wanted(case: Case) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {key: (0, 0) for key in _KEYS}
+    found: dict[str, tuple[int, int]] = dict.fromkeys(_KEYS, (0, 0))
     bad: dict[int, tuple[bool, int]] = case.get("bad", {})
     for row, (key, number) in enumerate(case["rows"]):
         text, _ = bad.get(row, (None, 0))
