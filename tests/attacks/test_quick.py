@@ -15,6 +15,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         missing=3,
         files=5,
         texts=12,
+        values=5,
     )
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import stat
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from leastnoise.errors import SourceError
-from leastnoise.tables import csv_lines
+from leastnoise.errors import SourceError, SpecError
+from leastnoise.tables import bounding, csv_lines, engines, source, spec_file
 from leastnoise.tables.casts import MAX_TEXT
+from leastnoise.tables.layout import of_block
 from tests.tables.test_source import HEADER, counts, raw_spec
 
 PIECES = [
@@ -62,10 +65,15 @@ def test_the_query_splits_as_python_does(
     path = folder / "rows.csv"
     path.write_bytes(b"h,i,j,k\n" + b"\n".join(lines))
     found = by_sql(path, folder)
-    # what follows the reader's own delimiter is not read, though it may make the line no text
-    good = [line.split(b"\x1f")[0].decode() for line in lines if _is_text(line)]
-    expected = [(csv_lines.split(line) + [""] * 4)[:4] for line in good if line]
+    # what follows the reader's own delimiter is not read
+    read = [cut for line in lines if (cut := line.split(b"\x1f")[0])]
+    expected = [[*map(_text, _fields(line)), "", "", "", ""][:4] for line in read]
     assert sorted(found) == sorted(expected)
+
+
+def _text(field: bytes) -> str:
+    """A field that isn't UTF-8 is missing, and the others of its line are not."""
+    return csv_lines.split(field.decode())[0] if _is_text(field) else ""
 
 
 def _is_text(line: bytes) -> bool:
@@ -146,7 +154,7 @@ def test_a_long_line_keeps_the_fields_that_are_used(line: list[bytes], used: set
         # An empty field without quotes is NULL, and one with quotes isn't.
         field = wanted[place] if place < len(wanted) else b""
         kept = found[place] if place < len(found) else b""
-        assert bool(kept) == (0 < len(field) <= MAX_TEXT)
+        assert bool(kept) == (0 < len(field) <= MAX_TEXT and _is_text(field))
         if kept:
             assert _value(kept) == _value(field)
     assert len(found) <= max(used, default=0) + 2
@@ -167,7 +175,7 @@ def test_lines_are_mended_alone_and_none_of_them_is_on_a_disk(tmp_path: Path) ->
     path.write_bytes(good)
     with csv_lines.readable(path, folder, "a") as readable:
         assert readable == path
-    for bad in (b"\xff", LONG, LONG * 3, b"a" * (csv_lines.MAX_LINE - 1) + b"\xe9"):
+    for bad in (LONG, LONG * 3, b"a" * csv_lines.MAX_LINE + b"\xe9"):
         for at in (good.index(b"\n") + 1, 2**20 + 5, len(good) - 4):
             place = good.index(b"\n", at - 1) + 1  # the start of a line
             path.write_bytes(good[:place] + bad + b"\n" + good[place:])
@@ -208,3 +216,91 @@ def test_headers(tmp_path: Path) -> None:
         path.write_bytes(bad)
         with pytest.raises(SourceError):
             csv_lines.header(path)
+
+
+_LATIN = "Müller,ä,8,4,yes\nLefèvre,b,x,8,no\nSmith,ä,8,,yes\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz"])
+@pytest.mark.parametrize("encoding", ["latin-1", "windows-1252"])
+def test_an_encoding_that_is_stated_is_read(tmp_path: Path, kind: str, encoding: str) -> None:
+    """The header, persons, keys and numbers: the same integers as from UTF-8."""
+    text = "höh,i,j,k,l\n" + _LATIN * 20_000 + ("€uro,ä,8,8,yes\n" if "-12" in encoding else "")
+    pack = gzip.compress if kind.endswith("gz") else bytes
+    found: list[list[int]] = []
+    for name, coded in (("one", "utf-8"), ("two", encoding)):
+        (tmp_path / f"{name}.{kind}").write_bytes(pack(text.encode(coded)))
+        raw = _raw(f"{name}.{kind}", "höh")
+        raw["data"]["encoding"] = coded
+        found.append(_answers_of(tmp_path, raw))
+    assert found[0] == found[1]
+    assert sum(map(bool, found[0])) == 5  # x is no number
+
+
+def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
+    tmp_path: Path,
+) -> None:
+    """A whole file of Latin-1 was nothing at all: each line held a name of a person."""
+    text = "who,i,j,k,l\n" + _LATIN * 1000
+    for name, coded in (("one", "utf-8"), ("two", "latin-1")):
+        (tmp_path / f"{name}.csv").write_bytes(text.encode(coded))
+    query = {"name": "q", "statistics": ["count", "sum(j)", "sum(k)"]}
+    found: list[list[int]] = []
+    for name in ("one", "two"):
+        raw = _raw(f"{name}.csv", "row") | {"query": [query], "contribution": None}
+        found.append(_answers_of(tmp_path, {key: raw[key] for key in raw if raw[key] is not None}))
+    assert found[0] == found[1]
+    assert all(found[0])
+
+
+def test_a_byte_that_the_encoding_lacks_is_a_missing_field(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b'h,i,j,k\n\x80,\x81,"\xe4,",\xe4\n')
+    rows = csv_lines.rows(path, "hijk", "windows-1252")
+    with (
+        csv_lines.readable(path, tmp_path, "hijk", "windows-1252") as readable,
+        duckdb.connect() as connection,
+    ):
+        found = connection.sql(f"FROM {rows.sql}", params={"path": str(readable)}).fetchall()
+    assert found == [("€", None, "ä,", "ä")]
+
+
+def _raw(name: str, unit: str) -> dict[str, Any]:
+    raw = raw_spec(contribution={"max_rows": 30_000})
+    types = {"i": "text", "j": "float", "k": "float", "l": "bool"}
+    raw["data"] = {"source": name, "types": types | ({unit: "text"} if unit != "row" else {})}
+    raw["privacy"] = {"unit": unit, "epsilon": 1, "delta": "1e-6"}
+    raw["columns"] = {name: {"bounds": [0, 8]} for name in "jk"}
+    raw["query"] = [
+        {
+            "name": "q",
+            "statistics": ["count", "sum(j)", "sum(k)"],
+            "group_by": {"i": ["ä", "b"]},
+        }
+    ]
+    return raw
+
+
+def _answers_of(folder: Path, raw: dict[str, Any]) -> list[int]:
+    spec = spec_file.parse(raw)
+    layout = of_block(spec, spec.query[0])[0]
+    with engines.opened(source.find(spec, folder)) as engine:
+        return bounding.query_vector(engine, spec, layout).tolist()
+
+
+def test_an_encoding_that_can_not_be_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    for start, encoding, why in (
+        (b"\xff\xfea\x00", "utf-8", "data.encoding"),
+        ("é,b".encode("latin-1"), "utf-8", "data.encoding"),
+        (b"\xef\xbb\xbfa,b", "latin-1", "says that it is UTF-8"),
+        (b"a,\x81", "windows-1252", "not windows-1252"),
+    ):
+        path.write_bytes(start + b"\n")
+        with pytest.raises(SourceError, match=why):
+            csv_lines.header(path, encoding)  # pyright: ignore[reportArgumentType]
+    raw = _raw("rows.csv", "row")
+    for name, encoding in (("rows.csv", "utf-16"), ("rows.parquet", "latin-1")):
+        raw["data"] |= {"source": name, "encoding": encoding}
+        with pytest.raises(SpecError, match=r"data\.encoding"):
+            spec_file.parse(raw)

@@ -17,16 +17,24 @@ from tests.tables.test_files import ROWS, TYPES, answers, raw_spec
 
 
 def of_table(
-    folder: Path, name: Any, table: str | None, types: dict[str, str] | None = None, **more: Any
+    folder: Path,
+    name: Any,
+    table: str | None,
+    types: dict[str, str] | None = None,
+    *,
+    engine: str | None = None,
+    **more: Any,
 ) -> list[int]:
     raw = raw_spec(name, types) | more
+    if engine is not None:
+        raw["data"]["engine"] = engine
     if table is not None:
         raw["data"]["table"] = table
     spec = spec_file.parse(raw)
     layout = of_block(spec, spec.query[0])[0][0]
     found = source.find(spec, folder)
-    with engines.opened(found) as engine:
-        return bounding.query_vector(engine, spec, layout).tolist()
+    with engines.opened(found) as opened:
+        return bounding.query_vector(opened, spec, layout).tolist()
 
 
 @pytest.fixture
@@ -155,3 +163,39 @@ def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) ->
         with engine_duckdb.opened(table, columns={"x": wanted}) as engine:
             found = engine.rows(engine.frame.select(engine.column("x", "v")))
         assert sorted(value for (value,) in found) == sorted(map(float, whole))
+
+
+@pytest.mark.parametrize(
+    ("collation", "engine"),
+    [("NOCASE", "duckdb"), ("NOCASE", "polars"), ("NOACCENT", "duckdb"), ("de", "duckdb")],
+)
+def test_texts_are_compared_by_bytes_whatever_their_collation(
+    tmp_path: Path, collation: str, engine: str
+) -> None:
+    """Keys, persons, conditions and numbers, from a table and from a view."""
+    texts = [("a", "m", "1"), ("A", "M", "2"), ("á", "m", "3"), ("Á", "é", "4"), ("a", "E", "x")]
+    texts += [("e\u0301", "e\u0301", "5"), ("é", "é", "6")]
+    types = dict.fromkeys(("who", "year"), "text") | {"x": "float"}
+    asked: list[dict[str, Any]] = [
+        {"name": "q", "statistics": ["count", "sum(x)"], "group_by": {"year": list("mMeEé")}},
+        {"name": "q", "statistics": ["count_units"]},
+        {
+            "name": "q",
+            "where": {key: {"year": {"among": [key]}} for key in "mMeE"},
+        },
+    ]
+    with duckdb.connect(str(tmp_path / "texts.duckdb")) as connection:
+        columns = ", ".join(f"{name} VARCHAR COLLATE {collation}" for name in ("who", "year", "x"))
+        connection.execute(f"CREATE TABLE told ({columns})")
+        connection.execute("CREATE TABLE bytes (who VARCHAR, year VARCHAR, x VARCHAR)")
+        for table in ("told", "bytes"):
+            connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", texts)
+        listed = ", ".join(f"{name} COLLATE {collation} AS {name}" for name in ("who", "year", "x"))
+        connection.execute(f"CREATE VIEW seen AS SELECT {listed} FROM bytes")
+    for query in asked:
+        found = {
+            table: of_table(tmp_path, "texts.duckdb", table, types, engine=engine, query=[query])
+            for table in ("bytes", "told", "seen")
+        }
+        assert found["told"] == found["seen"] == found["bytes"]
+        assert any(found["bytes"])

@@ -8,6 +8,7 @@ import resource
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 import zstandard
@@ -351,3 +352,83 @@ def test_a_name_that_stands_twice_in_a_second_header_is_refused(tmp_path: Path) 
     (tmp_path / "2.csv").write_text("who,year,x,x\n1,2024,1,8\n")
     with pytest.raises(SourceError, match=r"header of 2\.csv names 'x' more than once"):
         answers(tmp_path, "*.csv", TYPES)
+
+
+NAMES = ["line=7", "who=9", "c0=1", "a[b", "what?", "~", "file:", "k\\b", "x'y\"z", "n=a*"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "duckdb"])
+def test_no_name_of_a_folder_means_anything_to_duckdb(
+    tmp_path: Path, whole: list[int], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where a row is text among numbers: a name told DuckDB the type of a whole line."""
+    rows = pd.concat([ROWS.astype(str), pd.DataFrame([{"who": "x", "year": "2024", "x": "é?"}])])
+    monkeypatch.chdir(tmp_path)
+    for name in NAMES:
+        if kind == "duckdb" and set(name) & {"\\", "?"}:
+            continue
+        Path(name).mkdir()
+        if not set(name) & set("*?[\\"):  # where there are no patterns of pipes
+            monkeypatch.setattr("tempfile.tempdir", str(Path(name).absolute()))
+        path = Path(name) / f"rows.{kind}"
+        raw = raw_spec(str(path), TYPES)
+        if kind == "duckdb":
+            with duckdb.connect(str(tmp_path / f"{NAMES.index(name)}.duckdb")) as connection:
+                connection.from_df(rows).create("visits")
+            (tmp_path / f"{NAMES.index(name)}.duckdb").rename(path)
+            raw["data"]["table"] = "visits"
+        else:
+            write(rows, path.absolute())
+        assert _answers_of(Path(), raw) == whole
+
+
+def _answers_of(folder: Path, raw: dict[str, Any]) -> list[int]:
+    spec = spec_file.parse(raw)
+    layout = of_block(spec, spec.query[0])[0]
+    with engines.opened(source.find(spec, folder)) as engine:
+        return bounding.query_vector(engine, spec, layout).tolist()
+
+
+def test_a_database_whose_name_duckdb_takes_for_another_is_refused(tmp_path: Path) -> None:
+    for name in ("a/b", "a\\b"):
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        with duckdb.connect(str(tmp_path / "made.duckdb")) as connection:
+            connection.from_df(ROWS).create("visits")
+        (tmp_path / "made.duckdb").rename(folder / "rows.duckdb")
+    raw = raw_spec("a\\b/rows.duckdb")
+    raw["data"]["table"] = "visits"
+    with pytest.raises(SourceError, match="can't open"):
+        source.find(spec_file.parse(raw), tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_name_that_no_pattern_is_for_is_refused_before_a_row_is_read(
+    tmp_path: Path, kind: str
+) -> None:
+    write(ROWS, tmp_path / f"a[\\b/rows.{kind}")
+    with pytest.raises(SourceError, match="in one path"):
+        source.find(spec_file.parse(raw_spec(f"a[\\b/rows.{kind}", TYPES)), tmp_path)
+
+
+def test_a_temporary_folder_that_duckdb_finds_no_pipe_in_is_refused_before_a_row_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(ROWS, tmp_path / "rows.csv")
+    (tmp_path / "a[b").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a[b"))
+    with pytest.raises(SourceError, match="TMPDIR"):
+        source.find(spec_file.parse(raw_spec("rows.csv", TYPES)), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["file_row_number", "File_Row_Number"])
+def test_a_parquet_column_of_duckdb_s_own_name_is_refused_whatever_texts_say(
+    tmp_path: Path, name: str
+) -> None:
+    """Rows were numbered, under that name, where one of them had a question mark."""
+    rows = ROWS.assign(year=["2024?"] * len(ROWS))
+    rows.assign(**{name: 1}).to_parquet(tmp_path / "rows.parquet")
+    query = {"name": "q", "statistics": ["count"], "group_by": {"year": ["2024?"]}}
+    raw = raw_spec("rows.parquet") | {"query": [query], "columns": {}}
+    with pytest.raises(SourceError, match="file_row_number"):
+        source.find(spec_file.parse(raw), tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -237,3 +238,133 @@ class Unhashable:
 
 def test_any_object_with_a_stream_is_a_source() -> None:
     assert answers(release(Unhashable(ROWS))) == answers(release(ROWS))
+
+
+_STRING = pa.string()
+
+
+def past(numbers: list[int | None], kind: Any) -> Any:
+    """Numbers as a decimal type that may be too short for them."""
+    wide = {32: pa.int32(), 64: pa.int64()}.get(kind.bit_width, pa.decimal128(38, 0))
+    return pa.array(numbers, wide).view(kind)
+
+
+def of_offsets(*offsets: int, text: bytes, kind: Any = _STRING) -> Any:
+    size = 8 if kind == pa.large_string() else 4
+    buffer = pa.py_buffer(b"".join(at.to_bytes(size, "little") for at in offsets))
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [None, buffer, pa.py_buffer(text)])
+
+
+_NO_TEXT = b"\xff" * 20
+_NO_VALUES: dict[str, tuple[Any, Any]] = {
+    "decimal128(4)": (past([1, 123_456_789, 2, None], pa.decimal128(4, 0)), "sum"),
+    "decimal128(18)": (past([1, 10**30, 2, None], pa.decimal128(18, 0)), "sum"),
+    "decimal32": (past([1, 123_456, 2, None], pa.decimal32(4, 0)), "sum"),
+    "decimal64": (past([1, 10**15, 2, None], pa.decimal64(12, 0)), "sum"),
+    "dictionary": (
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 90, 1, -1], pa.int8()), pa.array([1, 2]), safe=False
+        ),
+        "sum",
+    ),
+    "dictionary of decimals": (
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, 2, None]), past([1, 123_456_789, 2], pa.decimal128(4, 0)), safe=False
+        ),
+        "sum",
+    ),
+    "dictionary of texts": (
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 90, 1, 2**63], pa.uint64()), pa.array(["1", "2"]), safe=False
+        ),
+        "keys",
+    ),
+    "date64": (
+        pa.array([0, 86_400_000 * 2**34, 86_400_000, 5]).view(pa.date64()),
+        "days",
+    ),
+    "date32": (pa.array([0, 2**31 - 1, 1, -(2**31)], pa.int32()).view(pa.date32()), "days"),
+    "texts": (of_offsets(0, 1, 21, 22, 42, text=b"1" + _NO_TEXT + b"2" + _NO_TEXT), "keys"),
+    "large texts": (
+        of_offsets(0, 1, 3, 4, 6, text=b"1\xff\xfe2\xc3\x28", kind=pa.large_string()),
+        "keys",
+    ),
+    "views of texts": (
+        pa.array([b"1", _NO_TEXT, b"2", None], pa.binary_view()).view(pa.string_view()),
+        "keys",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", _NO_VALUES)
+@pytest.mark.parametrize("made", ["a table", "a reader", "pandas"])
+def test_a_value_that_its_type_can_not_have_is_missing(kind: str, made: str) -> None:
+    """Arrow's arrays may hold what their types exclude: it is no row's, and no other memory."""
+    values, asked = _NO_VALUES[kind]
+    if made == "pandas" and "view" in kind:
+        pytest.skip("pandas has no views")
+
+    def asking(query: dict[str, Any], types: dict[str, str], bounds: Any) -> list[list[int]]:
+        frame: Any = pa.table({"who": [1, 2, 3, 4], "v": values})
+        if made == "a reader":
+            frame = frame.to_reader()
+        if made == "pandas":
+            frame = pd.DataFrame({"who": [1, 2, 3, 4], "v": pd.arrays.ArrowExtensionArray(values)})
+        data = {"source": frame, "types": types}
+        columns = {"v": {"bounds": bounds}} if bounds else {}
+        return answers(release(frame, query=[{"name": "q"} | query], columns=columns, data=data))
+
+    if asked == "sum":
+        assert asking({"statistics": ["sum(v)"]}, {}, [0, 5000]) == [[_grid(3, 5000)]]
+        return
+    keys = ["1970-01-01", "1970-01-02"] if asked == "days" else ["1", "2"]
+    types = {"v": "text"} if asked == "days" else {}
+    ((*found,),) = asking({"statistics": ["count"], "group_by": {"v": keys}}, types, None)
+    assert len(set(found)) == 1
+    assert found[0] > 0
+    assert asking({"where": {"a": {"v": {"among": keys}}}}, types, None) == [[2]]
+
+
+def _grid(value: int, most: int) -> int:
+    """A sum as every frame without anything missing has it."""
+    frame = pa.table({"who": [1], "v": [value]})
+    query = {"name": "q", "statistics": ["sum(v)"]}
+    ((found,),) = answers(release(frame, query=[query], columns={"v": {"bounds": [0, most]}}))
+    return found
+
+
+@pytest.mark.parametrize("offsets", [(0, 5, 2, 3), (0, 2, 100, 3)])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_texts_that_lie_nowhere_are_refused(offsets: tuple[int, ...], kind: Any) -> None:
+    texts = of_offsets(*offsets, text=b"abcdefgh", kind=kind)
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"v": ["a"]}}]
+    for frame in (
+        pa.table({"who": [1, 2, 3], "v": texts}),
+        pd.DataFrame({"who": [1, 2, 3], "v": pd.arrays.ArrowExtensionArray(texts)}),
+    ):
+        with pytest.raises(SourceError, match="can't be read"):
+            answers(release(frame, query=query, columns={}))
+        (count,) = answers(
+            release(frame, query=[{"name": "q", "statistics": ["count"]}], columns={})
+        )
+        assert count[0] > 0  # who doesn't ask for the column isn't told
+
+
+def test_pandas_own_texts_that_are_no_utf_8_are_missing() -> None:
+    texts = of_offsets(0, 2, 3, 5, text=b"\xff\xfeaab", kind=pa.large_string())
+    column: Any = pd.Series(["", "", ""], dtype="string[pyarrow]").array
+    plan = type(column)(pa.chunked_array([texts]))
+    frame = pd.DataFrame({"who": [1, 2, 3], "plan": plan})
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": ["a", "ab", "?"]}}]
+    ((*found,),) = answers(release(frame, query=query, columns={}))
+    assert [value > 0 for value in found] == [True, True, False]
+
+
+def test_without_pyarrow_a_stream_is_refused_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = release(pl.from_pandas(ROWS))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(SourceError, match="pip install pyarrow"):
+        given.plan()
+    assert release(ROWS).plan().blocks

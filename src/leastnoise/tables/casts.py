@@ -91,12 +91,8 @@ class Rows:
         return replace(self, sql=f"(SELECT * FROM {self.sql} LIMIT 0)")  # noqa: S608  # as it was
 
 
-def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
-    """Return a column of a table or a frame, its values bounded where others would be trouble.
-
-    `from_elsewhere` if they weren't made by DuckDB: a text may not be UTF-8 then, and a decimal be
-    past its precision.
-    """
+def held(sql: str, kind: str) -> Held:
+    """Return a column of a table or a frame, its values bounded where others would be trouble."""
     plain = re.split(r"[(\[]", kind, maxsplit=1)[0]
     if plain == _NOTHING:  # and nothing is asked of it: Polars' is one that DuckDB can't read
         return Held(sql="NULL", kind=plain, exactly=kind)
@@ -105,13 +101,9 @@ def held(sql: str, kind: str, *, from_elsewhere: bool = False) -> Held:
     if plain == "ENUM":  # its values are rows' values: no message may have them
         sql, plain, kind = f"{sql}::VARCHAR", "VARCHAR", "VARCHAR"
     if plain == "VARCHAR":
-        text = f"TRY(decode(encode({sql})))" if from_elsewhere else sql
-        sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {text} END"
+        sql = f"CASE WHEN strlen({sql}) <= {MAX_TEXT} THEN {sql} END"
     elif plain == "BLOB":
         sql = f"CASE WHEN octet_length({sql}) <= {MAX_TEXT} THEN {sql} END"
-    elif plain == "DECIMAL" and from_elsewhere:
-        precision, scale = map(int, kind[len("DECIMAL(") : -1].split(","))
-        sql = within_precision(sql, precision, scale)
     return Held(sql=sql, kind=plain, exactly=kind)
 
 
@@ -126,7 +118,12 @@ def within_precision(sql: str, precision: int, scale: int) -> str:
 
 
 def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
-    """Return SQL for each use that a column of the type `wanted` can have."""
+    """Return SQL for each use that a column of the type `wanted` can have.
+
+    Texts are compared by their bytes, whatever collation a database's column has.
+    """
+    if held.kind == "VARCHAR":
+        held = replace(held, sql=f'({held.sql} COLLATE "binary")')
     found: dict[Use, str] = {}
     if wanted in {"int", "text"}:
         found["u"] = _unit(held, wanted)

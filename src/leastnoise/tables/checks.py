@@ -98,6 +98,8 @@ def _source(spec: Spec) -> Iterator[Problem]:
             yield f"data.source[{index}]" if several else "data.source", why
     if names and (why := why_no_table(names, spec.data.table)):
         yield "data.table", why
+    if spec.data.encoding is not None and not is_csv(spec):
+        yield "data.encoding", "Used with CSV alone. Leave it out: other sources say theirs."
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if is_csv(spec) else "SQLite"
         yield "data.types", f"Missing: {what} needs the type of each column that is used."

@@ -63,7 +63,9 @@ class DuckDBTable(Input):
         return ".".join(["the_file", *map(quoted, self.table.split(".", maxsplit=1))])
 
     def _attach(self, connection: duckdb.DuckDBPyConnection) -> None:
-        path = str(self.path).replace("'", "''")
+        path = self.path.absolute().as_posix().replace("'", "''")  # md: or ~ would mean more
+        if set(path) & {"\\", "?"}:  # it would open another file, or another log beside it
+            raise SourceError(f"DuckDB can't open {self.path.name} with \\ or ? in its path.")
         connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS the_file (TYPE duckdb, READ_ONLY)")
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:

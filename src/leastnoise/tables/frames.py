@@ -18,7 +18,7 @@ import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import duck
+from leastnoise.tables import arrow_values, duck
 from leastnoise.tables.casts import Held, Rows, held
 from leastnoise.tables.databases import Copy
 from leastnoise.tables.inputs import Input
@@ -134,16 +134,16 @@ class Frame(Input):
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: the schema."""
         kinds = self._types(connection).items()
-        return [
-            (name, held(f"c{place}", kind, from_elsewhere=True))
-            for place, (name, kind) in enumerate(kinds)
-        ]
+        return [(name, held(f"c{place}", kind)) for place, (name, kind) in enumerate(kinds)]
 
     def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         try:
+            arrow_values.check_schema(self._schema)
             connection.register("the_frame", self._schema)
             found = connection.table("the_frame")
             return dict(zip(found.columns, map(str, found.types), strict=True))
+        except SourceError:
+            raise
         except Exception:  # noqa: BLE001  # what a frame's own library raises may quote what it holds
             raise SourceError(
                 "The frame's schema can't be read. Leave out columns that are not numbers, texts, "
@@ -165,16 +165,16 @@ class Frame(Input):
                 yield rows
             return
         columns = self.columns(connection)
-        connection.register("the_frame", self._readable(used, rehearsed=rehearsed))
+        places = {place for place, (name, _) in enumerate(columns) if name in used}
+        connection.register("the_frame", self._readable(places, rehearsed=rehearsed))
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
         kept = {name: column for name, column in columns if name in used}
         rows = Rows(sql=f"the_frame AS t({listed})", columns=kept)
         yield rows.none() if rehearsed else rows
 
-    def _readable(self, used: Collection[str], *, rehearsed: bool) -> object:
-        """Return what DuckDB reads, in which the `used` columns fail on no row."""
-        del used
-        return self._schema if rehearsed else self._rows
+    def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
+        """Return what DuckDB reads, in which the columns at these places fail on no row."""
+        return self._schema if rehearsed else arrow_values.Checked(self._rows, places)
 
     def _copied(self, folder: Path, used: Collection[str], *, rehearsed: bool) -> Copy:
         """Return a private copy of the `used` columns, made once; it goes with this object.
@@ -185,12 +185,14 @@ class Frame(Input):
         if self._copy is not None:
             return self._copy
         with duck.connected() as connection:
-            kept = {name: held.sql for name, held in self.columns(connection) if name in used}
+            columns = self.columns(connection)
+        kept = {name: held.sql for name, held in columns if name in used}
+        places = {place for place, (name, _) in enumerate(columns) if name in used}
         self._check_unread()
         if rehearsed:
             return Copy.made(folder / "rows.duckdb", self._schema, kept, rehearsed=True)
         self._begin()
-        self._copy = Copy.kept(self, self._rows, kept)
+        self._copy = Copy.kept(self, self._readable(places, rehearsed=False), kept)
         self._rows = self._schema  # what was collected isn't needed any more
         return self._copy
 
@@ -237,15 +239,18 @@ class Pandas(Frame):
         except Exception:  # noqa: BLE001  # pandas' extension types raise what they like
             raise SourceError("The frame's schema can't be read.") from None
 
-    def _readable(self, used: Collection[str], *, rehearsed: bool) -> object:
+    def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
         """See `Frame._readable`: texts that are Python's may hold halves of letters."""
         frame = self._frame.iloc[:0] if rehearsed else self._frame
         mended: dict[Any, Any] = {}
-        for name, kind in frame.dtypes.items():
-            if str(name) in self._typeless:
-                mended[name] = None  # else its type would be looked for in its rows
-            elif str(name) in used and getattr(kind, "storage", "") == "python":
+        for place, (name, kind) in enumerate(frame.dtypes.items()):
+            storage = getattr(kind, "storage", "")
+            if str(name) in self._typeless or (storage and place not in places):
+                mended[name] = 0  # else its rows would be looked at
+            elif storage == "python":
                 mended[name] = frame[name].map(_without_halves, na_action="ignore")
+            elif storage == "pyarrow":
+                mended[name] = arrow_values.checked_column(frame[name].array)
         if mended:
             frame = frame.copy(deep=False)
             for name, column in mended.items():

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from leastnoise.errors import SourceError
 from leastnoise.tables import csv_lines, parquet_rows, pipe, spill
 from leastnoise.tables.casts import Held, Rows
+from leastnoise.tables.spec import UTF_8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
+
+    from leastnoise.tables.spec import Encoding
 
 _PARAMETER = re.compile(r"\$(\w+)")
 _TOGETHER = 50  # files that are open at once: two or three descriptors each
@@ -83,6 +86,7 @@ class CsvFile(Input):
     """A CSV file, as it is or compressed: see `csv_lines`. All columns are text."""
 
     path: Path
+    encoding: Encoding = UTF_8
 
     @property
     def typed(self) -> bool:
@@ -97,7 +101,11 @@ class CsvFile(Input):
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """See `Input.columns`: the header."""
         del connection
-        return [(name, Held(sql="", kind="VARCHAR")) for name in csv_lines.header(self.path)]
+        parquet_rows.one_file(self.path)  # raises now for a name that can't be read
+        return [
+            (name, Held(sql="", kind="VARCHAR"))
+            for name in csv_lines.header(self.path, self.encoding)
+        ]
 
     @contextmanager
     def opened(
@@ -110,12 +118,15 @@ class CsvFile(Input):
     ) -> Iterator[Rows]:
         """See `Input.opened`: the file, or a pipe of its lines."""
         del connection
-        with csv_lines.readable(self.path, folder, used, rehearsed=rehearsed) as readable:
-            rows = csv_lines.rows(self.path, used)
-            yield replace(rows, bound={"path": parquet_rows.one_file(readable)})
+        readable = csv_lines.readable(self.path, folder, used, self.encoding, rehearsed=rehearsed)
+        with readable as path:
+            rows = csv_lines.rows(self.path, used, self.encoding)
+            yield replace(rows, bound={"path": parquet_rows.one_file(path)})
 
     def rehearse(self, folder: Path) -> None:
-        """See `Input.rehearse`."""
+        """See `Input.rehearse`; a pattern, which DuckDB would take its name for, finds no pipe."""
+        if parquet_rows.one_file(folder) != folder.absolute().as_posix():
+            raise OSError(f"DuckDB reads no pipe in {folder}, for the letters in its name.")
         pipe.make(folder / "rehearsal")
 
 

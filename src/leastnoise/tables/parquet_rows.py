@@ -27,12 +27,21 @@ _TREE_SQL = (
     "FROM parquet_schema($path)"
 )
 _MEMORY = "2GB"  # a Parquet file of a kilobyte can say that it holds a terabyte
+_MAGIC = "*?["
+_NUMBER = "file_row_number"  # a column that DuckDB adds
 _MAX_PRECISION, _MAX_BYTES = 38, 16  # of DuckDB's decimals
 
 
 def one_file(path: Path) -> str:
-    """Return a pattern that matches `path` alone: DuckDB takes paths for patterns."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+    """Return a pattern that matches `path` alone: DuckDB takes paths for patterns.
+
+    It is absolute, as DuckDB also takes ~, file: and others at a start for what they aren't. Raises
+    SourceError for the one name that no pattern is for.
+    """
+    text = path.absolute().as_posix()
+    if "\\" in text and any(letter in text for letter in _MAGIC):
+        raise SourceError(f"{path.name} can't be read: a \\ and one of {_MAGIC} in one path.")
+    return "".join(f"[{letter}]" if letter in _MAGIC else letter for letter in text)
 
 
 def is_utf8(path: Path) -> bool:
@@ -62,7 +71,7 @@ def opened(content: bytes) -> Iterator[duckdb.DuckDBPyRelation]:
     with spill.folder() as folder, duck.connected(memory_limit=_MEMORY) as connection:
         copy = folder / "table.parquet"
         copy.write_bytes(content)
-        yield connection.read_parquet(one_file(copy))
+        yield connection.read_parquet(one_file(copy), hive_partitioning=False)
 
 
 def columns(connection: duckdb.DuckDBPyConnection, path: Path) -> list[tuple[str, Held]]:
@@ -77,6 +86,9 @@ def columns(connection: duckdb.DuckDBPyConnection, path: Path) -> list[tuple[str
     except duckdb.Error:
         raise SourceError(f"{path.name} is not a readable Parquet file.") from None
     leaves = _top([_Element(*element) for element in tree])
+    if any(leaf.name.lower() == _NUMBER for leaf in leaves):
+        why = "is DuckDB's own name for the numbers of rows"
+        raise SourceError(f"{path.name} has a column {_NUMBER!r}, which {why}. Rename it.")
     return [
         (leaf.name, replace(_held(f"c{place}", str(kind), leaf), exactly=_exactly(str(kind), leaf)))
         for place, (leaf, kind) in enumerate(zip(leaves, found, strict=True))
@@ -196,5 +208,5 @@ def _is_marked(text: str) -> str:
 
 def _reader(*, wrong: str = "", numbered: bool = False) -> str:
     mend = f", utf8_validation = '{wrong}'" if wrong else ""
-    number = ", file_row_number = true" if numbered else ""
+    number = f", {_NUMBER} = true" if numbered else ""
     return f"read_parquet($path, hive_partitioning = false{mend}{number})"

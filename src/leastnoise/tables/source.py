@@ -12,7 +12,7 @@ from leastnoise.tables.casts import MAX_TEXT
 from leastnoise.tables.inputs import Input
 from leastnoise.tables.postgres import PostgresTable
 from leastnoise.tables.source_names import IN_MEMORY, is_postgres, is_spark
-from leastnoise.tables.spec import Bands
+from leastnoise.tables.spec import UTF_8, Bands
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ def rows_of(data: Data, folder: Path, frame: Frame | SparkRows | None = None) ->
         return PostgresTable(named, table)
     if table is not None and isinstance(named, str):
         return databases.found(folder / named, table)
-    return files.found(named, folder)
+    return files.found(named, folder, data.encoding or UTF_8)
 
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:

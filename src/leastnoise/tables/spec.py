@@ -26,6 +26,8 @@ from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.sensitivity import Neighbours
 
 ColumnType = Literal["int", "float", "text", "bool"]
+Encoding = Literal["utf-8", "latin-1", "windows-1252"]
+UTF_8: Literal["utf-8"] = "utf-8"
 Key = int | str | bool
 Edge = Fraction | float
 """An edge of bins; a float only for −∞ and ∞, which leave an end open."""
@@ -135,7 +137,8 @@ class Data(_Section):
 
     Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
 
-    `types` is required for CSV: types are declared, never sniffed. `engine` says what reads the
+    `types` is required for CSV: types are declared, never sniffed; nor is its `encoding`, which is
+    UTF-8 unless it is said, and texts that aren't in it are missing. `engine` says what reads the
     rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
     of a Spark Connect server, such as "sc://localhost:15002".
     """
@@ -143,6 +146,7 @@ class Data(_Section):
     source: Text | Sources | None = None
     table: Text | None = None
     engine: Text | None = None
+    encoding: Encoding | None = None
     types: dict[str, ColumnType] = Field(default_factory=dict)
 
 

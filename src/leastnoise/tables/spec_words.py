@@ -54,6 +54,10 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
         ),
         "table": Words("the table of a database", 'table = "visits"'),
         "engine": Words("what reads the rows: duckdb, polars or spark", 'engine = "duckdb"'),
+        "encoding": Words(
+            "the encoding of a CSV that isn't UTF-8: latin-1 or windows-1252",
+            'encoding = "latin-1"',
+        ),
         "types": Words(
             "the type of each column that is used, for CSV and SQLite, which say none",
             'types = { person = "int", visits = "float" }',
