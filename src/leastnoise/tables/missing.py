@@ -1,6 +1,7 @@
 """What missing values do in a block, in sentences: for plans and reports.
 
-Missing are NULL, NaN, infinities, and texts that can't be read as the type of their column.
+Missing are NULL, NaN, infinities, and texts that can't be read as the type of their column, or
+that aren't in the stated encoding.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
-from leastnoise.tables.spec import NONE, SKIP, Bands, Column
+from leastnoise.tables.source_names import is_csv
+from leastnoise.tables.spec import NONE, SKIP, UTF_8, Bands, Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +40,16 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple
     if query.histogram:
         said += _of_number(spec, query.histogram.column)
     said += _of_conditions(spec, query)
+    if said and _holds_bytes(spec):
+        encoding = spec.data.encoding or UTF_8
+        said.append(f"Texts are read as {encoding}: one that isn't counts as missing.")
     return tuple(dict.fromkeys(said))
+
+
+def _holds_bytes(spec: Spec) -> bool:
+    """Whether the source is CSV, whose texts are bytes in some encoding."""
+    names = spec.data.source or ()
+    return any(map(is_csv, (names,) if isinstance(names, str) else names))
 
 
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
