@@ -298,3 +298,32 @@ def test_a_person_moves_all_blocks_of_a_draw_by_what_is_certified(tmp_path: Path
     assert added is not None
     for moved in itertools.product((0, 1), repeat=3):
         assert added.holds(moved)
+
+
+def test_each_block_of_a_draw_has_its_own_intervals(tmp_path: Path) -> None:
+    """Of two means in one draw, by the law of each coordinate, from what is published."""
+    values = np.random.default_rng(1).integers(-3, 4, 4000) / 3  # makes the table, no noise
+    pd.DataFrame({"g": 1, "x": values, "y": values}).to_parquet(tmp_path / "rows.parquet")
+    release = Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": "row", "epsilon": 1},
+        columns={name: {"bounds": [-1, 1], "missing": "none"} for name in "xy"},
+        query=[
+            {"name": name, "weight": weight, "group_by": {"g": [1, 2]}}
+            | {"statistics": ["count", f"mean({column})"], "clamp": False}
+            for name, weight, column in (("a", 3, "x"), ("b", 2, "y"))
+        ],
+        folder=tmp_path,
+    )
+    made = release.run()
+    (draw,) = made.plan.draws
+    halves = draw[0].mechanism.accuracy(0.975)
+    own = {block.name: halves[block.first] for block in draw}
+    assert own["b"] > 1.2 * own["a"]
+    for block, column in zip(draw, "xy", strict=True):
+        table, t = made.tables[block.name].columns, own[block.name]
+        count = table["count"][0]
+        total = count * table[f"mean_{column}"][0]
+        ends = [(total + one) / (count + two) for one in (-t, t) for two in (-t, t)]
+        assert table[f"mean_{column}_low"][0] == pytest.approx(min(ends), rel=1e-6)
+        assert table[f"mean_{column}_high"][0] == pytest.approx(max(ends), rel=1e-6)
