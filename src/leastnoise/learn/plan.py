@@ -3,17 +3,18 @@
 notation: n rows, d features, R² the largest ‖x‖₂² of a row, T rounds of P updates, γ the step, Δ
 the sensitivity of a sum of derivatives: 1 where a row is added or removed, 2 where one is replaced,
 σ the standard deviation that noise gives to a derivative of the mean loss, all releases of it
-together, λ the ridge that is added to the loss.
+together.
 
 Vectors: a release is of all d numbers, of which a row moves each by Δ at most and all by ΔR in l2.
 Coordinates: T·P releases of one number of sensitivity Δ, steps of 1, as in the papers.
 
 How many rounds (docs/theory/learning.md): where the loss curves by h in some direction, noise moves
-the minimum there by σ/h, so that directions of h << σ can't be learnt, whatever the rounds; a ridge
-keeps what isn't learnt small. No coefficient's part of a score is expected beyond ±8, so that
-coefficients are about 8/R: λ = σR/8 makes the worst loss over all h least, and dσ²/2 is added for
-noise that is larger than typical curvature, R²/4d. The loss then curves by λ at least and by
-L = R²/4 + λ at most, which tells Nesterov's steps of 1/L how many converge: T = 6√(L/λ).
+the minimum there by σ/h. No coefficient's part of a score is expected beyond ±8, so that none is
+beyond B = 8/R, and directions with h < σ/B aren't worth learning. Nesterov's steps of 1/L, whose
+momentum is for curvatures from λ = σ/B on, learn those of h >> λ nearly without bias in T = 3√(L/λ)
+rounds, and leave the others near 0: stopping then makes the worst loss over all h nearly least.
+L = R²/4 is the most that the loss curves. Where noise is larger than typical curvature, R²/4d, a
+ridge of dσ²/2 keeps coefficients small; λ and L have it in them.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ _SHARE_OF_COORDINATES = 4  # a round updates a quarter of them (Liu et al. 2026,
 _ROUNDS_OF_COORDINATES = 100  # of the papers
 _LEAST_ROUNDS, _MOST_ROUNDS = 10, 1000  # of vectors, unless `rounds` says other
 _TRIAL_ROUNDS = 100  # whose noise tells that of other numbers of rounds
-_SCORE = 8  # what a coefficient's part of a score is at most expected to be, R times its size
-_TYPICAL = 2  # the same, squared over 4, where it is typical and not at most: λ ∋ dσ²/2
-_ROUNDS_A_ROOT = 6  # rounds over √(L/λ): of a start, e⁻⁶ is left
+_SCORE = 8  # R·B, what a coefficient's part of a score is at most expected to be
+_RIDGE = 0.5  # over dσ²
+_ROUNDS_A_ROOT = 3  # T over √(L/λ)
 _PASSES_A_CURVATURE = 3  # updates of step 1 times curvature: of a start, e⁻³ is left
 _TOLERANCE = 1e-3  # of the mean loss: less is no reason to warn
 
@@ -96,9 +97,9 @@ class Problem:
 class TrainingPlan:
     """`rounds` of `per_round` releases by `mechanism`, whose certificate is about all of them.
 
-    `noise` is σ, and `ridge` is λ. Noise lets directions be learnt in which the loss curves by
-    `learnable` at least, and rounds converge in those where it curves by `reached` at least.
-    `size` is how large a coefficient is expected to be.
+    `noise` is σ. Noise lets directions be learnt in which the loss curves by `learnable` at least,
+    λ, and rounds learn those where it curves by `reached` at least. `ridge` is what is added to the
+    curvature, and `size` is B, beyond which no coefficient is expected.
     """
 
     updates: Updates
@@ -121,16 +122,15 @@ class TrainingPlan:
 
     @property
     def predicted_noise(self) -> float:
-        """What noise and the ridge against it add to the mean loss, at most, if all converges.
+        """What noise, and what isn't learnt for it, add to the mean loss: dλB²/3 at most.
 
-        d·λ(8/R)²/3, if coefficients are within 8/R: of a direction, h(λ²w² + 4σ²/3)/2(h + λ)² is
-        largest at h = λ; 4/3 is of the average over rounds.
+        For a loss that is quadratic, coefficients within B, and rounds that are enough.
         """
         return self.features * self.learnable * self.size**2 / 3
 
     @property
     def predicted_optimization(self) -> float:
-        """What directions add to the mean loss, at most, in which the rounds don't converge."""
+        """What directions add to it that rounds are too few for: dB²/2 · `reached` at most."""
         if self.reached <= self.learnable:
             return 0.0
         return self.features * self.reached * self.size**2 / 2
@@ -153,23 +153,27 @@ class TrainingPlan:
 
 
 def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
-    """Return the plan with `updates`; "auto" takes vectors, or coordinates if only they have noise.
+    """Return the plan with `updates`; "auto" takes the one that is predicted to lose least.
 
-    With Gaussian noise a vector's derivatives have R/√d <= 1 of the noise of coordinates'.
+    Of Gaussian noise those are vectors: their derivatives have R/√d <= 1 of the noise of
+    coordinates', and converge.
 
     Raises Refused if no noise can serve, InvalidArgument for more than 10⁷ releases.
     """
-    if updates == "coordinates":
-        return _coordinates(problem)
-    if updates == "vectors":
-        return _vectors(problem)
-    try:
-        return _vectors(problem)
-    except Refused as error:  # such as noise that is for one number
+    if updates == AUTO:
+        ways = (_vectors,) if problem.noise in (AUTO, "gaussian") else (_vectors, _coordinates)
+    else:
+        ways = (_vectors,) if updates == "vectors" else (_coordinates,)
+    plans: list[TrainingPlan] = []
+    reasons: list[Refused] = []
+    for plan in ways:
         try:
-            return _coordinates(problem)
-        except Refused:
-            raise error from None
+            plans.append(plan(problem))
+        except Refused as error:  # such as noise that is for one number
+            reasons.append(error)
+    if not plans:
+        raise reasons[0]
+    return min(plans, key=lambda plan: plan.predicted_noise + plan.predicted_optimization)
 
 
 @lru_cache(maxsize=_KEPT)  # the same public numbers give the same plan
@@ -188,7 +192,7 @@ def _coordinates(problem: Problem) -> TrainingPlan:
         noise=noise,
         ridge=0.0,
         momentum=0.0,
-        learnable=_ridge(problem, noise),
+        learnable=_learnable(problem, noise),
         reached=_PASSES_A_CURVATURE / passes,
         size=_size(problem),
         features=problem.features,
@@ -202,10 +206,9 @@ def _vectors(problem: Problem) -> TrainingPlan:
     rounds = _rounds(problem, sensitivity)
     mechanism = _mechanism(problem, sensitivity, "vectors", count=rounds)
     noise = _noise_of_vectors(problem, mechanism, rounds)
-    ridge = _ridge(problem, noise)
-    largest = float(square / 4) + ridge
+    largest, learnable = _largest(problem, noise), _learnable(problem, noise)
     reached = largest * (_ROUNDS_A_ROOT / rounds) ** 2
-    root = math.sqrt(min(1.0, max(ridge, reached) / largest))
+    root = math.sqrt(min(1.0, max(learnable, reached) / largest))
     return TrainingPlan(
         updates="vectors",
         rounds=rounds,
@@ -213,9 +216,9 @@ def _vectors(problem: Problem) -> TrainingPlan:
         step=1 / largest,
         mechanism=mechanism,
         noise=noise,
-        ridge=ridge,
+        ridge=_ridge(problem, noise),
         momentum=(1 - root) / (1 + root),
-        learnable=ridge,
+        learnable=learnable,
         reached=reached,
         size=_size(problem),
         features=d,
@@ -227,8 +230,17 @@ def _size(problem: Problem) -> float:
 
 
 def _ridge(problem: Problem, noise: float) -> float:
+    return _RIDGE * problem.features * noise**2
+
+
+def _learnable(problem: Problem, noise: float) -> float:
     """Return λ."""
-    return noise / _size(problem) + problem.features * noise**2 / _TYPICAL
+    return noise / _size(problem) + _ridge(problem, noise)
+
+
+def _largest(problem: Problem, noise: float) -> float:
+    """Return L."""
+    return float(problem.norm_limit / 4) + _ridge(problem, noise)
 
 
 def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
@@ -247,9 +259,9 @@ def _rounds(problem: Problem, sensitivity: tuple[Sensitivity, ...]) -> int:
     power = 0.5 if problem.budget.delta == 0 else 0.0
 
     def enough(rounds: int) -> bool:
-        ridge = _ridge(problem, noise * (rounds / _TRIAL_ROUNDS) ** power)
-        largest = float(problem.norm_limit / 4) + ridge
-        return rounds >= _ROUNDS_A_ROOT * math.sqrt(largest / ridge)
+        those = noise * (rounds / _TRIAL_ROUNDS) ** power
+        ratio = _largest(problem, those) / _learnable(problem, those)
+        return rounds >= _ROUNDS_A_ROOT * math.sqrt(ratio)
 
     return few + bisect_left(range(few, most), x=True, key=enough)
 
