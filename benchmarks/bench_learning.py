@@ -3,7 +3,7 @@
     python -m benchmarks.bench_learning [SPLITS]
 
 Errors and log losses are out of sample, means over random 80/20 splits (20; a fifth of that for the
-two large data sets), δ = 1/n². A difference counts if it is over two standard errors of itself.
+two large data sets), δ = 1/n². A difference counts if Student's test of the splits' pairs finds it at 95 %.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import time
 import warnings
 
 import numpy as np
+from scipy.special import stdtrit
 
 import leastnoise as ln
 from benchmarks.learning_peers import (
@@ -99,11 +100,11 @@ def _scored(name: str, splits: int) -> Floats:
 
 
 def _verdict(found: Floats, other: int) -> str:
-    """Say which of error and log loss is better or worse than the peer's, by two errors."""
+    """Say which of error and log loss is better or worse than the peer's, by Student's test."""
     words = []
     for which, measure in enumerate(("error", "log loss")):
         by = found[:, 0, which] - found[:, other, which]
-        sure = 2 * by.std(ddof=1) / math.sqrt(len(by))
+        sure = stdtrit(len(by) - 1, 0.975) * by.std(ddof=1) / math.sqrt(len(by))
         if abs(by.mean()) > sure:
             words.append(f"{measure} {'worse' if by.mean() > 0 else 'better'}")
     return ", ".join(words) or "the same"
