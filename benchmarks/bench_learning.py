@@ -3,7 +3,7 @@
     python -m benchmarks.bench_learning [SPLITS]
 
 Errors and log losses are out of sample, means over random 80/20 splits (20; a fifth of that for the
-two large data sets), δ = 1/n². A difference counts if Student's test of the splits' pairs finds it at 95 %.
+two large data sets), δ = 1/n². A difference counts if Student's test of the pairs finds it at 95 %.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def tightly(split: Split, epsilon: float, draws: np.random.Generator) -> Floats:
     smooth = square / 4
     ridge = max(1.0, smooth / math.expm1(epsilon / 4))
     left = epsilon - math.log1p(smooth / ridge)
-    shift = float(brentq(lambda mu: _gaussian(left, mu) - delta / 2, 1e-6, 100))
+    shift: Any = brentq(lambda mu: _gaussian(left, mu) - delta / 2, 1e-6, 100)
     noise = draws.normal(size=size) * 2 * math.sqrt(square) / shift
 
     def loss(weights: Floats) -> tuple[float, Floats]:

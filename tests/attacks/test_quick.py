@@ -13,6 +13,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         specs=25,
         neighbours=2,
         files=5,
+        models=3,
     )
 
 

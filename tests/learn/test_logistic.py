@@ -77,7 +77,7 @@ def test_the_defaults_converge_where_curvature_is_small() -> None:
         found = LogisticRegression(classes=(0, 1)).fit(x, y)
     plan = found.plan_
     rows = np.column_stack([x, np.ones(len(x))])
-    exact = np.array([2.10, -1.57, -2.43])
+    exact, curved = np.array([2.10, -1.57, -2.43]), np.eye(3)
     for _ in range(8):  # Newton's steps
         chances = 1 / (1 + np.exp(-rows @ exact))
         curved = (rows * (chances * (1 - chances))[:, None]).T @ rows / len(x)
