@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from types import SimpleNamespace
@@ -12,9 +13,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from leastnoise.guarantees.budget import Budget
 from leastnoise.learn import training
-from leastnoise.learn.plan import TrainingPlan
-from leastnoise.learn.training import BITS, coordinate_rounds, vector_rounds, whole_features
+from leastnoise.learn.plan import Problem, TrainingPlan, plan_training
+from leastnoise.learn.training import (
+    BITS,
+    Noisy,
+    coordinate_rounds,
+    vector_rounds,
+    whole_features,
+)
 
 UNIT = 2**BITS
 Floats = NDArray[np.float64]
@@ -28,8 +36,11 @@ def data(rows: int = 400, features: int = 6) -> tuple[Floats, Floats]:
     return x, np.where(x @ truth + draws.logistic(size=rows) > 0, 1.0, -1.0)
 
 
-def plan(rounds: int, per_round: int, step: float) -> TrainingPlan:
-    return cast(TrainingPlan, SimpleNamespace(rounds=rounds, per_round=per_round, step=step))
+def plan(
+    rounds: int, per_round: int, step: float, *, ridge: float = 0.0, momentum: float = 0.0
+) -> TrainingPlan:
+    fields = {"rounds": rounds, "per_round": per_round, "step": step}
+    return cast(TrainingPlan, SimpleNamespace(**fields, ridge=ridge, momentum=momentum))
 
 
 def permutations(size: int) -> Iterator[NDArray[np.int64]]:
@@ -68,13 +79,73 @@ def test_both_find_the_minimum_if_there_is_no_noise(penalty: float) -> None:
         order=permutations(6),
         noisy=exactly,
     )
-    by_vectors = vector_rounds(
-        whole, y, plan=plan(1500, 1, 4 / 6), rows=len(x), penalty=penalty, noisy=exactly
+    vectors = vector_rounds(
+        whole,
+        y,
+        plan=plan(1500, 1, 4 / 6, momentum=0.8),
+        rows=len(x),
+        penalty=penalty,
+        noisy=exactly,
     )
     assert by_coordinates == pytest.approx(expected, abs=3e-3)
-    assert by_vectors == pytest.approx(expected, abs=3e-3)
+    assert vectors == pytest.approx(expected, abs=3e-3)
     if penalty:
-        assert (by_vectors == 0).any()
+        assert (vectors == 0).any()
+
+
+def planned(x: Floats, epsilon: str) -> TrainingPlan:
+    return plan_training(
+        Problem(
+            budget=Budget(epsilon=epsilon, delta="1e-6"),
+            neighbours="replace-one",
+            rows=len(x),
+            features=x.shape[1],
+        )
+    )
+
+
+def by_vectors(x: Floats, y: Floats, plan: TrainingPlan, noisy: Noisy) -> Floats:
+    square = Fraction(x.shape[1])
+    whole = whole_features(x, squared_norm=square)
+    return vector_rounds(whole, y, plan=plan, rows=len(x), penalty=0.0, noisy=noisy)
+
+
+@pytest.mark.parametrize("epsilon", ["1", "50"])
+def test_as_many_rounds_as_planned_come_near_the_minimum(epsilon: str) -> None:
+    """Without noise; where curvature is small, too, as two columns are nearly one."""
+    x, y = data(2000)
+    x[:, 1] = 0.97 * x[:, 2]
+    made = planned(x, epsilon)
+
+    def loss(h: Floats) -> float:
+        return float(np.logaddexp(0, -y * (x @ h)).mean())
+
+    left = loss(by_vectors(x, y, made, exactly)) - loss(minimum(x, y))
+    assert 0 <= left < made.predicted_noise / 10
+    assert made.converged
+
+
+def test_noise_moves_the_coefficients_as_far_as_linear_algebra_says() -> None:
+    """σ of all rounds, through the inverse of curvature at the minimum; 4/3 for the average."""
+    x, y = data(300)
+    made = planned(x, "60")
+    draws = np.random.default_rng(9)
+    deviation = made.noise * math.sqrt(made.rounds) * len(x)
+
+    def noisy(sums: Floats) -> Floats:
+        return sums / UNIT + deviation * draws.normal(size=sums.shape)
+
+    middle = by_vectors(x, y, made, exactly)
+    found = np.array([by_vectors(x, y, made, noisy) for _ in range(150)])
+    chances = 1 / (1 + np.exp(-x @ middle))
+    curved = (x * (chances * (1 - chances))[:, None]).T @ x / len(x)
+    curvature, directions = np.linalg.eigh(curved + made.ridge * np.eye(len(middle)))
+    assert curvature[0] > 4 * made.learnable
+    spread = ((found - middle) @ directions).std(axis=0)
+    assert spread == pytest.approx(np.sqrt(4 / 3) * made.noise / curvature, rel=0.25)
+    losses = [np.logaddexp(0, -y * (x @ h)).mean() for h in found]
+    least = np.logaddexp(0, -y * (x @ minimum(x, y))).mean()
+    assert np.mean(losses) - least < made.predicted_noise
 
 
 def test_features_are_cut_to_their_box_and_their_norm_exactly() -> None:
@@ -146,6 +217,26 @@ def test_a_row_adds_the_same_whoever_else_is_there(size: int) -> None:
         columns = np.asfortranarray(whole[kept])
         others = training._slopes(training._margins(columns, weights), labels[kept])
         assert (others == every[kept]).all()
+
+
+@pytest.mark.parametrize("size", [4096, 4097, 9001])
+def test_sums_of_blocks_are_those_of_all_rows(size: int) -> None:
+    draws = np.random.default_rng(size)
+    whole = whole_features(draws.uniform(-1, 1, (size, 60)), squared_norm=Fraction(60))
+    weights, labels = draws.normal(size=60), draws.choice([-1.0, 1.0], size)
+    columns = np.asfortranarray(whole)
+    slopes = training._slopes(training._margins(columns, weights), labels)
+    expected = np.trunc(columns * slopes[:, None]).sum(axis=0)
+    assert (training._sums(columns, labels, weights) == expected).all()
+
+
+@pytest.mark.parametrize("far", [1e300, -math.inf, math.nan])
+def test_coefficients_that_overflowed_leave_each_part_within_its_bound(far: float) -> None:
+    """A slope that is no number would make a sum that a row moves by anything."""
+    columns, labels = np.full((4, 3), float(UNIT)), np.array([1.0, -1.0, 1.0, -1.0])
+    with np.errstate(all="ignore"):
+        sums = training._sums(columns, labels, np.array([far, -far, far]))
+    assert (np.abs(sums) <= 2 * UNIT).all()
 
 
 @pytest.mark.parametrize("noise", [-1e5, 1e5])

@@ -13,7 +13,7 @@ import csv
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import final
@@ -90,7 +90,7 @@ def problem_of(data: Prepared, noise: str) -> Problem:
 def method_of(data: Prepared, name: str) -> Method:
     """Return how `name` trains on `data`."""
     if name == "leastnoise":
-        plan = plan_training(problem_of(data, "auto"))
+        plan = plan_training(replace(problem_of(data, "auto"), rounds=None))
         return Method(plan=plan, noise=plan.mechanism.noise, epsilon=EPSILON)
     if name in {"theorem 3.1", "no noise"}:
         plan = plan_training(problem_of(data, "gaussian"), updates="coordinates")

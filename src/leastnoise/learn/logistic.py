@@ -11,6 +11,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -77,16 +78,18 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     ----------
     epsilon, delta : numbers or decimal texts
         The budget. `delta` is 1/n² if it is None, n the number of rows.
-    updates : "auto", "coordinates" or "vectors"
-        "coordinates" is private proximal coordinate descent (Mangold et al. 2022; Liu et al. 2026,
-        App. D.7): `max_iter` rounds, each over a quarter of the coordinates of a fresh public
-        permutation. "vectors" releases all derivatives at once, and is better the shorter the rows
-        are. "auto" takes the one whose noise is predicted to move the coefficients least, from
-        public numbers alone.
+    updates : "auto", "vectors" or "coordinates"
+        "vectors" releases all derivatives at once; public numbers alone say how many accelerated
+        steps, of which size, and how strong a ridge keeps small what noise won't let be learnt.
+        "coordinates" is private proximal coordinate descent as in the papers (Mangold et al. 2022;
+        Liu et al. 2026, App. D.7): `max_iter` rounds, each over a quarter of the coordinates of a
+        fresh public permutation, often too few. "auto" is "vectors", unless `noise` is for single
+        numbers.
     noise : "auto" or a family's name, noise_parameters : dict or None
         Which noise; every family that composes serves. The parameters that you set stay.
-    max_iter : int
-        Rounds of coordinates. For vectors there are as many as move as far.
+    max_iter : int or None
+        At most so many rounds of vectors (None: 1,000), or so many of coordinates (None: 100).
+        Rounds that are predicted to be too few give a ConvergenceWarning of scikit-learn's.
     alpha : float
         λ of the penalty λ‖h‖₁ on the mean loss; the intercept pays it too.
     fit_intercept : bool
@@ -132,7 +135,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         updates: str = AUTO,
         noise: str = AUTO,
         noise_parameters: Any = None,
-        max_iter: int = 100,
+        max_iter: int | None = None,
         alpha: Any = 1e-8,
         fit_intercept: bool = True,
         max_norm: Any = None,
@@ -173,6 +176,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             raise InvalidArgument(name="alpha", value=self.alpha, expected="alpha >= 0")
         problem = self._problem(*X.shape)
         plan = plan_training(problem, updates=_chosen(self.updates, "updates", (AUTO, *UPDATES)))
+        if not plan.converged:  # before anything is spent: a caller's filter may raise it
+            warnings.warn(plan.advice, ConvergenceWarning, stacklevel=2)
         certificate = plan.mechanism.certificate
         charged = self._charge(certificate)
         if self.fit_intercept:
@@ -279,7 +284,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             neighbours=neighbours,
             rows=rows,
             features=features + constant,
-            rounds=_validate.whole(self.max_iter, name="max_iter", most=_MOST_ITERATIONS),
+            rounds=_rounds(self.max_iter),
             squared_norm=self._squared_norm(constant),
             noise=family,
             parameters=_parameters(family, self.noise_parameters),
@@ -322,6 +327,12 @@ def _numbers(model: BaseEstimator, X: Any, y: Any) -> Any:
         lines = (line.partition(": '")[0] for line in str(error).splitlines())
         said = "\n".join(line for line in lines if not line.startswith(("array=", "[", " ")))
         raise ValueError(said) from None
+
+
+def _rounds(given: Any) -> int | None:
+    if given is None:
+        return None
+    return _validate.whole(given, name="max_iter", most=_MOST_ITERATIONS)
 
 
 def _chosen(value: Any, name: str, among: tuple[str, ...]) -> str:

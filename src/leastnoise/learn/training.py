@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 BITS = 20
 _UNIT = 1 << BITS
 MOST_ROWS = 1 << 32  # whose sums of whole numbers up to 2^20 are exact in a double
+_BLOCK, _LEAST_BLOCK = 1 << 17, 1 << 12  # numbers, and rows, of what is summed at once
+_FAR = 2.0**40  # coefficients beyond it are at it for margins, which then stay finite
 _SHORTER = 1 - 2.0**-40  # than the limit, for the roundings of a factor and its products
 
 _quietly = np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
@@ -97,18 +99,39 @@ def vector_rounds(
     penalty: float,
     noisy: Noisy,
 ) -> Floats:
-    """Return h, shape (d,), by proximal gradient descent: the average of the second half of it."""
+    """Return h, shape (d,), by Nesterov's accelerated proximal descent with the plan's ridge.
+
+    The average over all rounds, the later the more, before the penalty shrinks it: shrinking each
+    first would leave no average at 0.
+    """
     columns = np.asfortranarray(whole)
     weights = np.zeros(whole.shape[1])
-    first = plan.rounds // 2
-    passed = np.zeros_like(weights)
-    for turn in range(plan.rounds):
-        slopes = _slopes(_margins(columns, weights), labels)
-        gradient = noisy(np.trunc(columns * slopes[:, None]).sum(axis=0))
-        weights = _shrunk(weights - plan.step * gradient / rows, plan.step * penalty)
-        if turn >= first:
-            passed += weights
-    return passed / (plan.rounds - first)
+    ahead, passed = weights, np.zeros_like(weights)
+    for turn in range(1, plan.rounds + 1):
+        gradient = noisy(_sums(columns, labels, ahead)) / rows + plan.ridge * ahead
+        moved = ahead - plan.step * gradient
+        before, weights = weights, _shrunk(moved, plan.step * penalty)
+        ahead = weights + plan.momentum * (weights - before)
+        passed += turn * moved
+    average = passed * (2 / (plan.rounds * (plan.rounds + 1)))
+    return _shrunk(average, plan.step * penalty)
+
+
+def _sums(columns: Floats, labels: Floats, weights: Floats) -> Floats:
+    """Return n times the derivatives, in units of 2^−20: the sum of whole numbers, so exact.
+
+    In blocks that stay in a processor's cache; a row's part is the same in any block.
+    """
+    size = max(_LEAST_BLOCK, _BLOCK // max(1, columns.shape[1]))
+    totals = np.zeros(columns.shape[1])
+    for start in range(0, len(columns), size):
+        block = columns[start : start + size]
+        slopes = _slopes(_margins(block, weights), labels[start : start + size])
+        parts = np.empty_like(slopes)
+        for place, column in enumerate(block.T):
+            np.multiply(column, slopes, out=parts)
+            totals[place] += np.trunc(parts, out=parts).sum()
+    return totals
 
 
 def _margins(columns: Floats, weights: Floats) -> Floats:
@@ -118,7 +141,8 @@ def _margins(columns: Floats, weights: Floats) -> Floats:
     is there or not would change what others add to a sum.
     """
     margins = np.zeros(len(columns))
-    for column, weight in zip(columns.T, weights / _UNIT, strict=True):
+    near = np.clip(np.nan_to_num(weights), -_FAR, _FAR)
+    for column, weight in zip(columns.T, near / _UNIT, strict=True):
         margins += column * weight
     return margins
 
