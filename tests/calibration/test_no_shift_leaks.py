@@ -76,7 +76,8 @@ class Setting:
             return law
 
         searches: dict[type[Noise], Search] = {
-            DiscreteStaircase: partial(find.discrete_staircase, effort=Effort()),
+            # a third of a user's work: with more it is hardly nearer to the best, and as private
+            DiscreteStaircase: partial(find.discrete_staircase, effort=Effort(work=WORK // 3)),
             Optimal: designed,
         }
         return calibrate_family(
