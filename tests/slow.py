@@ -32,6 +32,7 @@ _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of what didn't change
 _TOOK = "processor seconds"
 _SEVERAL = {  # tests that are of several packages
+    "engines": {"tables"},
     "experiments": {"design", "noise"},
     "statistical": {"audit", "entropy", "noise"},
 }
