@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Tests start hundreds of processes: what is compiled once is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo docs test test-fast test-engines test-slow test-attacks lint test-minimum bench side-by-side experiments clean
+.PHONY: install demo docs test test-fast test-engines test-slow test-gate test-attacks lint test-minimum bench side-by-side experiments clean
 
 install: .venv/.complete
 
@@ -40,8 +40,16 @@ test-fast: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal \
 	  tests/noise/$(ROOM) tests/noise/test_*.py src/leastnoise/noise/$(ROOM) tests/calibration/test_calibrate.py
 
+# All of them, with what each file takes for the choice that the gate makes.
 test-slow: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m 'slow and not engines'
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal -m 'slow and not engines' --write-slow-seconds
+
+# Of the slow tests those of what changed and a tenth of the others, and a few attacks of each kind:
+# the commit chooses, so that each commit tries others. It takes up to half an hour on two cores.
+COMMIT = $(shell git rev-parse HEAD)
+test-gate: install
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m 'slow and not engines' --gate
+	$(MAKE) test-attacks ATTACKS=300 SEED=$(COMMIT)
 
 # So many attacks of each kind, a tenth where one takes as long as ten others; from another SEED,
 # others. The guard of tests/attacks says how many were tried, and how to see one again.
@@ -57,6 +65,7 @@ test-engines: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,postgres,spark]' distributed
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark classic tests/engines
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -m 'engines and not slow' --spark connect tests/engines
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m 'engines and slow' --gate --spark classic tests/engines
 
 # The lowest versions that pyproject.toml allows, in an environment of their own. Warnings of newer
 # libraries about them are none of ours.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("tests.attacks.plugin", "tests.engines.plugin")
+pytest_plugins = ("tests.attacks.plugin", "tests.engines.plugin", "tests.slow")
 
 
 @pytest.fixture(autouse=True, scope="session")

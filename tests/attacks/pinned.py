@@ -34,6 +34,7 @@ MENDED: dict[str, tuple[Any, ...]] = {
         ("ln.check_ledger", {"path": repr("1" * 2000)}),
         ("ln.LowerBound", {"value": "inf"}),
         ("ln.Mechanism.release", {"values": "endless list"}),
+        ("ln.Account.check_persons", {"neighbours": "array of none"}),
     ),
     # two rows of a person whose limit is 1 were counted as 1 − 2^−22, which is no whole number
     "neighbours": (_TWO_ROWS_OF_ONE,),

@@ -142,11 +142,18 @@ class Account(Shown):
                 )
 
     def check_persons(self, *, unit: str, neighbours: str) -> None:
-        """Raise Refused if the account is about other persons or other neighbours."""
+        """Raise Refused if the account is about other persons or other neighbours.
+
+        Raises InvalidArgument unless both are texts.
+        """
         for name, found, wanted in (
             ("unit", unit, self.unit),
             ("neighbours", neighbours, self.neighbours),
         ):
+            if not isinstance(found, str):
+                raise InvalidArgument(
+                    name=name, value=type(found).__name__, expected=f"a text such as {wanted!r}"
+                )
             if found != wanted:
                 raise Refused(
                     f"The account of {self.dataset!r} has {name}={wanted!r}, the release "

@@ -63,8 +63,6 @@ _MOST_GAINED = Fraction(
 _NEAR_THE_GAUSSIAN: tuple[type[Noise], ...] = (Cactus, FlippedHuber, GaussianMixture, QuasiGaussian)
 _SEVERAL_FAR_AHEAD = Fraction(3, 5)
 _MOST_GAINED_IN_CELLS = Fraction(3, 4)
-_SMALL = Fraction(1, 2)  # an ε/k at which whole numbers and steps take off 2 % at most
-_NEARLY_PURE = 3
 _BEHIND = "other noise has less than it could have"
 _NEAR = 4  # times Laplace's loss: where the Gaussian has more, what lies between them has more too
 _DELTA_THAT_COUNTS = Fraction(1, 10**5)  # times ε: with it 7e-4 of the mse was gained, at most
@@ -176,21 +174,10 @@ def _why_not_cut_off(problem: Problem, found: Sequence[Candidate], least: float)
 def _why_behind_in_cells(
     problem: Problem, way: Way, found: Sequence[Candidate], least: float
 ) -> str | None:
-    """Return why no noise for one number in cells can have a loss below `least`; None if it may.
-
-    Where Gaussian noise has three times the loss of Laplace noise, at most 5 % was gained on
-    Laplace noise at a moderate ε/k: less than a search is worth.
-    """
+    """Return why no noise for one number in cells can have a loss below `least`; None if it may."""
     standard = _standard_in_cells(problem, way, found)
-    if standard is None:
-        return None
-    gaussian = _least(found, (Gaussian,), problem.loss)
-    nearly_pure = problem.budget.epsilon <= _SMALL * draws_of(way) and (
-        gaussian is None or gaussian[0] >= _NEARLY_PURE * standard
-    )
-    if nearly_pure or least < _MOST_GAINED_IN_CELLS * standard:
-        return _BEHIND
-    return None
+    behind = standard is not None and least < _MOST_GAINED_IN_CELLS * standard
+    return _BEHIND if behind else None
 
 
 def _why_needless_in_cells(problem: Problem, way: Way, found: Sequence[Candidate]) -> str | None:

@@ -181,8 +181,9 @@ class Law:
         rho = np.exp(y + x)
         away = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), rho - r)
         with np.errstate(over="ignore"):  # far out upper is below 0, and lower may be infinite
-            upper = np.maximum((self.s - away) * (r + self.s + rho), 0.0)
-            lower = np.maximum((self.s + away) * (r + rho - self.s), 0.0)
+            # both over s, as a product of two short lengths may underflow
+            upper = np.maximum((1 - away / self.s) * (r + self.s + rho), 0.0)
+            lower = np.maximum((1 + away / self.s) * (r + rho - self.s), 0.0)
         return 2 * np.arctan2(np.sqrt(upper), np.sqrt(lower)), rho
 
     def mean_gain(self, r: _Array, theta: _Array, rho: _Array, floor: _Array) -> _Array:

@@ -70,9 +70,11 @@ def _integrands(law: Law, y: _Array) -> tuple[_Array, _Array]:
     way = np.where(x < 1, r * np.expm1(np.minimum(x, 1.0)), r2 - r)
     # (1 ∓ w)/2 and (1 ∓ w₂)/2 in a triangle of sides r, r₂ and s
     ahead, behind = np.maximum(s - way, 0.0), np.maximum(r + r2 - s, 0.0)
-    around, side, unit, unit2 = r + r2 + s, way + s, 4 * s * r, 4 * s * r2
-    down = np.concatenate((ahead * around / unit, ahead * behind / unit2))
-    up = np.concatenate((behind * side / unit, side * around / unit2))
+    around, side = r + r2 + s, way + s
+    # each factor is at most 4, as r <= r₂, where 4 s r itself may underflow
+    near, far = np.minimum(r, s), np.maximum(r, s)
+    down = np.concatenate(((ahead / near) * (around / far), (ahead / s) * (behind / r2))) / 4
+    up = np.concatenate(((behind / r) * (side / s), (side / s) * (around / r2))) / 4
     beyond = _beyond_cosine(law.d, down, up)
     log_f = (law.alpha + 1) * y - b + (math.log(p) - math.lgamma(k))
     grown = law.kappa + p * np.exp(p * (y + x))
@@ -82,13 +84,14 @@ def _integrands(law: Law, y: _Array) -> tuple[_Array, _Array]:
 
 def _mass_within(law: Law, radius: float) -> float:
     """Return P(R < radius) by its series, P = b^k e^(−b)/Γ(k+1) Σ b^n/((k+1)…(k+n)), b = r^p."""
-    k, b = (law.alpha + 1) / law.p, radius**law.p
+    k, log_b = (law.alpha + 1) / law.p, law.p * math.log(radius)
+    b = math.exp(log_b)  # may underflow, where k·ln b needn't
     term, total, n = 1.0, 1.0, 0
     while term > _SMALL and n < _TERMS:
         n += 1
         term *= b / (k + n)
         total += term
-    return math.exp(k * math.log(b) - b - math.lgamma(k + 1)) * total
+    return math.exp(k * log_b - b - math.lgamma(k + 1)) * total
 
 
 def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:

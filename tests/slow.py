@@ -1,0 +1,270 @@
+"""Which slow tests are run before anything lands, and what processor time slow tests take.
+
+`--gate` chooses those of every package that changed since the last landed state, and a tenth of all
+others, by the hash of the commit: a commit's choice is the same on every machine, and another
+commit's is another. What they take together is bounded beforehand, by what each file took when
+`make test-slow` was last run whole (slow_seconds.csv); what is left out for that is said.
+
+The last landed state is where HEAD left the remote's default branch; where that isn't known, as in
+a clone of HEAD alone, the commit that `.ci/landed` names, and if that isn't in the history either,
+every package counts as changed.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import resource
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TIMES = ROOT / "tests" / "slow_seconds.csv"
+SECONDS = 2_400  # of processor time: twenty minutes on two cores
+LONGEST = 60.0  # of one slow test; what takes longer is named
+_UNKNOWN = 10.0  # a test of a file that was never timed
+_SHARE = 0.1  # of the tests of what didn't change
+_TOOK = "processor seconds"
+_SEVERAL = {  # tests that are of several packages
+    "engines": {"tables"},
+    "experiments": {"design", "noise"},
+    "statistical": {"audit", "entropy", "noise"},
+}
+_PACKAGING = {"pyproject.toml", "constraints.txt"}
+_BEFORE, _TOLD = pytest.StashKey[float](), pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("slow", "slow tests")
+    group.addoption("--gate", action="store_true", help="of the slow tests, those of a gate")
+    group.addoption(
+        "--gate-seconds", type=float, default=SECONDS, help="processor time that they may take"
+    )
+    group.addoption("--write-slow-seconds", action="store_true", help=f"write {TIMES.name}")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The tests that are run, and lines that say why these."""
+
+    tests: frozenset[str]
+    told: tuple[str, ...]
+
+
+def choose(
+    tests: Sequence[str],
+    *,
+    changed: set[str] | None,
+    commit: str,
+    seconds: float,
+    times: Mapping[str, float],
+) -> Choice:
+    """Return which of `tests`, by node id, are run; `changed` is None if nobody knows.
+
+    First a tenth of the tests of what didn't change, then those of what did, each in the order of
+    their hashes and as long as there is time; `times` are those of one test of each file.
+    """
+    ranks = {test: _rank(test, commit) for test in tests}
+    ordered = sorted(tests, key=lambda test: ranks[test])
+    mine = [test for test in ordered if changed is None or _packages(test) & changed]
+    others = [test for test in ordered if test not in set(mine)]
+    tenth = [test for test in others if ranks[test] < _SHARE]
+    taken: set[str] = set()
+    spent = 0.0
+    for test in (*tenth, *mine):
+        took = _took(test, times)
+        if spent + took <= seconds:
+            taken.add(test)
+            spent += took
+    told = [f"{len(taken)} of {len(tests)} slow tests, about {spent:.0f} s of processor time"]
+    told.append(f"of what didn't change: {len(taken.intersection(others))} of {len(others)}")
+    told += _by_package(mine, taken, times)
+    return Choice(tests=frozenset(taken), told=tuple(told))
+
+
+def _by_package(tests: Iterable[str], taken: set[str], times: Mapping[str, float]) -> Iterator[str]:
+    every, run, left = Counter[str](), Counter[str](), Counter[str]()
+    for test in tests:
+        name = _package(_file(test))
+        every[name] += 1
+        run[name] += test in taken
+        left[name] += 0 if test in taken else round(1000 * _took(test, times))
+    for name, count in sorted(every.items()):
+        more = f"; left out: about {left[name] / 1000:.0f} s" if run[name] < count else ""
+        yield f"{name}: {run[name]} of {count}{more}"
+
+
+def _rank(test: str, commit: str) -> float:
+    """Return a number in [0, 1) that the commit draws for the test."""
+    digest = hashlib.sha256(f"{commit} {test}".encode()).digest()
+    return int.from_bytes(digest[:6]) / 2**48
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _took(test: str, times: Mapping[str, float]) -> float:
+    return times.get(_file(test), _UNKNOWN)
+
+
+def _packages(test: str) -> set[str]:
+    """Return the packages that a test is of."""
+    name = _package(_file(test))
+    return {name, *_SEVERAL.get(name, ())}
+
+
+def _package(path: str) -> str:
+    """Return the package that a file is of, source or test; a file that is of none is its own."""
+    if path in _PACKAGING:
+        return "test_packaging"
+    parts = Path(path).parts
+    inside = parts[2:] if parts[:2] == ("src", "leastnoise") else parts[1:]
+    return Path(inside[0]).stem if inside else path
+
+
+def changed_packages(base: str, root: Path = ROOT) -> set[str]:
+    """Return what has other files than `base`, commits and what isn't committed yet."""
+    names = _git(root, "diff", "--name-only", "--no-renames", base, "--").splitlines()
+    places = ("src/leastnoise/", "tests/", "experiments/")
+    known = {name for name in names if name.startswith(places) or name in _PACKAGING}
+    return {"experiments" if one.startswith("experiments/") else _package(one) for one in known}
+
+
+def landed(root: Path = ROOT) -> str | None:
+    """Return the last landed commit below HEAD; None if nothing tells."""
+    head = _git(root, "rev-parse", "HEAD")
+    record = root / ".ci" / "landed"
+    recorded = record.read_text(encoding="ascii").strip() if record.exists() else ""
+    for name in ("origin/HEAD", "origin/main", recorded):
+        found = _git(root, "merge-base", "HEAD", name) if name else ""
+        if found and found != head:
+            return found
+    return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    """Return what git says; nothing where it fails, as in a copy without a history."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+def read_times(path: Path = TIMES) -> dict[str, float]:
+    """Return the seconds of one slow test, by file; nothing where none were written."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {
+            row["file"]: float(row["seconds"]) / int(row["tests"]) for row in csv.DictReader(file)
+        }
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the gate; trylast: after those that -m leaves out."""
+    if not config.getoption("--gate"):
+        return
+    base = landed()
+    choice = choose(
+        [item.nodeid for item in items],
+        changed=changed_packages(base) if base else None,
+        commit=_git(ROOT, "rev-parse", "HEAD"),
+        seconds=float(str(config.getoption("--gate-seconds"))),
+        times=read_times(),
+    )
+    since = f"since {base}" if base else "all of it, since no landed commit is known"
+    config.stash[_TOLD] = [f"changed {since}", *choice.told]
+    config.hook.pytest_deselected(items=[one for one in items if one.nodeid not in choice.tests])
+    items[:] = [one for one in items if one.nodeid in choice.tests]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's choice to the process that reports; that nothing is chosen is no error."""
+    told = session.config.stash.get(_TOLD, None)
+    output = getattr(session.config, "workeroutput", None)
+    if told and output is not None:
+        output["gate"] = told
+    if (
+        session.config.getoption("--gate")
+        and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    ):
+        session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    if told := getattr(node, "workeroutput", {}).get("gate"):
+        node.config.stash[_TOLD] = told
+
+
+def _processor_seconds() -> float:
+    own, children = (
+        resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_BEFORE] = _processor_seconds()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    if call.when == "teardown" and item.get_closest_marker("slow") and _BEFORE in item.stash:
+        item.user_properties.append((_TOOK, _processor_seconds() - item.stash[_BEFORE]))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was chosen, and what slow tests took."""
+    times = _times_of(terminalreporter.stats.values())
+    lines = config.stash.get(_TOLD, [])
+    if times:
+        lines = [*lines, f"{len(times)} took {sum(times.values()):.0f} s of processor time"]
+    lines += [
+        f"more than {LONGEST:.0f} s: {took:.0f} s, {test}"
+        for test, took in sorted(times.items())
+        if took > LONGEST
+    ]
+    if lines:
+        terminalreporter.section("slow tests")
+        for line in lines:
+            terminalreporter.write_line(line)
+    if times and config.getoption("--write-slow-seconds"):
+        write_times(times)
+
+
+def _times_of(stats: Iterable[Iterable[Any]]) -> dict[str, float]:
+    reports = (report for some in stats for report in some)
+    return {
+        report.nodeid: value
+        for report in reports
+        if getattr(report, "when", None) == "teardown"
+        for name, value in report.user_properties
+        if name == _TOOK
+    }
+
+
+def write_times(times: Mapping[str, float], path: Path = TIMES) -> None:
+    """Write what the slow tests of each file took together."""
+    counts, sums = Counter[str](), Counter[str]()
+    for test, took in times.items():
+        name = _file(test)
+        counts[name] += 1
+        sums[name] += round(1000 * took)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("file", "tests", "seconds"))
+        rows.writerows((name, counts[name], f"{sums[name] / 1000:.1f}") for name in sorted(counts))

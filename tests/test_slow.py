@@ -1,0 +1,169 @@
+"""Which slow tests the gate runs, in real histories and by a real run of pytest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.slow import ROOT, changed_packages, choose, landed, read_times, write_times
+
+TESTS = [f"tests/{name}/test_it.py::test_{i}" for name in ("noise", "tables") for i in range(500)]
+PLENTY = 1e6
+
+
+def git(folder: Path, *arguments: str) -> str:
+    name = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    command = ["git", *name, *arguments]
+    return subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def commit(folder: Path, *paths: str) -> str:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        with (folder / path).open("a") as file:
+            file.write("more\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "more")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    folder = tmp_path / "history"
+    folder.mkdir()
+    git(folder, "init", "-b", "main")
+    commit(folder, "src/leastnoise/noise/law.py", "src/leastnoise/errors.py")
+    return folder
+
+
+def test_of_what_changed_all_are_run_and_of_the_others_a_tenth() -> None:
+    one, other = (
+        choose(TESTS, changed={"tables"}, commit=commit, seconds=PLENTY, times={})
+        for commit in ("a", "b")
+    )
+    for choice in (one, other):
+        assert {test for test in TESTS if "tables" in test} <= choice.tests
+        assert 20 < sum("noise" in test for test in choice.tests) < 80
+    assert one.tests != other.tests
+    again = choose(TESTS[::-1], changed={"tables"}, commit="a", seconds=PLENTY, times={})
+    assert again.tests == one.tests
+
+
+def test_what_they_take_is_bounded_and_what_is_left_out_is_said() -> None:
+    times = {"tests/noise/test_it.py": 1.0, "tests/tables/test_it.py": 3.0}
+    choice = choose(TESTS, changed={"tables"}, commit="a", seconds=300, times=times)
+    tables = sum("tables" in test for test in choice.tests)
+    noise = len(choice.tests) - tables
+    assert noise > 20  # the tenth isn't given up for what changed
+    assert 297 < noise + 3 * tables <= 300
+    assert choice.told[-1] == f"tables: {tables} of 500; left out: about {3 * (500 - tables)} s"
+
+
+def test_without_a_landed_state_everything_counts_as_changed() -> None:
+    choice = choose(TESTS, changed=None, commit="a", seconds=PLENTY, times={})
+    assert choice.tests == set(TESTS)
+    choice = choose(TESTS, changed=None, commit="a", seconds=1000, times={})
+    assert len(choice.tests) == 100
+    assert {test.split("/")[1] for test in choice.tests} == {"noise", "tables"}
+
+
+def test_tests_of_several_packages_are_run_for_each() -> None:
+    tests = ["tests/statistical/test_laws.py::test_a", "tests/test_packaging.py::test_b"]
+    for changed, expected in [("noise", 0), ("test_packaging", 1)]:
+        choice = choose(tests, changed={changed}, commit="a", seconds=PLENTY, times={})
+        assert tests[expected] in choice.tests
+
+
+def test_what_changed_is_told_by_folder(history: Path) -> None:
+    base = git(history, "rev-parse", "HEAD")
+    commit(
+        history,
+        "src/leastnoise/noise/laplace/law.py",
+        "tests/tables/test_plan.py",
+        "tests/test_site.py",
+        "experiments/wei2026/run.py",
+        "constraints.txt",
+        "docs/index.md",
+        "README.md",
+    )
+    (history / "src/leastnoise/errors.py").write_text("not committed yet")
+    assert changed_packages(base, history) == {
+        *("errors", "experiments", "noise", "tables", "test_packaging", "test_site")
+    }
+
+
+def test_the_landed_state_is_where_the_branch_left_the_remotes(
+    history: Path, tmp_path: Path
+) -> None:
+    base = git(history, "rev-parse", "HEAD")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", str(history), str(clone))
+    assert landed(clone) is None  # HEAD has landed, and nothing tells what was before
+    commit(clone, "src/leastnoise/noise/law.py")
+    assert landed(clone) == base
+    commit(history, "README.md")  # the remote went on
+    git(clone, "fetch")
+    assert landed(clone) == base
+
+
+def test_the_landed_state_is_recorded_for_a_clone_of_one_branch(
+    history: Path, tmp_path: Path
+) -> None:
+    base = git(history, "rev-parse", "HEAD")
+    (history / ".ci").mkdir()
+    (history / ".ci" / "landed").write_text(f"{base}\n")
+    commit(history, ".ci/more")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", str(history), str(clone))
+    assert landed(clone) == base
+    (clone / ".ci" / "landed").write_text("0" * 40)  # not in this history
+    assert landed(clone) is None
+
+
+def test_a_copy_without_a_history_has_no_landed_state(tmp_path: Path) -> None:
+    assert landed(tmp_path) is None
+
+
+def test_times_are_those_of_one_test_of_each_file(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    assert read_times(path) == {}
+    write_times({"a.py::one": 1.0, "a.py::two": 2.0, "b.py::one": 5.0}, path)
+    assert read_times(path) == {"a.py": 1.5, "b.py": 5.0}
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_says_what_was_chosen_and_what_it_took(tmp_path: Path, workers: str) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest, time\n"
+        "@pytest.mark.slow\n"
+        "@pytest.mark.parametrize('i', range(30))\n"
+        "def test_it(i):\n"
+        "    end = time.process_time() + 0.01\n"
+        "    while time.process_time() < end: pass\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: takes minutes\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.slow", "-n", workers, "--gate"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def run(seconds: int) -> str:
+        done = subprocess.run(
+            [*command, "--gate-seconds", str(seconds)],
+            check=False,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    told = run(10**6)
+    assert " of 30 slow tests, about " in told
+    assert " s of processor time" in told
+    assert "0 of 30 slow tests" in run(0)  # not a failure
