@@ -46,10 +46,10 @@ test-slow: install
 
 # Of the slow tests those of what changed and a tenth of the others, and a few attacks of each kind:
 # the commit chooses, so that each commit tries others. It takes up to half an hour on two cores.
-COMMIT = $(shell git rev-parse HEAD)
+COMMIT = $(shell git rev-parse HEAD 2>/dev/null)
 test-gate: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m 'slow and not engines' --gate
-	$(MAKE) test-attacks ATTACKS=300 SEED=$(COMMIT)
+	$(MAKE) test-attacks ATTACKS=300 SEED=$(or $(COMMIT),1)
 
 # So many attacks of each kind, a tenth where one takes as long as ten others; from another SEED,
 # others. The guard of tests/attacks says how many were tried, and how to see one again.

@@ -221,6 +221,7 @@ def test_random_problems_are_proved_or_refused(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_three_hundred_random_problems() -> None:
-    outcomes = [_check(seed) for seed in range(100, 400)]
-    assert outcomes.count("proved") > 150
+@pytest.mark.parametrize("first", [100, 200, 300])
+def test_three_hundred_random_problems(first: int) -> None:
+    outcomes = [_check(seed) for seed in range(first, first + 100)]
+    assert outcomes.count("proved") > 50
