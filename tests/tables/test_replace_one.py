@@ -22,7 +22,8 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.within import Within
 from leastnoise.tables import bounding, engines, source, spec_file
-from leastnoise.tables.layout import KeyColumn, Layout, of_block
+from leastnoise.tables.axes import KeyColumn
+from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.plan import plan
 from tests.tables.declared import check_declared, gauge
 

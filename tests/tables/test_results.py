@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leastnoise.tables import spec_file
-from leastnoise.tables.layout import Bins, Layout, of_block
+from leastnoise.tables.axes import Bins
+from leastnoise.tables.layout import Layout, of_block
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import table_of
 from tests.tables.reference import published

@@ -59,7 +59,7 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
 
 def _print_block(block: BlockPlan, unit: str) -> None:
     """Print the plan of one query."""
-    from leastnoise.tables.layout import Bins
+    from leastnoise.tables.axes import Bins
 
     layout = block.layout
     rows = [

@@ -18,8 +18,8 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.bar_chart import Bar, bar_chart
 from leastnoise.tables import output
+from leastnoise.tables.axes import Bins
 from leastnoise.tables.columns import SUFFIXES, statistics_of
-from leastnoise.tables.layout import Bins
 from leastnoise.tables.plan_record import UNIT_NOTE
 from leastnoise.tables.table_files import read_table
 from leastnoise.tables.verify import verify_directory

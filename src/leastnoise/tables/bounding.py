@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.layout import Bins
+from leastnoise.tables.axes import Bins
 from leastnoise.tables.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.spec import Column
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leastnoise.tables.axes import Condition
     from leastnoise.tables.engine import Engine
-    from leastnoise.tables.layout import Component, Condition, Layout
+    from leastnoise.tables.layout import Component, Layout
     from leastnoise.tables.spec import Predicate, Spec
 
 _UNIT, _CELL, _SHRINK, _LARGEST = "unit", "cell", "shrink", "largest"

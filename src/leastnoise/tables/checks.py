@@ -12,6 +12,13 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables import accuracy, source_names, statistic
+from leastnoise.tables.column_types import (
+    Problem,
+    key_types,
+    numeric_type,
+    predicate_type,
+    unit_type,
+)
 from leastnoise.tables.columns import result_columns
 from leastnoise.tables.layout import LayoutError, of_block
 from leastnoise.tables.source_names import (
@@ -28,11 +35,8 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.spec import Edge, Key, Predicate, Query, Spec
 
-Problem = tuple[str, str]
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
-_KEY_TYPES: dict[str, type] = {"int": int, "text": str, "bool": bool}
 # Less of a budget is a slip of the pen, and may pass the range of floats.
 SMALLEST_SHARE = Fraction(1, 10**6)
 # What is scaled by less, to integers of 22 bits or from them, may pass the range of floats.
@@ -126,18 +130,6 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
         return
     yield from _declared(spec, privacy.unit, "privacy.unit")
     yield from unit_type(spec.data.types.get(privacy.unit), privacy.unit)
-
-
-def unit_type(declared: str | None, column: str) -> Iterator[Problem]:
-    """Yield a problem if a column of this type can't identify persons."""
-    if declared in {"float", "bool"}:
-        why = {
-            "float": "floats that print alike differ, and would split a person in two. If it "
-            'holds whole numbers, declare it "int" in data.types.',
-            "bool": "a bool tells two persons apart, and makes one of all the others.",
-        }[declared]
-        message = f"Expected an int or text column, got the {declared} column {column!r}: {why}"
-        yield "privacy.unit", message
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:
@@ -304,14 +296,6 @@ def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
         yield f"{key}.among", "Expected keys of one type."
 
 
-def predicate_type(declared: str | None, predicate: Predicate, key: str) -> Iterator[Problem]:
-    """Yield a problem if a column of this type can't be compared as the predicate says."""
-    if predicate.among:
-        yield from key_types(declared, predicate.among, f"{key}.among")
-    else:
-        yield from numeric_type(declared, key.rsplit(".", 1)[-1], key, "histogram")
-
-
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
@@ -337,18 +321,6 @@ def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
             yield path, f"The key {value!r} is given {times} times."
     if len({type(value) for value in keys}) > 1:
         yield path, "Expected keys of one type."
-
-
-def key_types(declared: str | None, keys: Sequence[Key], path: str) -> Iterator[Problem]:
-    """Yield a problem for each key that isn't of the column's type."""
-    if declared == "float":
-        hint = "Give edges (in where, min and max), or, if it holds whole numbers, declare it "
-        hint += '"int" in data.types.'
-        yield path, f"Expected an int, text or bool column, got a float one. {hint}"
-    elif declared is not None:
-        for index, value in enumerate(keys):
-            if type(value) is not _KEY_TYPES[declared]:
-                yield f"{path}[{index}]", f"Expected {declared}, as the column is, got {value!r}."
 
 
 def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
@@ -383,14 +355,6 @@ def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
 def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
     yield from _declared(spec, column, key)
     yield from numeric_type(spec.data.types.get(column), column, key, use)
-
-
-def numeric_type(declared: str | None, column: str, key: str, use: str) -> Iterator[Problem]:
-    """Yield a problem if a column of this type can't be used for `use`."""
-    if (declared == "text" and use != "count") or (
-        declared == "bool" and use in {"histogram", "bands"}
-    ):
-        yield key, f"Expected a number column for {use}, got the {declared} column {column!r}."
 
 
 def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:

@@ -9,9 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Literal, final
 
 from leastnoise.tables import missing, replaced, statistic
+from leastnoise.tables.axes import Axis, Condition, axes_of
 from leastnoise.tables.limits import (
     OF_A_ROW,
     Bounding,
@@ -22,13 +23,13 @@ from leastnoise.tables.limits import (
     boundings,
     integer_limits,
 )
-from leastnoise.tables.spec import SKIP, Bands, Column
+from leastnoise.tables.spec import SKIP, Column
 from leastnoise.tables.statistic import Statistic
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-    from leastnoise.tables.spec import Accuracy, Edge, Key, Predicate, Query, Spec
+    from leastnoise.tables.spec import Accuracy, Query, Spec
 
 MAX_BITS = 28
 MIN_BITS = 8
@@ -60,71 +61,6 @@ class Component:
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)
     lowers: bool = False
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class KeyColumn:
-    """A column that rows are grouped by, and its public values."""
-
-    column: str
-    values: tuple[Key, ...]
-
-    @property
-    def cells(self) -> int:
-        """Number of groups."""
-        return len(self.values)
-
-    @property
-    def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The columns of the result that tell the groups apart, each with a value a group."""
-        return {self.column: self.values}
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Bins:
-    """A column and the increasing edges of its bins [a, b), the last one closed.
-
-    `missing` stands for what is no number; without it such rows are dropped.
-    """
-
-    column: str
-    edges: tuple[Edge, ...]
-    missing: Fraction | None
-
-    @property
-    def cells(self) -> int:
-        """Number of groups."""
-        return len(self.edges) - 1
-
-    @property
-    def columns(self) -> dict[str, tuple[Any, ...]]:
-        """The columns of the result that tell the groups apart, each with a value a group."""
-        edges = tuple(map(float, self.edges))
-        return {f"{self.column}_from": edges[:-1], f"{self.column}_to": edges[1:]}
-
-    @property
-    def dropped(self) -> str:
-        """Which rows are in no bin, to end a sentence; empty if every row is in one."""
-        low, high = float(self.edges[0]), float(self.edges[-1])
-        parts = [f"below {low:.6g}"] if math.isfinite(low) else []
-        parts += [f"above {high:.6g}"] if math.isfinite(high) else []
-        parts += ["missing"] if self.missing is None else []
-        return " or ".join(parts)
-
-
-Axis = KeyColumn | Bins
-"""A column by which rows are grouped."""
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Condition:
-    """A named condition: a public predicate for each of some columns, all of which must hold."""
-
-    name: str
-    predicates: tuple[tuple[str, Predicate], ...]
 
 
 class LayoutError(ValueError):
@@ -269,7 +205,7 @@ def _of_part(
         neighbours=spec.privacy.neighbours,
         statistics=statistics,
         places=tuple(places),
-        axes=_axes(spec, query),
+        axes=axes_of(spec, query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
             for name, predicates in query.where.items()
@@ -294,24 +230,6 @@ def _of_part(
 
 def _counts_persons(asked: Statistic, *, by_row: bool) -> bool:
     return asked.kind == "count_units" and not by_row
-
-
-def _axes(spec: Spec, query: Query) -> tuple[Axis, ...]:
-    """Return what rows are grouped by; a histogram is one more column of bands."""
-    axes: list[Axis] = [
-        _bins(spec, name, grouping.edges)
-        if isinstance(grouping, Bands)
-        else KeyColumn(column=name, values=grouping)
-        for name, grouping in query.group_by.items()
-    ]
-    if query.histogram:
-        axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
-    return tuple(axes)
-
-
-def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:
-    known = spec.columns.get(column)
-    return Bins(column=column, edges=edges, missing=None if known is None else known.number)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import checks, databases, engines, files, statistic
+from leastnoise.tables import column_types, databases, engines, files, statistic
 from leastnoise.tables.casts import MAX_TEXT
 from leastnoise.tables.inputs import Input
 from leastnoise.tables.postgres import PostgresTable
@@ -105,7 +105,7 @@ def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     return f"The column {column!r} holds {held.kind} in the file. {advice}"
 
 
-def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[checks.Problem]:
+def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[column_types.Problem]:
     if spec.privacy.unit == "row" and spec.privacy.unit_is is None and "row" in present:
         why = 'The source has a column "row", too. Which is meant? Write unit_is = "column" beside '
         why += 'it for the persons that the column tells apart, or unit_is = "each-row" for every '
@@ -140,40 +140,40 @@ def _mentioned_in(query: Query, path: str) -> Iterator[tuple[str, str]]:
 
 def _unfit(
     spec: Spec, columns: Mapping[str, ColumnType], present: Mapping[str, Held]
-) -> Iterator[checks.Problem]:
+) -> Iterator[column_types.Problem]:
     """Yield what the spec's own checks would, where the types are the file's."""
     if not spec.privacy.by_row:
         name = spec.privacy.unit
         # Declared text, 0.0 and -0.0 would be two persons; what is declared int is checked to be.
         told = columns[name] if columns[name] == "int" else present[name].type
-        yield from checks.unit_type(told or columns[name], name)
+        yield from column_types.unit_type(told or columns[name], name)
     for index, query in enumerate(spec.query):
         path = f"query[{index}]"
         for name, grouping in query.group_by.items():
             key = f"{path}.group_by.{name}"
             if isinstance(grouping, Bands):
-                yield from checks.numeric_type(columns[name], name, key, "bands")
+                yield from column_types.numeric_type(columns[name], name, key, "bands")
             else:
-                yield from checks.key_types(columns[name], grouping, key)
+                yield from column_types.key_types(columns[name], grouping, key)
                 yield from _too_long(grouping, key)
         for place, text in enumerate(query.statistics):
             asked = statistic.parse(text)
             if asked.column:
                 kind = columns[asked.column]
                 key = f"{path}.statistics[{place}]"
-                yield from checks.numeric_type(kind, asked.column, key, asked.kind)
+                yield from column_types.numeric_type(kind, asked.column, key, asked.kind)
         for condition, predicates in query.where.items():
             for name, predicate in predicates.items():
                 key = f"{path}.where.{condition}.{name}"
-                yield from checks.predicate_type(columns[name], predicate, key)
+                yield from column_types.predicate_type(columns[name], predicate, key)
                 yield from _too_long(predicate.among, f"{key}.among")
         if query.histogram:
             name = query.histogram.column
             key = f"{path}.histogram.column"
-            yield from checks.numeric_type(columns[name], name, key, "histogram")
+            yield from column_types.numeric_type(columns[name], name, key, "histogram")
 
 
-def _too_long(keys: Sequence[Key], path: str) -> Iterator[checks.Problem]:
+def _too_long(keys: Sequence[Key], path: str) -> Iterator[column_types.Problem]:
     """Yield a problem for each text that no row can have, as longer ones are read as missing."""
     for index, key in enumerate(keys):
         # as a CSV holds it
