@@ -55,7 +55,9 @@ def _distinguishes(draws: int, *, smaller: float) -> bool:
     sigma = scale * (1 - smaller)
     for t in np.linspace(0, 6, 121):
         other = float(norm.sf(t + 1 / sigma))
-        needed = detectable_rate(other, draws // 2, epsilon=1.0, delta=1e-5, level=LEVEL)
+        needed = detectable_rate(
+            other, (draws // 2, draws // 2), epsilon=1.0, delta=1e-5, level=LEVEL
+        )
         if needed is not None and norm.sf(t) >= needed:
             return True
     return False
@@ -64,7 +66,7 @@ def _distinguishes(draws: int, *, smaller: float) -> bool:
 def _fits_worse(draws: int, *, smaller: float) -> bool:
     """Say whether the best threshold shows, to 99 %, that there is less noise than claimed."""
     found = (
-        detectable_below(float(norm.sf(t)), 9 * draws // 10, level=LEVEL)
+        detectable_below(float(norm.sf(t)), 9 * draws // 10, level=LEVEL, miss=0.01)
         for t in np.linspace(0.2, 3, 57)
     )
     seen = (rate is not None and norm.sf(t / (1 - smaller)) <= rate

@@ -283,7 +283,7 @@ def _raw(name: str, unit: str) -> dict[str, Any]:
 
 def _answers_of(folder: Path, raw: dict[str, Any]) -> list[int]:
     spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[0])[0]
+    layout = of_block(spec, spec.query[0])[0][0]
     with engines.opened(source.find(spec, folder)) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
 

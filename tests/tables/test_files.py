@@ -384,7 +384,7 @@ def test_no_name_of_a_folder_means_anything_to_duckdb(
 
 def _answers_of(folder: Path, raw: dict[str, Any]) -> list[int]:
     spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[0])[0]
+    layout = of_block(spec, spec.query[0])[0][0]
     with engines.opened(source.find(spec, folder)) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
 

@@ -237,7 +237,7 @@ PROMISED = (
 
 def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
     spec = parsed(["mean(gaps)", "count(gaps)", "sum(b)", "mean(a)", "count(name)"])
-    (found,) = of_block(spec, spec.query[0])
+    ((found,),) = of_block(spec, spec.query[0])
     assert found.missing == (
         "Rows without a value of gaps are left out of its mean and count.",
         "A missing value of b counts as 0.",
