@@ -112,7 +112,7 @@ def command(
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])
     records.print_sentences([_BIAS.format(**_means_of_plan_11(source))])
-    typer.echo()
+    records.say()
     with records.stages("Proving the release again"):
         found = verify_directory(directory)
     records.print_sentences(words.verified_release(found, directory))

@@ -48,7 +48,7 @@ _STEPS = 16  # … so many steps in a standard deviation; twice as many for twic
 _MORE_ON_A_LINE = 4
 _BITS, _BITS_MORE = 80, 32  # and as many as δ has zeros
 _ACCURACY = 24  # bits of the tails: k releases add k·2^-24 of δ, a thousand some 5e-6 of the scale
-_EVALUATIONS = 2500  # of integrands at a place: of laws that we calibrate 1,700 was the most
+_EVALUATIONS = 10_000  # of integrands at a place: of laws that we calibrate 1,700 was the most
 _PART = 2.0**-5  # of P(Z > ε): not much more than δ(ε) anywhere, and a goal too fine is cheap
 _SMALLEST = math.log(1e-300)
 

@@ -39,7 +39,7 @@ from leastnoise.noise.radial.proof.generalized_gamma_line import Tails
 
 ACCURACY = 33  # bits of δ that are aimed at; the enclosure is right whatever is reached
 _GOALS = 4
-MOST_EVALUATIONS = 30_000  # of integrands for one δ, at most: half a minute where each takes 1 ms
+MOST_EVALUATIONS = 200_000  # of integrands for one δ, at most; laws that we calibrate took 50,000
 _COARSE = 12  # steps from one place to the next of a first guess
 
 
