@@ -88,11 +88,11 @@ def test_every_wish_is_met_by_an_epsilon_that_is_the_least(folder: Path) -> None
         "mean_visits",
         "count_units",
     }
-    # each block's wish is met, and none by more than the search leaves
-    for block in plan.blocks:
-        (wish,) = block.wishes
-        assert wish.met
-        assert wish.found > 0.99 * wish.wished
+    # each block's wish is met; of those that share a draw one by no more than the search leaves
+    for draw in plan.draws:
+        asked = [wish for block in draw for wish in block.wishes]
+        assert all(wish.met for wish in asked)
+        assert max(wish.found / wish.wished for wish in asked) > 0.99
     # the same shares with a per cent less
     weights = [block.budget.epsilon / plan.budget.epsilon for block in plan.blocks]
     less = release(

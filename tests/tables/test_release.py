@@ -112,7 +112,7 @@ def test_the_plan_reads_no_row(folder: Path) -> None:
     assert sum(one.budget.epsilon for one in plan.blocks) == 1
     assert first.budget.epsilon + persons.budget.epsilon == 2 * second.budget.epsilon
     assert first.group == persons.group  # one draw in the shape of both
-    assert first.mechanism.noise.name == "k-norm"
+    assert first.mechanism.noise.name == "k-staircase"
     worse = first.errors[0].plain_gaussian_std
     assert worse is not None
     assert worse > first.errors[0].std

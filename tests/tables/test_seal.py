@@ -72,9 +72,10 @@ def test_what_was_changed_since_is_rejected(folder: Path, name: str) -> None:
 def test_a_value_that_was_edited_is_rejected(folder: Path) -> None:
     file = folder / "out" / "by_plan.csv"
     head, first, *rest = file.read_text().splitlines(keepends=True)
-    key, _, others = first.partition(",")
-    edited = f"{key},999.0,{others.partition(',')[2]}"
-    file.write_text("".join([head, edited, *rest]))
+    fields = first.split(",")
+    for place in (1, 3, 4):  # the count, and its interval with it
+        fields[place] = str(float(fields[place]) + 999)
+    file.write_text("".join([head, ",".join(fields), *rest]))
     with pytest.raises(CertificateRejected, match=r"by_plan.csv isn't what it was"):
         ln.verify_directory(folder / "out")
     verify_resealed(folder / "out")  # nobody can see it where its sum was written anew, ...

@@ -46,7 +46,7 @@ def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
         return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()
 
 
-SHRUNK = 10 - 2**-22  # by a factor that leaves room for roundings, and cut off to the grid
+SHRUNK = 10 - 2**-25  # by a factor that leaves room for roundings, and cut off to the grid
 HEADER = b"who,plan,x,n,ok\n"
 
 

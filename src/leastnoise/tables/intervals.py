@@ -86,10 +86,8 @@ def _of_means(
     component = layout.components[layout.uses[place][0]]
     middle, half = float(component.centre), float(component.radius)
     ratio = (value - middle) / half
-    # n from the deviation at n = 2^200, where it isn't cut off at `half`
-    large = np.full_like(value, 2.0**200)
-    _, of_large, _, _ = _numbers(layout, place, [ratio * large, large], noise)
-    count = of_large / std * large
+    of_total, of_count = (noise[index].std for index in layout.uses[place])
+    count = half * np.hypot(of_total, ratio * of_count) / std
     _, _, low, high = _numbers(layout, place, [ratio * count, count], noise)
     step = count * (1 + _NEAR), count * (1 - _NEAR)
     others = [_numbers(layout, place, [ratio * n, n], noise) for n in step]
