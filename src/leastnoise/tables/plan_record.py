@@ -37,7 +37,7 @@ ROUNDING_NOTE = (
     "Values are rounded a little before they are summed. From {rows:,} rows of one value in a cell "
     "on, that may be more than 1 % of an interval, in which it isn't counted."
 )
-_MANY_ROWS = 10**8
+_MANY_ROWS = 10**7
 MEAN_NOTE = (
     "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
     "most, for assumed sizes."
