@@ -82,7 +82,8 @@ def norms(raw: dict[str, Any], block: BlockPlan) -> tuple[float, float]:
     if not replaced:
         return q * rows, math.sqrt(squared)
     signed = sum(one.lowers for one in layout.components)
-    others = 0 if signed else q
+    # a sum that rows may lower is no larger than the count, which moves by less where it does
+    others = q - signed - (1 if signed else 0)
     return min(2 * q, cells * (2 * signed + others)) * rows, 2 * math.sqrt(squared)
 
 
