@@ -12,8 +12,8 @@ import leastnoise as ln
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from tests.engines import postgres
 from tests.tables.integers import integers
+from tests.tables.several import ROWS, raw_spec
 from tests.tables.test_bounding import LIMITS, QUERIES, rows, spec_of
-from tests.tables.test_files import ROWS, raw_spec
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

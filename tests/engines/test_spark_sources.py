@@ -14,7 +14,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
 from tests.tables.integers import integers
-from tests.tables.test_files import ROWS, TYPES, raw_spec
+from tests.tables.several import ROWS, TYPES, raw_spec
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

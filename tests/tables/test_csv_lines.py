@@ -14,9 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, csv_lines, engines, source, spec_file
+from leastnoise.tables import csv_lines, spec_file
 from leastnoise.tables.casts import MAX_TEXT
-from leastnoise.tables.layout import of_block
+from tests.tables.integers import integers
 from tests.tables.test_source import HEADER, counts, raw_spec
 
 PIECES = [
@@ -232,7 +232,7 @@ def test_an_encoding_that_is_stated_is_read(tmp_path: Path, kind: str, encoding:
         (tmp_path / f"{name}.{kind}").write_bytes(pack(text.encode(coded)))
         raw = _raw(f"{name}.{kind}", "höh")
         raw["data"]["encoding"] = coded
-        found.append(_answers_of(tmp_path, raw))
+        found += integers(raw, tmp_path).values()
     assert found[0] == found[1]
     assert sum(map(bool, found[0])) == 5  # x is no number
 
@@ -248,7 +248,8 @@ def test_another_encoding_than_the_stated_one_leaves_out_values_and_not_lines(
     found: list[list[int]] = []
     for name in ("one", "two"):
         raw = _raw(f"{name}.csv", "row") | {"query": [query], "contribution": None}
-        found.append(_answers_of(tmp_path, {key: raw[key] for key in raw if raw[key] is not None}))
+        given = {key: raw[key] for key in raw if raw[key] is not None}
+        found += integers(given, tmp_path).values()
     assert found[0] == found[1]
     assert all(found[0])
 
@@ -279,13 +280,6 @@ def _raw(name: str, unit: str) -> dict[str, Any]:
         }
     ]
     return raw
-
-
-def _answers_of(folder: Path, raw: dict[str, Any]) -> list[int]:
-    spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[0])[0][0]
-    with engines.opened(source.find(spec, folder)) as engine:
-        return bounding.query_vector(engine, spec, layout).tolist()
 
 
 def test_an_encoding_that_can_not_be_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables import bounding, databases, engine_duckdb, engines, source, spec_file
 from leastnoise.tables.layout import of_block
-from tests.tables.test_files import ROWS, TYPES, answers, raw_spec
+from tests.tables.several import ROWS, TYPES, answers, raw_spec
 
 
 def of_table(

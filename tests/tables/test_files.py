@@ -6,53 +6,16 @@ import gzip
 import os
 import resource
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pandas as pd
 import pytest
 import zstandard
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engine_duckdb, engines, files, source, spec_file
+from leastnoise.tables import engine_duckdb, files, spec_file
 from leastnoise.tables.inputs import Several
-from leastnoise.tables.layout import of_block
-
-ROWS = pd.DataFrame(
-    {
-        "who": [1, 1, 2, 3, 3, 4, 5, 6],
-        "year": [2024, 2025, 2024, 2025, 2025, 2026, 2026, 2024],
-        "x": [0.5, 2.0, 3.5, 8.0, 1.0, 2.5, 3.5, 7.0],
-    }
-)
-YEARS = [2024, 2025, 2026]
-TYPES = {"who": "int", "year": "int", "x": "float"}
-
-
-def raw_spec(where: object, types: dict[str, str] | None = None) -> dict[str, Any]:
-    query = {
-        "name": "q",
-        "statistics": ["count", "sum(x)"],
-        "group_by": {"year": [2024, 2025, 2026]},
-    }
-    return {
-        "version": 1,
-        "data": {"source": where, **({"types": types} if types else {})},
-        "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
-        "contribution": {"max_rows": 2},
-        "columns": {"x": {"bounds": [0, 8]}},
-        "query": [query],
-    }
-
-
-def answers(folder: Path, where: object, types: dict[str, str] | None = None) -> list[int]:
-    """The exact integers of the block, before noise."""
-    spec = spec_file.parse(raw_spec(where, types))
-    layout = of_block(spec, spec.query[0])[0][0]
-    found = source.find(spec, folder)
-    with engines.opened(found) as engine:
-        return bounding.query_vector(engine, spec, layout).tolist()
+from tests.tables.several import ROWS, TYPES, answers, raw_spec, write
 
 
 @pytest.fixture
@@ -71,16 +34,6 @@ def written(folder: Path, kind: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(ROWS, path)
     (folder / "README").write_text("rows")
-
-
-def write(rows: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".parquet":
-        rows.to_parquet(path, index=False)
-        return
-    text = rows.to_csv(index=False).encode()
-    packed = {".csv": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
-    path.write_bytes(packed[path.suffix](text))
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "csv.zst", "parquet"])
@@ -272,14 +225,6 @@ def test_more_files_than_may_be_open_are_read_some_at_a_time(tmp_path: Path, kin
     assert found == answers(tmp_path, "all.parquet")
 
 
-def test_letters_of_patterns_in_a_folders_name_are_letters(
-    tmp_path: Path, whole: list[int]
-) -> None:
-    write(ROWS, tmp_path / "data[1]/a.parquet")
-    write(ROWS.assign(who=1), tmp_path / "data1/a.parquet")
-    assert answers(tmp_path / "data[1]", "*.parquet") == whole
-
-
 def test_what_is_no_file_is_not_read(tmp_path: Path, whole: list[int]) -> None:
     written(tmp_path / "parts", "parquet")
     (tmp_path / "parts/gone.parquet").symlink_to(tmp_path / "nowhere.parquet")
@@ -298,36 +243,6 @@ def test_a_folder_of_csvs_needs_types(tmp_path: Path) -> None:
     written(tmp_path / "parts", "csv")
     with pytest.raises(SpecError, match=r"data.types: Missing: parts needs"):
         answers(tmp_path, "parts")
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_folders_of_persons_that_are_no_utf_8_are_nobody(tmp_path: Path, kind: str) -> None:
-    """As with any other text that isn't: two of them must not be one person of twice the limit."""
-    names = [b"who=%FF", b"who=%FE", b"who=\xff", b"who=a\xfe", b"who=%C3%A9", b"who=\xc3\xa8"]
-    for name in names:
-        part = pd.DataFrame({"year": [2024, 2024], "x": [8.0, 8.0]})
-        write(part, tmp_path / f"part.{kind}")  # Arrow writes to no path that isn't UTF-8
-        (tmp_path / "rows" / os.fsdecode(name)).mkdir(parents=True)
-        (tmp_path / f"part.{kind}").rename(tmp_path / "rows" / os.fsdecode(name) / f"part.{kind}")
-    types = {"who": "text", "year": "int", "x": "float"}
-    count, total, *others = answers(tmp_path, "rows", types)
-    one = answers(tmp_path, f"rows/who=%C3%A9/part.{kind}".replace("%C3%A9", "*"), types)
-    assert one == [count, total, *others]
-    bound = 2 * 2  # rows of the two who have a name
-    unit = answers_of_one_row(tmp_path, kind)
-    assert [count, total] == [bound * unit[0], bound * unit[1]]
-
-
-def answers_of_one_row(folder: Path, kind: str) -> list[int]:
-    """What a row of 2024 with the x above adds to a count and a sum."""
-    write(pd.DataFrame({"who": ["a"], "year": [2024], "x": [8.0]}), folder / f"one.{kind}")
-    return answers(folder, f"one.{kind}", {"who": "text", "year": "int", "x": "float"})[:2]
-
-
-def test_a_column_name_that_is_no_utf_8_is_refused(tmp_path: Path) -> None:
-    write(ROWS, tmp_path / "rows" / "%FF=1" / "part.parquet")
-    with pytest.raises(SourceError, match="isn't UTF-8 before its ="):
-        answers(tmp_path, "rows")
 
 
 def test_a_folder_said_twice_is_refused_without_who_it_is(tmp_path: Path) -> None:
@@ -352,83 +267,3 @@ def test_a_name_that_stands_twice_in_a_second_header_is_refused(tmp_path: Path) 
     (tmp_path / "2.csv").write_text("who,year,x,x\n1,2024,1,8\n")
     with pytest.raises(SourceError, match=r"header of 2\.csv names 'x' more than once"):
         answers(tmp_path, "*.csv", TYPES)
-
-
-NAMES = ["line=7", "who=9", "c0=1", "a[b", "what?", "~", "file:", "k\\b", "x'y\"z", "n=a*"]
-
-
-@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "duckdb"])
-def test_no_name_of_a_folder_means_anything_to_duckdb(
-    tmp_path: Path, whole: list[int], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Not even where a row is text among numbers: a name told DuckDB the type of a whole line."""
-    rows = pd.concat([ROWS.astype(str), pd.DataFrame([{"who": "x", "year": "2024", "x": "é?"}])])
-    monkeypatch.chdir(tmp_path)
-    for name in NAMES:
-        if kind == "duckdb" and set(name) & {"\\", "?"}:
-            continue
-        Path(name).mkdir()
-        if not set(name) & set("*?[\\"):  # where there are no patterns of pipes
-            monkeypatch.setattr("tempfile.tempdir", str(Path(name).absolute()))
-        path = Path(name) / f"rows.{kind}"
-        raw = raw_spec(str(path), TYPES)
-        if kind == "duckdb":
-            with duckdb.connect(str(tmp_path / f"{NAMES.index(name)}.duckdb")) as connection:
-                connection.from_df(rows).create("visits")
-            (tmp_path / f"{NAMES.index(name)}.duckdb").rename(path)
-            raw["data"]["table"] = "visits"
-        else:
-            write(rows, path.absolute())
-        assert _answers_of(Path(), raw) == whole
-
-
-def _answers_of(folder: Path, raw: dict[str, Any]) -> list[int]:
-    spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[0])[0][0]
-    with engines.opened(source.find(spec, folder)) as engine:
-        return bounding.query_vector(engine, spec, layout).tolist()
-
-
-def test_a_database_whose_name_duckdb_takes_for_another_is_refused(tmp_path: Path) -> None:
-    for name in ("a/b", "a\\b"):
-        folder = tmp_path / name
-        folder.mkdir(parents=True)
-        with duckdb.connect(str(tmp_path / "made.duckdb")) as connection:
-            connection.from_df(ROWS).create("visits")
-        (tmp_path / "made.duckdb").rename(folder / "rows.duckdb")
-    raw = raw_spec("a\\b/rows.duckdb")
-    raw["data"]["table"] = "visits"
-    with pytest.raises(SourceError, match="can't open"):
-        source.find(spec_file.parse(raw), tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_name_that_no_pattern_is_for_is_refused_before_a_row_is_read(
-    tmp_path: Path, kind: str
-) -> None:
-    write(ROWS, tmp_path / f"a[\\b/rows.{kind}")
-    with pytest.raises(SourceError, match="in one path"):
-        source.find(spec_file.parse(raw_spec(f"a[\\b/rows.{kind}", TYPES)), tmp_path)
-
-
-def test_a_temporary_folder_that_duckdb_finds_no_pipe_in_is_refused_before_a_row_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(ROWS, tmp_path / "rows.csv")
-    (tmp_path / "a[b").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a[b"))
-    with pytest.raises(SourceError, match="TMPDIR"):
-        source.find(spec_file.parse(raw_spec("rows.csv", TYPES)), tmp_path)
-
-
-@pytest.mark.parametrize("name", ["file_row_number", "File_Row_Number"])
-def test_a_parquet_column_of_duckdb_s_own_name_is_refused_whatever_texts_say(
-    tmp_path: Path, name: str
-) -> None:
-    """Rows were numbered, under that name, where one of them had a question mark."""
-    rows = ROWS.assign(year=["2024?"] * len(ROWS))
-    rows.assign(**{name: 1}).to_parquet(tmp_path / "rows.parquet")
-    query = {"name": "q", "statistics": ["count"], "group_by": {"year": ["2024?"]}}
-    raw = raw_spec("rows.parquet") | {"query": [query], "columns": {}}
-    with pytest.raises(SourceError, match="file_row_number"):
-        source.find(spec_file.parse(raw), tmp_path)

@@ -19,7 +19,7 @@ import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables import bounding, engines, source
 from leastnoise.tables.layout import of_block
-from tests.tables.test_files import ROWS, raw_spec
+from tests.tables.several import ROWS, raw_spec
 
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas": lambda rows: rows,

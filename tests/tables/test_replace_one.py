@@ -17,14 +17,12 @@ import pytest
 import leastnoise as ln
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.within import Within
 from leastnoise.tables import bounding, engines, source, spec_file
 from leastnoise.tables.axes import KeyColumn
 from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.plan import plan
 from tests.tables.declared import check_declared, gauge
 
 TOWNS = ["a", "b", "c"]
@@ -314,89 +312,3 @@ def test_the_example_of_bodies_4(tmp_path: Path) -> None:
     assert (
         gauge([Fraction(6), Fraction(-6)], simplices(2, 3).hull) == 2
     )  # so N(t) <= 1 isn't enough
-
-
-def deviations(limits: dict[str, Any] | None, query: list[dict[str, Any]], **more: Any) -> Any:
-    spec = spec_file.parse(raw_spec(limits, query, **more))
-    return {block.name: block.noise_errors[0].std for block in plan(spec).blocks}
-
-
-def by_towns(count: int, *statistics: str) -> dict[str, Any]:
-    keys = [f"t{i}" for i in range(count)]
-    return {"name": f"n{count}", "statistics": list(statistics), "group_by": {"town": keys}}
-
-
-@pytest.mark.parametrize(("towns", "variance"), [(2, 3.3090), (10, 6.3636), (50, 7.6169)])
-def test_the_noise_of_a_replaced_row_in_many_cells(towns: int, variance: float) -> None:
-    """theory/bodies.md §6: below the 8 of Laplace noise for twice a row, above the 2 of one.
-
-    A cell of e^(−N) has (m + 1)(m + 2)/(mε²)·E[2p/((p + 1)(p + 2)) + 2j/((j + 1)(j + 2))], j of m
-    cells below 0 with weight C(m, j)²; the staircase takes .7 % off that for m = 2.
-    """
-    weights = [math.comb(towns, j) ** 2 for j in range(towns + 1)]
-    inner = sum(
-        weight * (2 * p / ((p + 1) * (p + 2)) + 2 * j / ((j + 1) * (j + 2)))
-        for j, weight in enumerate(weights)
-        for p in [towns - j]
-    )
-    exponential = (towns + 1) * (towns + 2) / towns * inner / sum(weights)
-    assert variance == pytest.approx(exponential, rel=8e-3)
-    (std,) = deviations({"max_rows": 1}, [by_towns(towns, "count")]).values()
-    assert std**2 == pytest.approx(variance, rel=1e-4)
-
-
-def test_a_single_count_has_the_noise_of_one_that_is_added() -> None:
-    (replaced,) = deviations({"max_rows": 3}, [QUERIES[0]]).values()
-    (added,) = deviations({"max_rows": 3}, [QUERIES[0]], neighbours="add-remove").values()
-    assert replaced == added
-
-
-def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
-    """A 95 % interval holds 95 % of the draws, for both laws; and one a fifth narrower doesn't."""
-    from leastnoise.noise.quantiles import absolute_quantile  # noqa: PLC0415
-
-    for name, cells in (("k-norm", 40), ("k-staircase", 3)):
-        noise = ln.calibrate(name, epsilon=1, sensitivity=counting(cells, 1))
-        zeros = np.zeros(cells)
-        drawn = np.array([noise.release(zeros).values for _ in range(400)])
-        half = absolute_quantile(noise.noise, 0.95)
-        assert abs((np.abs(drawn) <= half).mean() - 0.95) < 0.025
-        assert (np.abs(drawn) <= 0.8 * half).mean() < 0.93
-
-
-WHERE = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)]
-
-
-def test_conditions_are_drawn_together_in_a_box() -> None:
-    """[−1, 1]³ with e^(−N): (d + 1)(d + 2)/3 = 6.67, where a third of ε each takes 18."""
-    spec = spec_file.parse(raw_spec({"max_rows": 3}, WHERE))
-    made = plan(spec)
-    ((name, certificate),) = made.certificate.blocks
-    assert name == "c0+c1+c2"
-    assert certificate.sensitivity == counting(3, 3)
-    assert made.blocks[0].mechanism.noise.variance == pytest.approx(20 / 3, rel=2e-3)
-
-
-def test_rows_drawn_together_hide_what_two_persons_differ_by(tmp_path: Path) -> None:
-    towns = {"town": TOWNS}
-    query = [
-        {"name": name, "statistics": ["count", f"sum({x})"], "group_by": towns}
-        for name, x in (("p", "x"), ("q", "z"))
-    ]
-    spec = spec_file.parse(raw_spec({"max_rows": 3}, query, delta="1e-9"))
-    made = plan(spec)
-    ((_, certificate),) = made.certificate.blocks
-    hull = getattr(certificate.sensitivity, "hull", None)
-    assert isinstance(hull, Together)
-    rows = hostile_rows(5, 7, most=9)
-    parts = [
-        list(differences(Bounded(tmp_path, raw_spec({"max_rows": 3}, [one]), rows), block.layout))
-        for block, one in zip(made.blocks, query, strict=True)
-    ]
-    largest = Fraction(0)
-    for first, second in zip(*parts, strict=True):
-        gauges = [gauge(first, hull.bodies[0]), gauge(second, hull.bodies[1])]
-        assert max(gauges) <= 1
-        assert hull.holds([*first, *second])
-        largest = max(largest, *gauges)
-    assert largest > Fraction(99, 100)  # or the pairs above would show little
