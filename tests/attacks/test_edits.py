@@ -7,7 +7,6 @@ import json
 import math
 import sqlite3
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -16,78 +15,13 @@ from typing import Any
 import pytest
 
 import leastnoise as ln
-from tests.attacks import edits, public, statements, truth
+from tests.attacks import edits, statements, truth
 from tests.attacks.guard import PARTS, Guard
+from tests.golden.records import QUICK
 
 Case = tuple[str, Any]
 
 
-def _made(name: str, sensitivity: Any, **more: Any) -> Callable[[], Any]:
-    asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-3"} | more
-    return lambda: ln.calibrate(name, sensitivity=sensitivity, **asked).certificate
-
-
-def _plan(epsilon: str, *kinds: Callable[[], Any]) -> Callable[[], Any]:
-    def made() -> Any:
-        blocks = tuple((f"b{i}", kind()) for i, kind in enumerate(kinds))
-        return ln.PlanCertificate.prove(
-            budget=ln.Budget(epsilon=epsilon, delta="0.01"), blocks=blocks
-        )
-
-    return made
-
-
-def _bound_of_a_volume() -> Any:
-    found = ln.compare(epsilon=2, sensitivity=ln.CountingQueries(dimension=3)).best_possible
-    assert found is not None
-    return found.bound
-
-
-_GAUSSIAN = _made("gaussian", ln.L2(1), dimension=3)
-_LAPLACE = _made("laplace", ln.L1("1.5"), dimension=4)
-_BASES: dict[str, Callable[[], Any]] = {
-    "gaussian": _GAUSSIAN,
-    "laplace": _LAPLACE,
-    "l2": _made("l2", ln.L2("0.7"), dimension=3),
-    "truncated-laplace": _made("truncated-laplace", ln.L2(1)),
-    "tulap": _made("tulap", ln.L2(2)),
-    "staircase": _made("staircase", ln.L2(1)),
-    "truncated-staircase": _made("truncated-staircase", ln.L2(1)),
-    "discrete-staircase": _made("discrete-staircase", ln.Integer(1), gap=0.3),
-    "geometric": _made("geometric", ln.Integer(3), delta="0"),
-    "geometric, five releases": _made("geometric", ln.Integer(2), compositions=5),
-    "geometric in cells": _made("geometric", ln.Linf(2, l0=3, whole=True), dimension=9),
-    "loosely known": _made("laplace", ln.L1(1), compositions=2),
-    "five releases": _made("gaussian", ln.L2(1), compositions=5),
-    "of samples": _made("gaussian", ln.L2(1), sampling_rate="0.1", delta="1e-4"),
-    "ellipse": _made("gaussian", ln.CountingQueries(dimension=4, max_nonzero=2)),
-    "replaced": _made(
-        "gaussian", ln.CountingQueries(dimension=3, max_nonzero=1, neighbours="replace-one")
-    ),
-    "with total": _made("gaussian", ln.CountingQueries(dimension=3, with_total=True)),
-    "cells": _made("truncated-laplace", ln.Linf(1, l0=1), dimension=5),
-    "points": _made("gaussian", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
-    "body of counts": _made("k-norm", ln.CountingQueries(dimension=3)),
-    "body of few counts": _made("k-norm", ln.CountingQueries(dimension=3, max_nonzero=2)),
-    "body of two of three": _made("k-staircase", ln.Linf("1.5", l0=2), dimension=3),
-    "body of one of three": _made("k-staircase", ln.L1("1.5"), dimension=3),
-    "ball": _made("k-staircase", ln.L2("0.7"), dimension=3),
-    "box cut off": _made("truncated-k-staircase", ln.Linf("1.5", l0=2), dimension=2),
-    "counts cut off": _made("truncated-k-staircase", ln.CountingQueries(dimension=2)),
-    "polygon": _made("k-norm", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
-    "body of replaced": _made("k-norm", ln.CountingQueries(dimension=2, neighbours="replace-one")),
-    "two sides": _made("two-sided-staircase", ln.CountingQueries(dimension=3, max_nonzero=2)),
-    "two sides with total": _made(
-        "two-sided-laplace", ln.CountingQueries(dimension=2, with_total=True)
-    ),
-    "two sides, five releases": _made(
-        "two-sided-staircase", ln.CountingQueries(dimension=2), compositions=5
-    ),
-    "plan of sums": _plan("2", _GAUSSIAN, _LAPLACE),
-    "plan together": _plan("1.7", _GAUSSIAN, _LAPLACE),
-    "lower bound": public.lower_bound,
-    "lower bound of a volume": _bound_of_a_volume,
-}
 _LEDGER = "ledger"
 _TRIGGERS = (
     "CREATE TRIGGER t {when} INSERT ON entry BEGIN SELECT RAISE(IGNORE); END",
@@ -132,13 +66,13 @@ _BODIES = (
 @cache
 def _record(base: str) -> Any:
     """Return what is edited; itself it is accepted and true, or the attacks would find nothing."""
-    record = json.loads(_BASES[base]().to_json())
+    record = json.loads(QUICK[base]().to_json())
     _verify(base, json.dumps(record))
     return record
 
 
 def drawn(random: Random) -> Case:
-    base = random.choice((*_BASES, _LEDGER))
+    base = random.choice((*QUICK, _LEDGER))
     if base == _LEDGER:
         return base, (
             random.choice(("byte", "text", "number", "schema", "body")),
@@ -227,7 +161,7 @@ def _pages() -> bytes:
     ledger = ln.Ledger(Path(tempfile.mkdtemp()) / "a.ledger")
     ledger.open_account("a", unit="person", budget=ln.Budget(epsilon=9, delta="0.1"))
     for base in ("gaussian", "laplace"):
-        ledger.charge(_BASES[base](), unit="person", label=base)
+        ledger.charge(QUICK[base](), unit="person", label=base)
     return Path(ledger.path).read_bytes()
 
 
@@ -268,7 +202,7 @@ def _charge(path: Path) -> None:
             continue
         raise AssertionError("a ledger that isn't ours was read")
     try:
-        charge = ledger.charge(_BASES["laplace"](), unit="person")
+        charge = ledger.charge(QUICK["laplace"](), unit="person")
     except ln.errors.LeastnoiseError:
         return
     raise AssertionError(f"charged as entry {charge.number}")

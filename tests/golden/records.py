@@ -1,0 +1,120 @@
+"""A statement of every kind: what is calibrated for it, or taken as given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import leastnoise as ln
+from leastnoise.guarantees.within import Within
+from tests.guarantees.bodies.examples import BODIES
+
+
+def _made(name: str, sensitivity: Any, **more: Any) -> Callable[[], Any]:
+    asked: dict[str, Any] = {"epsilon": "1", "delta": "1e-3"} | more
+    return lambda: ln.calibrate(name, sensitivity=sensitivity, **asked).certificate
+
+
+def _within(name: str) -> Callable[[], Any]:
+    return _made("k-norm", Within(BODIES[name]), delta="0")
+
+
+def _matrix() -> Any:
+    shifts = ln.Vertices([["1", "0", "1"], ["0", "1", "0"], ["0.5", "0.5", "0"]])
+    return ln.least_noise(epsilon=1, delta="1e-6", sensitivity=shifts).certificate
+
+
+def _plan(epsilon: str, *kinds: Callable[[], Any]) -> Callable[[], Any]:
+    def made() -> Any:
+        blocks = tuple((f"b{i}", kind()) for i, kind in enumerate(kinds))
+        return ln.PlanCertificate.prove(
+            budget=ln.Budget(epsilon=epsilon, delta="0.01"), blocks=blocks
+        )
+
+    return made
+
+
+def _bound_of_a_program() -> Any:
+    found = ln.compare(
+        epsilon=1, delta="1e-3", sensitivity=ln.L1(1), loss="mae", bound=True, gap=0.9, time_limit=1
+    )
+    assert found.best_possible is not None
+    return found.best_possible.bound
+
+
+def _bound_of_a_volume() -> Any:
+    found = ln.compare(epsilon=2, sensitivity=ln.CountingQueries(dimension=3)).best_possible
+    assert found is not None
+    return found.bound
+
+
+_GAUSSIAN = _made("gaussian", ln.L2(1), dimension=3)
+_LAPLACE = _made("laplace", ln.L1("1.5"), dimension=4)
+
+QUICK: dict[str, Callable[[], Any]] = {
+    "gaussian": _GAUSSIAN,
+    "laplace": _LAPLACE,
+    "l2": _made("l2", ln.L2("0.7"), dimension=3),
+    "truncated-laplace": _made("truncated-laplace", ln.L2(1)),
+    "tulap": _made("tulap", ln.L2(2)),
+    "staircase": _made("staircase", ln.L2(1)),
+    "truncated-staircase": _made("truncated-staircase", ln.L2(1)),
+    "discrete-staircase": _made("discrete-staircase", ln.Integer(1), gap=0.3),
+    "geometric": _made("geometric", ln.Integer(3), delta="0"),
+    "geometric, five releases": _made("geometric", ln.Integer(2), compositions=5),
+    "geometric in cells": _made("geometric", ln.Linf(2, l0=3, whole=True), dimension=9),
+    "loosely known": _made("laplace", ln.L1(1), compositions=2),
+    "five releases": _made("gaussian", ln.L2(1), compositions=5),
+    "of samples": _made("gaussian", ln.L2(1), sampling_rate="0.1", delta="1e-4"),
+    "ellipse": _made("gaussian", ln.CountingQueries(dimension=4, max_nonzero=2)),
+    "replaced": _made(
+        "gaussian", ln.CountingQueries(dimension=3, max_nonzero=1, neighbours="replace-one")
+    ),
+    "with total": _made("gaussian", ln.CountingQueries(dimension=3, with_total=True)),
+    "cells": _made("truncated-laplace", ln.Linf(1, l0=1), dimension=5),
+    "points": _made("gaussian", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
+    "body of counts": _made("k-norm", ln.CountingQueries(dimension=3)),
+    "body of few counts": _made("k-norm", ln.CountingQueries(dimension=3, max_nonzero=2)),
+    "body of two of three": _made("k-staircase", ln.Linf("1.5", l0=2), dimension=3),
+    "body of one of three": _made("k-staircase", ln.L1("1.5"), dimension=3),
+    "ball": _made("k-staircase", ln.L2("0.7"), dimension=3),
+    "box cut off": _made("truncated-k-staircase", ln.Linf("1.5", l0=2), dimension=2),
+    "counts cut off": _made("truncated-k-staircase", ln.CountingQueries(dimension=2)),
+    "polygon": _made("k-norm", ln.Vertices([["1", "0"], ["0.6", "0.8"]]), dimension=2),
+    "body of replaced": _made("k-norm", ln.CountingQueries(dimension=2, neighbours="replace-one")),
+    "two sides": _made("two-sided-staircase", ln.CountingQueries(dimension=3, max_nonzero=2)),
+    "two sides with total": _made(
+        "two-sided-laplace", ln.CountingQueries(dimension=2, with_total=True)
+    ),
+    "two sides, five releases": _made(
+        "two-sided-staircase", ln.CountingQueries(dimension=2), compositions=5
+    ),
+    "plan of sums": _plan("2", _GAUSSIAN, _LAPLACE),
+    "plan together": _plan("1.7", _GAUSSIAN, _LAPLACE),
+    "lower bound": _bound_of_a_program,
+    "lower bound of a volume": _bound_of_a_volume,
+}
+"""Those that are made and proved in milliseconds, so that attacks edit them by the thousand."""
+
+RECORDS = QUICK | {
+    "atom": _made("truncated-staircase", ln.L2(1), epsilon="0.1", delta="0.05"),
+    "cactus": _made("cactus", ln.L2(1)),
+    "cactus, five releases": _made("cactus", ln.L2(1), compositions=5),
+    "flipped-huber": _made("flipped-huber", ln.L2(1), delta="0.01"),
+    "gaussian-mixture": _made("gaussian-mixture", ln.L2(1)),
+    "generalized-gamma": _made("generalized-gamma", ln.L2(1), dimension=7),
+    "groups": _made("gaussian", ln.Groups(groups=3, dimension=2)),
+    "matrix": _matrix,
+    "optimal": _made("optimal", ln.L2(1)),
+    "optimal-radial": _made("optimal-radial", ln.L2(1), dimension=2),
+    "quasi-gaussian": _made("quasi-gaussian", ln.L2(1)),
+    "samples, three releases": _made(
+        "geometric", ln.Integer(1), sampling_rate="0.1", compositions=3
+    ),
+    "spherical-staircase": _made("spherical-staircase", ln.L2(1), dimension=3),
+}
+RECORDS |= {
+    f"body, {name}": _within(name)
+    for name in BODIES
+    if name not in {"interval", "disc", "ball"}  # on these k-norm noise is laplace and l2
+}

@@ -1,0 +1,82 @@
+"""Today's version reads, proves and writes what earlier ones wrote."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import leastnoise as ln
+from leastnoise.certificate.plan import read_certificate
+from leastnoise.noise.registry import FAMILIES
+from tests.golden.make import LEDGER, RELEASES, ROWS, SPECS, statements
+from tests.golden.records import RECORDS
+
+STATEMENTS = statements()
+NAMES = sorted(path.stem for path in SPECS.glob("*.toml"))
+
+
+def test_a_statement_of_every_kind_is_kept() -> None:
+    assert STATEMENTS.keys() == RECORDS.keys()
+    laws = {json.loads(text).get("noise", {}).get("name") for text in STATEMENTS.values()}
+    assert laws >= set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_holds_and_is_written_alike(name: str) -> None:
+    text = STATEMENTS[name]
+    kept = json.loads(text)
+    if name.startswith("lower bound"):
+        bound = ln.LowerBound.from_json(text)
+        bound.verify()
+        assert json.loads(bound.to_json()) == kept
+        return
+    read = read_certificate(text)
+    fresh = read.verify()
+    if isinstance(read, ln.Certificate):  # a plan's names no interval
+        assert read.delta.lower <= fresh.lower <= fresh.upper <= read.delta.upper
+    assert json.loads(read.to_json()) == kept
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_release_verifies(name: str) -> None:
+    verified = ln.verify_directory(RELEASES / name)
+    assert verified.delta.certainly_at_most(verified.spec.budget.delta)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_spec_is_read_and_planned_alike(name: str, tmp_path: Path) -> None:
+    shutil.copy(SPECS / f"{name}.toml", tmp_path)
+    (tmp_path / "rows.csv").write_text(ROWS, encoding="utf-8")
+    release = ln.Release.from_toml(tmp_path / f"{name}.toml")
+    written = release.to_toml().replace('"least"', '"5.59321"')  # which a release's spec states
+    assert written == (RELEASES / name / "spec.toml").read_text(encoding="utf-8")
+    kept = json.loads((RELEASES / name / "plan.json").read_text(encoding="utf-8"))
+    _check_like(release.plan().to_record(), kept)
+
+
+def _check_like(made: Any, kept: Any) -> None:
+    """Compare JSON values; floats, which are found by searches, to nine digits."""
+    if isinstance(kept, dict):
+        assert made.keys() == kept.keys()
+        for key, value in kept.items():
+            _check_like(made[key], value)
+    elif isinstance(kept, list):
+        assert len(made) == len(kept)
+        for one, other in zip(made, kept, strict=True):
+            _check_like(one, other)
+    else:
+        assert made == (pytest.approx(kept, rel=1e-9) if isinstance(kept, float) else kept)
+
+
+def test_a_ledger_holds_and_takes_more(tmp_path: Path) -> None:
+    path = shutil.copy(LEDGER, tmp_path)
+    checked = ln.check_ledger(path)
+    assert checked.entries == 2
+    assert checked.accounts["people"].charges == 1
+    ledger = ln.Ledger(path)
+    ledger.charge(read_certificate(STATEMENTS["geometric"]), unit="person")
+    assert ln.check_ledger(path).accounts["people"].charges == 2
