@@ -184,7 +184,7 @@ def formed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Releases of whole numbers that aren't negative, in each format."""
     folder = make_rows(tmp_path_factory.mktemp("formed"))
     query = [
-        {"name": "q", "statistics": ["count", "sum(x)", "mean(x)"], **FORM},
+        {"name": "q", "statistics": ["count", "count(x)", "sum(x)", "mean(x)"], **FORM},
         {"name": "w", "where": {"all": {"x": {"min": 0}}, "none": {"x": {"min": 99}}}, **FORM},
         {"name": "h", "histogram": {"column": "x", "edges": [0, 99, "inf"]}, **FORM},
     ]
@@ -247,10 +247,57 @@ def test_intervals_that_value_and_noise_do_not_give_are_rejected(
     for moved in (true[name] + away, true[name] - away):
         false = round(moved) if label == "count" else moved
         (made / "q.json").write_text(json.dumps([{**true, name: false}]))
-        with pytest.raises(CertificateRejected, match=f"q.json has a {name} that isn't what"):
+        with pytest.raises(CertificateRejected, match=f"q.json has a {name} that doesn't fit"):
             verify_resealed(made)
     (made / "q.json").write_text(json.dumps([true]))
     verify_resealed(made)
+
+
+# of a mean within [0, 10]
+FALSE_MEANS: dict[str, dict[str, Any]] = {
+    "beyond its bounds": {"mean_x": 10.5},
+    "far beyond": {"mean_x": 1e9, "mean_x_high": 1e9},
+    "no number": {"mean_x": math.nan},
+    "texts": {"mean_x": "hello", "mean_x_std": "world"},
+    "no std": {"mean_x_std": math.nan},
+    "a negative std": {"mean_x_std": -1.0},
+    "no noise": {"mean_x_std": 0.0},
+    "a std beyond half of its bounds": {"mean_x_std": 7.0},
+    "outside its interval": {"mean_x": 4.0, "mean_x_low": 9.0, "mean_x_high": 10.0},
+    "at a bound and outside": {"mean_x": 10.0, "mean_x_low": 3.0, "mean_x_high": 4.0},
+    "reversed": {"mean_x": 5.0, "mean_x_std": 5.0, "mean_x_low": 9.0, "mean_x_high": 3.0},
+    "of no rows": {"mean_x": 5.0, "mean_x_std": 5.0, "mean_x_low": 0.0, "mean_x_high": 10.0},
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("edit", FALSE_MEANS)
+def test_means_that_fit_nothing_beside_them_are_rejected(
+    formed: Path, tmp_path: Path, kind: str, edit: str
+) -> None:
+    made = shutil.copytree(formed / kind, tmp_path / "made")
+    (true,) = json.loads((formed / "json" / "q.json").read_text())
+    if kind == "csv":
+        (true,) = pd.read_csv(made / "q.csv").to_dict("records")
+    false = {**true, **FALSE_MEANS[edit]}
+    if kind == "json":
+        (made / "q.json").write_text(json.dumps([false]))
+    else:
+        (made / "q.csv").write_text(",".join(false) + "\n" + ",".join(map(str, false.values())))
+    with pytest.raises(CertificateRejected, match=r"q\."):
+        verify_resealed(made)
+
+
+def test_the_mean_of_another_count_is_rejected(formed: Path, tmp_path: Path) -> None:
+    """Everything follows from value and `_std`, but the count that stands beside them."""
+    made = shutil.copytree(formed / "json", tmp_path / "made")
+    (true,) = json.loads((made / "q.json").read_text())
+    count = true["count_x"] // 2
+    wide = true["count_x_high"] - true["count_x"]
+    false = {**true, "count_x": count, "count_x_low": count - wide, "count_x_high": count + wide}
+    (made / "q.json").write_text(json.dumps([false]))
+    with pytest.raises(CertificateRejected, match="a mean_x_std that doesn't fit"):
+        verify_resealed(made)
 
 
 OPEN_ENDS = {

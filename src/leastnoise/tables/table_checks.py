@@ -10,7 +10,7 @@ import duckdb
 
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.columns import SUFFIXES, result_columns
-from leastnoise.tables.intervals import wrong_interval
+from leastnoise.tables.intervals import wrong_number
 from leastnoise.tables.layout import Layout
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.results import LARGEST_WHOLE, key_columns
@@ -29,9 +29,9 @@ Part = tuple[Layout, tuple[NoiseError, ...]]
 
 
 def check_table(path: Path, parts: Sequence[Part]) -> None:
-    """Check names, keys, rows and form, the `_std` of counts and sums, and all intervals.
+    """Check names, keys, rows and form, the `_std` of counts and sums, intervals and means.
 
-    These are functions of values and noise (see `intervals`). The form: whole and not negative,
+    Their numbers fit each other and the noise (see `intervals`). The form: whole and not negative,
     where the spec says so. `parts` are those of the block, with the error of each component.
     """
     layout = parts[0][0]
@@ -67,9 +67,9 @@ def check_table(path: Path, parts: Sequence[Part]) -> None:
     }
     for part, noise in parts:
         _check_form(path, part, columns)
-        if (label := wrong_interval(part, told, noise)) is not None:
+        if (label := wrong_number(part, told, noise)) is not None:
             raise CertificateRejected(
-                f"The table {path.name} has a {label} that isn't what its value and its noise say."
+                f"The table {path.name} has a {label} that doesn't fit its other numbers or noise."
             )
 
 
