@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -71,7 +72,7 @@ def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
 
 def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the accuracy, the assumed size and the weight of a block."""
-    statistics = _statistics(query)
+    statistics = _statistics(spec, query)
     if query.assume is not None and statistics and not any(map(_is_mean, statistics)):
         yield f"{path}.assume", "Used for means alone: the other errors are known without it."
     if spec.privacy.epsilon == LEAST:
@@ -109,14 +110,13 @@ def _is_mean(one: Statistic) -> bool:
     return one.kind == "mean"
 
 
-def _statistics(query: Query) -> tuple[Statistic, ...]:
-    """Return the statistics that can be read; of a histogram or of conditions what they count."""
-    if query.histogram is not None or query.where:
-        return (statistic.Statistic(kind="count"), statistic.Statistic(kind="count_units"))
+def _statistics(spec: Spec, query: Query) -> tuple[Statistic, ...]:
+    """Return the statistics that can be read."""
+    counted = statistic.counted(query, by_row=bool(spec.privacy.unit) and spec.privacy.by_row)
+    if counted:
+        return (counted,)
     found: list[Statistic] = []
     for text in query.statistics:
-        try:
+        with suppress(ValueError):
             found.append(statistic.parse(text))
-        except ValueError:
-            continue
     return tuple(found)

@@ -261,11 +261,8 @@ def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...
 
 
 def _statistics(query: Query, *, by_row: bool) -> tuple[Statistic, ...]:
-    if query.where and not by_row:
-        return (Statistic(kind="count_units"),)
-    if query.histogram or query.where:
-        return (Statistic(kind="count"),)
-    return tuple(statistic.parse(text) for text in query.statistics)
+    counted = statistic.counted(query, by_row=by_row)
+    return (counted,) if counted else tuple(map(statistic.parse, query.statistics))
 
 
 def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ...]:

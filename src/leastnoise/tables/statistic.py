@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
+
+if TYPE_CHECKING:
+    from leastnoise.tables.spec import Query
 
 KINDS = ("count", "count_units", "sum", "mean")
 _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)
@@ -32,6 +35,13 @@ class Statistic:
     def label(self) -> str:
         """The name of its column in a result, such as count, count_units or mean_<column>."""
         return f"{self.kind}_{self.column}" if self.column else self.kind
+
+
+def counted(query: Query, *, by_row: bool) -> Statistic | None:
+    """Return what a histogram or conditions count; None for a block that lists its statistics."""
+    if query.where and not by_row:
+        return Statistic(kind="count_units")
+    return Statistic(kind="count") if query.histogram is not None or query.where else None
 
 
 def parse(text: str) -> Statistic:
