@@ -28,9 +28,12 @@ USE = {
     "assume": {"n": 200},
 }
 PEOPLE = {"name": "people", "statistics": ["count_units"], "accuracy": {"std": 12}}
+HISTOGRAM: dict[str, Any] = {"histogram": {"column": "visits", "edges": [0, 4, 20]}}
+WHERE: dict[str, Any] = {"where": {"often": {"visits": {"min": 9}}}}
+_COUNTS: dict[str, Any] = {"statistics": [], "group_by": {}, "assume": None}
 BINS = {
     "name": "bins",
-    "histogram": {"column": "visits", "edges": [0, 4, 20]},
+    **HISTOGRAM,
     "accuracy": {"half_width_95": 30},
 }
 
@@ -57,6 +60,10 @@ def release(
         output={"path": "out", "format": "csv"},
         folder=folder,
     )
+
+
+def _wish(statistic: str) -> dict[str, Any]:
+    return {"accuracy": {"std": 5, "statistic": statistic}}
 
 
 def worst(plan: Any) -> float:
@@ -225,6 +232,8 @@ def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
         ({"accuracy": 5}, "query[0].accuracy", "table"),
         ({"accuracy": {"std": 1, "statistic": "sum(visits)"}}, "accuracy.statistic", "has no"),
         ({"accuracy": {"std": 1, "statistic": "median"}}, "accuracy.statistic", "Expected"),
+        (_COUNTS | HISTOGRAM | _wish("count_units"), "accuracy.statistic", "no count_units"),
+        (_COUNTS | WHERE | _wish("count"), "accuracy.statistic", "no count, only count_units"),
         ({"weight": 2}, "query[0].weight", "Not used"),
         ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
         ({"assume": {"n": True}}, "query[0].assume.n", "a whole number"),

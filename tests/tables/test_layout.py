@@ -247,6 +247,18 @@ def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
     )
 
 
+def test_a_number_for_missing_values_is_in_no_list_of_keys() -> None:
+    where = {"a": {"b": {"min": 2}}, "b": {"b": {"among": [3]}}, "c": {"other": {"max": 6}}}
+    spec = parsed(["count"])
+    query = spec_file.parse(spec_file.to_dict(spec) | {"query": [{"name": "q", "where": where}]})
+    ((found,),) = of_block(spec, query.query[0])
+    assert found.missing == (
+        "A missing value of b counts as 0.",
+        "Where other is missing, no condition on it holds.",
+        "Where b is missing, no condition on its keys holds.",
+    )
+
+
 def test_a_number_for_missing_values_that_would_be_clamped_is_refused() -> None:
     raw = {
         "version": 1,

@@ -16,6 +16,7 @@ from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.noise_error import NoiseError
+from leastnoise.tables.plan_record import PARTS_NOTE, PURE_NOTE
 from leastnoise.tables.verify import verify_directory
 from tests.tables.test_release import make_rows, release
 
@@ -92,6 +93,33 @@ def test_units_in_few_of_many_groups_get_noise_in_each_cell(folder: Path) -> Non
     assert block.saved is not None
     assert block.saved > 0.5
     assert block.to_record()["saved_by_geometry"] == block.saved
+
+
+def test_what_the_shape_saves_is_of_all_numbers_in_any_order(folder: Path) -> None:
+    """Of a count and a sum that rows may lower a replaced person moves the sum by twice as much."""
+    saved: list[float | None] = []
+    for statistics in (["count", "count(x)", "sum(x)"], ["sum(x)", "count(x)", "count"]):
+        query = [{"name": "all", "statistics": statistics}]
+        privacy = {"unit": "who", "neighbours": "replace-one", "epsilon": "8"}
+        more = {"contribution": {"max_rows": 1}, "columns": {"x": {"bounds": [-1, 1]}}}
+        (block,) = release(folder, query=query, privacy=privacy, **more).plan().blocks
+        variances = block.mechanism.variances
+        assert variances[0] != variances[-1]
+        mean = sum(variances) / len(variances)
+        assert block.saved == pytest.approx(1 - mean / block.baselines.spherical.variance)
+        saved.append(block.saved)
+    assert saved[0] == pytest.approx(saved[1])
+
+
+def test_one_draw_for_all_is_not_said_to_be_split(folder: Path) -> None:
+    privacy = {"unit": "who", "neighbours": "replace-one", "epsilon": "1"}
+    query = [{"name": "all", "statistics": ["count_units", "sum(x)"]}]
+    plan = release(folder, query=query, privacy=privacy, contribution={"max_rows": 2}).plan()
+    assert len(plan.blocks) == 2
+    assert len(plan.draws) == 1
+    assert PARTS_NOTE in plan.notes
+    assert PURE_NOTE not in plan.notes
+    assert plan.to_record()["notes"] == list(plan.notes)
 
 
 def test_a_histogram_of_rows_gets_whole_numbers_in_each_cell(folder: Path) -> None:

@@ -15,7 +15,9 @@ import pandas as pd
 import pytest
 
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.mechanism import accuracy
 from leastnoise.selection.public import calibrate
+from leastnoise.tables import noise_error
 from leastnoise.tables.noise_error import NoiseError
 from leastnoise.tables.verify import verify_directory
 from tests.tables.resealed import verify_resealed
@@ -82,6 +84,10 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind in ("csv", "json", "parquet"):
         release(folder, output={"path": kind, "format": kind}).run()
         verify_directory(folder / kind)
+    sums = [{"name": "all", "statistics": ["count", "sum(x)"]}]
+    privacy = {"unit": "row", "epsilon": "1e-3"}
+    small = {"query": sums, "privacy": privacy, "contribution": None}
+    release(folder, output={"path": "sums", "format": "csv"}, **small).run()
     balls, together = {"l2": 6}, {"path": "together", "format": "csv"}
     release(folder, output=together, contribution=balls).run()
     return folder
@@ -108,6 +114,18 @@ def test_every_false_edit_is_rejected(made: Path, edit: str) -> None:
         file.write_text(text.replace(old, new))
     with pytest.raises(CertificateRejected):
         verify_resealed(directory)
+
+
+@pytest.mark.parametrize("moved", [-3e-8, 3e-8])
+def test_floats_of_another_machine_verify(
+    originals: Path, monkeypatch: pytest.MonkeyPatch, moved: float
+) -> None:
+    def half_width(*asked: Any) -> float:
+        return accuracy.half_width(*asked) * (1 + moved)
+
+    monkeypatch.setattr(noise_error, "half_width", half_width)
+    verify_directory(originals / "csv")
+    verify_directory(originals / "sums")
 
 
 @pytest.mark.parametrize(

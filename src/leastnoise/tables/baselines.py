@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
@@ -55,18 +56,23 @@ class Baselines:
                 laplace = None
         return cls(laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical)
 
-    def saved(self, certificate: Certificate, first: int) -> float | None:
+    def saved(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
         """Return the part of the spherical noise's variance that fitting to the shape saves.
 
-        `first` is the block's first coordinate of the noise. None for noise that is as large in
-        every direction.
+        The mean over the numbers of a cell; `first` is the block's first coordinate of the noise.
+        None for noise that is as large in every direction.
         """
-        geometry, variance = certificate.geometry, variance_of(certificate.noise, first)
-        if geometry is not None:
-            variance *= float(geometry.deviations[0]) ** 2
-        elif not isinstance(certificate.noise, VectorNoise):
+        geometry, noise = certificate.geometry, certificate.noise
+        if geometry is None and not isinstance(noise, VectorNoise):
             return None
-        return 1 - variance / self.spherical.variance
+        numbers = range(first, first + len(layout.components))
+        variances = [variance_of(noise, number) for number in numbers]
+        if geometry is not None:
+            variances = [
+                variance * float(geometry.deviations[number]) ** 2
+                for number, variance in zip(numbers, variances, strict=True)
+            ]
+        return 1 - math.fsum(variances) / len(variances) / self.spherical.variance
 
 
 @lru_cache(maxsize=256)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec import Predicate, Spec
 
 _UNIT, _CELL, _SHRINK, _LARGEST = "unit", "cell", "shrink", "largest"
+_LARGEST_TOTAL = 2**63 - 1
+_PART = 2**14  # an integer of a row is summed as so many of these, and what is left
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
 
@@ -45,8 +47,8 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
         return _condition_totals(engine, spec, layout)
     rows = _in_cells(engine, spec, layout)
     if layout.by_row:
-        totals = rows.group_by(_CELL).agg(*_row_sums(layout))
-    elif isinstance(layout.bounding, FirstCells):
+        return _scatter(_totals_of_rows(engine, layout, rows), layout)
+    if isinstance(layout.bounding, FirstCells):
         totals = _first_cells(rows, layout, layout.bounding.most)
     else:
         # Where there is one cell, a second key would cost as much as the first.
@@ -221,8 +223,43 @@ def _in_first(per_unit: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
     return placed.filter(nw.col("place") <= at_most)
 
 
+def _totals_of_rows(
+    engine: Engine, layout: Layout, rows: nw.LazyFrame[Any]
+) -> list[tuple[int, ...]]:
+    """Return each cell and its totals where a row is a unit: whatever the number of rows.
+
+    Each integer is summed in two parts, none of which wraps around, and put together here. Totals
+    end where int64 does, so that beyond it one row moves them by no more than before.
+    """
+    sums: dict[str, nw.Expr] = {}
+    for index, component in enumerate(layout.components):
+        if component.column:
+            x = nw.col(f"x{index}")
+            low = x % _PART
+            sums[f"l{index}"] = low.sum()
+            sums[f"h{index}"] = ((x - low) / _PART).cast(nw.Int64).sum()
+        else:
+            sums[f"n{index}"] = nw.len()
+    found: list[tuple[int, ...]] = []
+    for cell, *values in engine.rows(rows.group_by(_CELL).agg(**sums).select(_CELL, *sums)):
+        told = dict(zip(sums, map(int, values), strict=True))
+        totals = (
+            told[f"n{index}"] * 2**layout.bits
+            if f"n{index}" in told
+            else told[f"h{index}"] * _PART + told[f"l{index}"]
+            for index in range(len(layout.components))
+        )
+        found.append(
+            (int(cell), *(min(max(total, -_LARGEST_TOTAL), _LARGEST_TOTAL) for total in totals))
+        )
+    return found
+
+
 def _row_sums(layout: Layout) -> list[nw.Expr]:
-    """Return the sums over rows: at most 2^34 rows of at most 2^28, so no int64 wraps around."""
+    """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
+
+    Beyond, they would be wrong and within the unit's limits all the same, which follow.
+    """
     one = 2**layout.bits
     sums: list[nw.Expr] = []
     for index, component in enumerate(layout.components):

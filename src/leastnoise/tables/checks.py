@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
 # Less of a budget is a slip of the pen, and may pass the range of floats.
 SMALLEST_SHARE = Fraction(1, 10**6)
-# What is scaled by less, to integers of 22 bits or from them, may pass the range of floats.
+# What is scaled by less, to integers of 28 bits or from them, may pass the range of floats.
 SMALLEST_WIDTH = Fraction(1, 10**290)
 MOST_CONDITIONS = 64
 MOST_PROBLEMS = 1000  # of one check: finding what was meant takes time
@@ -332,11 +332,14 @@ def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
     except LayoutError as error:
         return [(path, str(error))]
     names = Counter(name.lower() for name in result_columns(parts))
-    return [
+    twice = [
         (path, f"Two result columns would be called {name!r}. Split the block in two.")
         for name, times in names.items()
         if times > 1
     ]
+    numbers = [len(part.components) for part in parts]
+    least = spec.share(query) * Fraction(min(numbers), sum(numbers))
+    return [*twice, *(_share(spec, least, path) if len(parts) > 1 else ())]
 
 
 def _has_limits(spec: Spec) -> bool:

@@ -54,14 +54,18 @@ def _holds_bytes(spec: Spec) -> bool:
 
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
     """Yield what missing values do to the conditions of a block."""
-    none: dict[str, None] = {}
+    none: dict[str, dict[str, None]] = {"no condition on it": {}, "no condition on its keys": {}}
     for name, predicate in (one for each in query.where.values() for one in each.items()):
-        found = () if predicate.among else tuple(_of_number(spec, name))
-        yield from found
-        if not found:
-            none[name] = None
-    if none:
-        yield f"Where {_words.in_turn([*none], 'or')} is missing, no condition on it holds."
+        number = tuple(_of_number(spec, name))
+        if not number:
+            none["no condition on it"][name] = None
+        elif predicate.among:  # keys are compared before a number stands for what is missing
+            none["no condition on its keys"][name] = None
+        else:
+            yield from number
+    for what, names in none.items():
+        if names:
+            yield f"Where {_words.in_turn([*names], 'or')} is missing, {what} holds."
 
 
 def _of_number(spec: Spec, name: str) -> Iterator[str]:

@@ -69,14 +69,19 @@ def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
     """Return how many rows of a cell can be rounded alike, and be off by 1 % of an interval.
 
     Each value is rounded to a multiple of 2^(−bits) of the largest. Values that differ are off by
-    far less together, since they are rounded either way. None where no values are summed.
+    far less together, since they are rounded either way. Rounded down to two digits, which another
+    machine's floats give as well. None where no values are summed.
     """
     widths = [
         error.half95
         for one, error in zip(layout.components, noise, strict=True)
         if one.kind == "value"
     ]
-    return math.floor(min(widths) * 2 ** (layout.bits + 1) / 100) if widths else None
+    if not widths:
+        return None
+    rows = math.floor(min(widths) * 2 ** (layout.bits + 1) / 100)
+    unit = 10 ** max(len(str(rows)) - 2, 0)
+    return rows // unit * unit
 
 
 def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[float]:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
-_SAME = 1e-9  # of a variance
 
 # A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows.
 FINEST_GRID = Fraction(1, 2**22)
@@ -97,7 +96,8 @@ class BlockPlan:
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        return self.baselines.saved(of_split(self.mechanism.certificate, self.split), self.first)
+        certificate = of_split(self.mechanism.certificate, self.split)
+        return self.baselines.saved(certificate, self.layout, self.first)
 
     @property
     def relative_to_split(self) -> float | None:
@@ -181,10 +181,13 @@ class Plan(Framed, Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers don't say."""
-        joint = self.blocks[0].split is not None
-        layouts = [block.layout for block in self.blocks]
-        exact = [block.exact_rows for block in self.blocks]
-        return notes_of(layouts, self.budget, COMPOSED if joint else RULE, exact)
+        return notes_of(
+            [block.layout for block in self.blocks],
+            budget=self.budget,
+            rule=RULE if self.blocks[0].split is None else COMPOSED,
+            draws=len(self.draws),
+            exact_rows=[block.exact_rows for block in self.blocks],
+        )
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""

@@ -24,10 +24,10 @@ CLIP_NOTE = (
     "Errors, and 95 %, are of the noise alone: what clamping to bounds and clipping a person's "
     "rows take away (bias) is not in them."
 )
-PURE_NOTE = "With delta = 0 the losses of the queries add up: each has its share of epsilon."
+PURE_NOTE = "With delta = 0 losses add up: each draw of noise has its share of epsilon."
 SPLIT_NOTE = (
-    "Accounting for all queries together proved no less noise for each: each has its share of the "
-    "budget."
+    "Accounting for all draws of noise together proved no less noise for each: each has its share "
+    "of the budget."
 )
 JOINT_NOTE = (
     "All queries together meet the budget, by tight composition: each has less noise than its "
@@ -36,6 +36,10 @@ JOINT_NOTE = (
 ROUNDING_NOTE = (
     "Values are rounded a little before they are summed. From {rows:,} rows of one value in a cell "
     "on, that may be more than 1 % of an interval, in which it isn't counted."
+)
+PARTS_NOTE = (
+    "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
+    "each, too."
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
@@ -86,7 +90,7 @@ def block_record(
         "noise": certificate.noise.name,
         "geometry": None if certificate.geometry is None else certificate.geometry.kind,
         "spherical_noise": baselines.spherical.name,
-        "saved_by_geometry": baselines.saved(of_split(certificate, split), first),
+        "saved_by_geometry": baselines.saved(of_split(certificate, split), layout, first),
         "error_relative_to_split": relative_to(certificate, split),
         "scale": decimal_text(certificate.noise.scale),
         "grid": None if grid is None else decimal_text(grid),
@@ -115,16 +119,22 @@ def plan_record(
         "notes": list(
             notes_of(
                 layouts,
-                certificate.budget,
-                certificate.rule,
-                [block["exact_rows"] for block in blocks],
+                budget=certificate.budget,
+                rule=certificate.rule,
+                draws=len(certificate.blocks),
+                exact_rows=[block["exact_rows"] for block in blocks],
             )
         ),
     }
 
 
 def notes_of(
-    layouts: Sequence[Layout], budget: Budget, rule: str, exact_rows: Sequence[int | None]
+    layouts: Sequence[Layout],
+    *,
+    budget: Budget,
+    rule: str,
+    draws: int,
+    exact_rows: Sequence[int | None],
 ) -> tuple[str, ...]:
     """Return what the numbers of a plan don't say; `exact_rows` as `rounded_rows` says."""
     asked = {one.kind for layout in layouts for one in layout.statistics}
@@ -133,7 +143,9 @@ def notes_of(
     exact = min((rows for rows in exact_rows if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:
         notes += (ROUNDING_NOTE.format(rows=exact),)
-    if len(layouts) == 1:
+    if any(layout.part for layout in layouts):
+        notes += (PARTS_NOTE,)
+    if draws == 1:
         return notes
     if rule == COMPOSED:
         return (*notes, JOINT_NOTE)
