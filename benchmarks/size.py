@@ -1,0 +1,187 @@
+"""How large the program is, by counts that a reader feels: `python -m benchmarks.size [COMMIT …]`.
+
+Of the working tree, and of each COMMIT beside it, from the source alone; and what one release of
+two queries enters, by running it (of the working tree). Rules of thumb, the same for every commit:
+
+- numeric constants: module names in capitals whose value is made of numbers alone;
+- searches by hand: functions outside `numerics` that look at the middle of an interval;
+- readers of records: functions that turn a JSON field into a value of a declared kind.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+
+from benchmarks.timing import print_rows
+
+ROOT = Path(__file__).parents[1]
+_SOURCE = "src/leastnoise"
+_NUMBERS = {"Fraction", "float", "arb", "range"}
+_MIDDLE = re.compile(r"\b(middle|mid|golden)\b.* = .*(\(\w+ \+ \w+\) //? 2|sqrt\(5\))")
+_READER = r"def _value(_of)?\(value: object, (kind|field)\b"
+_SPEC = """
+version = 1
+[data]
+source = "rows.csv"
+types = { who = "int", plan = "int", x = "float" }
+[privacy]
+unit = "who"
+epsilon = "1"
+delta = "1e-6"
+[contribution]
+max_rows = 4
+[columns.x]
+bounds = [0, 10]
+[[query]]
+name = "by_plan"
+statistics = ["count", "mean(x)"]
+group_by = { plan = [1, 2, 3] }
+[[query]]
+name = "bins"
+histogram = { column = "x", edges = [0, 2, 5, 10] }
+[output]
+path = "out"
+format = "csv"
+"""
+
+
+def files_of(commit: str | None) -> dict[Path, str]:
+    """Return the text of each module of the source, by its path within the package."""
+    if commit is None:
+        root = ROOT / _SOURCE
+        return {path.relative_to(root): path.read_text() for path in sorted(root.rglob("*.py"))}
+    packed = subprocess.run(
+        ["git", "archive", commit, _SOURCE], cwd=ROOT, capture_output=True, check=True
+    ).stdout
+    found: dict[Path, str] = {}
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        for member in archive:
+            text = archive.extractfile(member) if member.name.endswith(".py") else None
+            if text is not None:
+                found[Path(member.name).relative_to(_SOURCE)] = text.read().decode()
+    return found
+
+
+def counts(files: Mapping[Path, str]) -> dict[str, int]:
+    """Return what is counted in the source."""
+    folders = Counter(path.parent for path in files)
+    trees = {path: ast.parse(text) for path, text in files.items()}
+    lengths = sorted(length for tree in trees.values() for length in _functions(tree))
+    constants = Counter(
+        (path.parts[0], name) for path, tree in trees.items() for name in _constants(tree)
+    )
+    return {
+        "lines": sum(text.count("\n") for text in files.values()),
+        "files": len(files),
+        "files of noise/": sum(path.parts[0] == "noise" for path in files),
+        "files of the largest folder": max(folders.values()),
+        "median lines of a function": lengths[len(lengths) // 2],
+        "object.__setattr__": _times(files, r"object\.__setattr__\("),
+        "numeric constants": sum(constants.values()),
+        "constants of one name in a package": sum(n - 1 for n in constants.values()),
+        "docstrings that begin with See": _times(files, r'"""See '),
+        "searches by hand": sum(map(_searches, files.items())),
+        "readers of records": _times(files, _READER),
+    }
+
+
+def _times(files: Mapping[Path, str], pattern: str) -> int:
+    return sum(len(re.findall(pattern, text)) for text in files.values())
+
+
+def _functions(tree: ast.Module) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
+            first = node.body[0]
+            told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            begin = first.end_lineno if told and first.end_lineno else node.lineno
+            yield node.end_lineno - begin
+
+
+def _constants(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of a module's numeric constants."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and _is_number(node.value):
+            for target in node.targets:
+                elements = target.elts if isinstance(target, ast.Tuple) else [target]
+                yield from (one.id for one in elements if isinstance(one, ast.Name))
+
+
+def _is_number(value: ast.expr) -> bool:
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, int | float) and not isinstance(value.value, bool)
+    if isinstance(value, ast.UnaryOp):
+        return _is_number(value.operand)
+    if isinstance(value, ast.BinOp):
+        return _is_number(value.left) and _is_number(value.right)
+    if isinstance(value, ast.Tuple):
+        return all(map(_is_number, value.elts))
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        return value.func.id in _NUMBERS and all(map(_is_number, value.args))
+    return False
+
+
+def _searches(file: tuple[Path, str]) -> int:
+    path, text = file
+    return 0 if path.parts[0] == "numerics" else len(_MIDDLE.findall(text))
+
+
+def release() -> dict[str, int]:
+    """Return what one release of two queries enters and does, by running it once."""
+    import leastnoise as ln
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.tables import layout, spec_file
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "spec.toml").write_text(_SPEC)
+        (folder / "rows.csv").write_text("who,plan,x\n1,1,2.5\n2,3,7\n")
+        entered: Counter[CodeType] = Counter()
+        ours = str(ROOT / _SOURCE)
+
+        def note(frame: FrameType, event: str, _: object) -> None:
+            code = frame.f_code
+            named = code.co_flags & inspect.CO_NEWLOCALS and not code.co_name.startswith("<")
+            if event == "call" and named and code.co_filename.startswith(ours):
+                entered[code] += 1
+
+        sys.setprofile(note)
+        try:
+            ln.Release.from_toml(folder / "spec.toml").run()
+        finally:
+            sys.setprofile(None)
+
+    def times(function: FunctionType) -> int:
+        return entered[function.__code__]
+
+    return {
+        "functions entered by a release": len(entered),
+        "of so many files": len({code.co_filename for code in entered}),
+        "specs parsed": times(spec_file.parse),
+        "layouts of its two queries": times(layout.of_block),
+        "certificates made": times(Certificate.__post_init__),
+    }
+
+
+def main(commits: list[str]) -> None:
+    states = {commit: counts(files_of(commit)) for commit in commits}
+    states["now"] = counts(files_of(None))
+    rows = [(name, *(f"{one[name]:,}" for one in states.values())) for name in states["now"]]
+    print_rows("The source", ("", *states), rows)
+    entered = [(name, f"{count:,}") for name, count in release().items()]
+    print_rows("One release of two queries", ("", "now"), entered)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
