@@ -74,22 +74,18 @@ class ProvedSeveral(Several):
     search: Search | None = None
 
     def one(self, request: Request) -> Noise:
-        """See `Several.one`."""
         return self.search(request) if self.search else unit_law(self.family, request)
 
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
-        """See `Several.log_delta_gap`."""
         return proved_log_delta_gap(
             (self._part(law),), self.request.budget, points_per_std=points_per_std
         )
 
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
-        """See `Several.by_moments`."""
         found = delta_by_moments((self._part(law),), self.request.budget.epsilon, closest=closest)
         return found.interval if found else None
 
     def gaussian_sigma(self, *, relative: float) -> float:
-        """See `Several.gaussian_sigma`."""
         low = float(classic.gaussian(1, amplified(self.request.budget, self.rate)))
         high = low * math.sqrt(self.draws)
         if self.rate == 1:

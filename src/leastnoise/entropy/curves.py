@@ -62,7 +62,6 @@ class Curved(InverseSurvival):
         self._words = 0
 
     def enclose(self, u: arb) -> arb:
-        """See `InverseSurvival.enclose`."""
         for curve in self._curves:
             one = curve.constants()
             if u >= one.bottom and u <= one.top:
@@ -70,7 +69,7 @@ class Curved(InverseSurvival):
         return arb("nan")
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """See `InverseSurvival.look_up`; that few words are left to balls changes no number."""
+        """That few words are left to balls changes no number."""
         self._words += words.size
         if self._words <= _FEW:
             return None

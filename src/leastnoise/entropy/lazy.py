@@ -95,7 +95,6 @@ class LazyMagnitude(LazyReal):
         self._uniform = uniform
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         return self._quantile.enclose(self._uniform.enclose(bits))
 
 
@@ -107,7 +106,6 @@ class LazyExponential(LazyReal):
         self._magnitude = LazyMagnitude(EXPONENTIAL, LazyUniform(entropy))
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         return self._magnitude.enclose(bits)
 
 
@@ -120,7 +118,6 @@ class LazyNormal(LazyReal):
         self._magnitude = LazyMagnitude(HALF_NORMAL, LazyUniform(entropy))
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         magnitude = self._magnitude.enclose(bits)
         return -magnitude if self._negative else magnitude
 
@@ -143,7 +140,6 @@ class LazyGamma(LazyReal):
             self._normal = LazyNormal(entropy)
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         c = ball(self._c)
         return c * self._root(c, self._normal.enclose(bits)) ** 3
 
@@ -174,7 +170,6 @@ class LazyAnyGamma(LazyReal):
         self._gamma = LazyGamma(entropy, shape=shape + 1 if shape < 1 else shape)
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         gamma = self._gamma.enclose(bits)
         if self._boost is None:
             return gamma

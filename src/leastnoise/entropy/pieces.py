@@ -101,7 +101,6 @@ class PiecewiseUniform(InverseSurvival):
         self._words = 0
 
     def enclose(self, u: arb) -> arb:
-        """See `InverseSurvival.enclose`."""
         j = self._pieces.locate(u)
         if j is None:
             return arb("nan")
@@ -112,7 +111,7 @@ class PiecewiseUniform(InverseSurvival):
         return ball(right) - ball(right - left) * ((u - far) / (near - far))
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
-        """See `InverseSurvival.look_up`; that there is a table changes no released number."""
+        """That there is a table changes no released number."""
         self._words += words.size
         if self._table is None:
             tabled = self._pieces.tabled
@@ -164,7 +163,6 @@ class _Table:
         self._unserved = np.append(True, ~served[::-1])
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        """See `InverseSurvival.look_up`."""
         w = words.view(np.int64)
         place = np.searchsorted(self._first, w, side="right")
         offset = w - self._start.take(place)

@@ -52,11 +52,9 @@ class Quantile(InverseSurvival):
     reach: float
 
     def enclose(self, u: arb) -> arb:
-        """See `InverseSurvival.enclose`."""
         return self.function(u)
 
     def look_up(self, words: NDArray[np.uint64]) -> Lookup:
-        """See `InverseSurvival.look_up`."""
         return look_up(self, words)
 
 

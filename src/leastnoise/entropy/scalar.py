@@ -24,7 +24,7 @@ class LazySampler(Sampler):
         self._factor = factor
 
     def draw(self, count: int) -> Block:
-        """See `Sampler.draw`; there are no estimates, so all of them are `beyond`."""
+        """There are no estimates, so all of them are `beyond`."""
         values = [self._draw_one() for _ in range(count)]
         return left_to_balls(
             count, lambda index, bits: ball(self._factor) * values[index].enclose(bits)

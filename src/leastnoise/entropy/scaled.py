@@ -118,7 +118,6 @@ class Constant(LazyReal):
         self._value = value
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         del bits
         return ball(self._value)
 
@@ -142,7 +141,7 @@ class Settled(LazyReal):
         return cls(middle, radius)
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`; beyond `SETTLED_BITS` it shrinks no more."""
+        """Beyond `SETTLED_BITS` it shrinks no more."""
         del bits
         return arb(self._middle, self._radius)
 

@@ -39,7 +39,6 @@ class _Part(LazyReal):
         self._radius, self._mine, self._other = radius, mine, other
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         mine, other = self._mine.enclose(bits), self._other.enclose(bits)
         return self._radius.enclose(bits) * (mine / (mine + other)).sqrt()
 

@@ -148,7 +148,7 @@ class CountEllipse(Geometry):
         )
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.shifts`; exact but for the root."""
+        """Exact but for the root."""
         if not isinstance(sensitivity, CountingQueries):
             return None
         if (sensitivity.dimension, sensitivity.with_total) != (self.queries, self.with_total):
@@ -162,7 +162,7 @@ class CountEllipse(Geometry):
         return self.shared * total + self.offset * records, (self.total - 1) * records
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Geometry.restore`; W⁻¹ without a matrix."""
+        """It is W⁻¹, without a matrix."""
         d, h = self.queries, self._drawn_in
         sums = noisy[:d]
         if not self.with_total:
@@ -192,12 +192,11 @@ class CountEllipse(Geometry):
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """See `Geometry.counted_deviations`: of the queries, and of the total after them."""
+        """Of the queries, and of the total after them."""
         variance, _, _, counted = self._entries
         return [(math.sqrt(variance), self.queries), (math.sqrt(counted), int(self.with_total))]
 
     def covariance(self) -> NDArray[np.float64]:
-        """See `Geometry.covariance`."""
         variance, between, crossed, counted = self._entries
         found = np.full((self.dimension, self.dimension), between, dtype=np.float64)
         np.fill_diagonal(found, variance)
@@ -248,7 +247,7 @@ class Blocks(Geometry):
         return self.groups * self.block.dimension
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.shifts`; exact but for the root."""
+        """Exact but for the root."""
         if not isinstance(sensitivity, Groups):
             return None
         if (sensitivity.groups, sensitivity.dimension) != (self.groups, self.queries):
@@ -256,22 +255,18 @@ class Blocks(Geometry):
         return ShiftBounds.of_length(sensitivity.largest(self.block.form))
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Geometry.restore`."""
         parts = noisy.reshape(self.groups, self.block.dimension)
         return np.concatenate([self.block.restore(part) for part in parts])
 
     @property
     def deviations(self) -> NDArray[np.float64]:
-        """See `Geometry.deviations`."""
         return np.tile(self.block.deviations, self.groups)
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """See `Geometry.counted_deviations`."""
         return [(value, count * self.groups) for value, count in self.block.counted_deviations]
 
     def covariance(self) -> NDArray[np.float64]:
-        """See `Geometry.covariance`."""
         return np.asarray(np.kron(np.eye(self.groups), self.block.covariance()), dtype=np.float64)
 
 
@@ -307,7 +302,7 @@ class Matrix(Geometry):
         return len(self.rows)
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.shifts`; exact but for the root."""
+        """Exact but for the root."""
         if not isinstance(sensitivity, Vertices) or sensitivity.coordinates != self.dimension:
             return None
         return ShiftBounds.of_length(
@@ -324,16 +319,13 @@ class Matrix(Geometry):
         ]
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Geometry.restore`."""
         return np.asarray(np.linalg.solve(self._floats, noisy), dtype=np.float64)
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """See `Geometry.counted_deviations`."""
         return [(float(root), 1) for root in np.sqrt(np.diag(self.covariance()))]
 
     def covariance(self) -> NDArray[np.float64]:
-        """See `Geometry.covariance`."""
         inverse = np.asarray(np.linalg.inv(self._floats), dtype=np.float64)
         return inverse @ inverse.T
 
@@ -366,26 +358,22 @@ class Cells(Geometry):
         return 1
 
     def shifts(self, sensitivity: Sensitivity) -> ShiftBounds | None:
-        """See `Geometry.shifts`."""
         if not isinstance(sensitivity, Linf):
             return None
         return ShiftBounds.of((Integer if sensitivity.whole else L2)(sensitivity.bound))
 
     def draws(self, sensitivity: Sensitivity) -> int:
-        """See `Geometry.draws`; the cells that one person moves."""
+        """The cells that one person moves."""
         return min(sensitivity.l0, self.count) if isinstance(sensitivity, Linf) else 1
 
     def restore(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Geometry.restore`."""
         return noisy
 
     @property
     def counted_deviations(self) -> list[tuple[float, int]]:
-        """See `Geometry.counted_deviations`."""
         return [(1.0, self.count)]
 
     def covariance(self) -> NDArray[np.float64]:
-        """See `Geometry.covariance`."""
         return np.eye(self.count)
 
 

@@ -88,7 +88,7 @@ class Sensitivity(ABC):
 
     @abstractmethod
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `radius`; the arguments are checked."""
+        """The arguments are checked."""
 
     def body(self, *, dimension: int) -> Body | None:
         """Return the convex hull of all shifts of R^dimension, exactly.
@@ -115,12 +115,12 @@ class Sensitivity(ABC):
             return None
 
     def _body(self, dimension: int) -> Body | None:
-        """See `body`; the argument is checked."""
+        """The argument is checked."""
         del dimension
         return None
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """See `additions`; the argument is checked."""
+        """The argument is checked."""
         del dimension
         return None
 
@@ -141,11 +141,11 @@ class L2(Sensitivity):
         object.__setattr__(self, "bound", positive_bound(bound))
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`; for one coordinate all norms agree."""
+        """For one coordinate all norms agree."""
         return self.bound if norm == "l2" or (norm == "l1" and dimension == 1) else None
 
     def _body(self, dimension: int) -> Body:
-        """See `Sensitivity.body`: a ball, or an interval."""
+        """A ball, or an interval."""
         if dimension == 1:
             return Interval(bound=self.bound)
         return Ball(bound=self.bound, coordinates=dimension)
@@ -166,12 +166,11 @@ class L1(Sensitivity):
         object.__setattr__(self, "bound", positive_bound(bound))
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`."""
         del dimension
         return None if norm == "integer" else self.bound
 
     def _body(self, dimension: int) -> Body | None:
-        """See `Sensitivity.body`: cells of one number each, of which one moves."""
+        """Cells of one number each, of which one moves."""
         return hulls.moved_cells(bound=self.bound, most=1, cells=dimension)
 
 
@@ -198,12 +197,12 @@ class Integer(Sensitivity):
         object.__setattr__(self, "bound", whole)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`; it is about one number."""
+        """It is about one number."""
         del norm
         return self.bound if dimension == 1 else None
 
     def _body(self, dimension: int) -> Body | None:
-        """See `Sensitivity.body`: an interval, whose ends are whole numbers."""
+        """An interval, whose ends are whole numbers."""
         return Interval(bound=self.bound) if dimension == 1 else None
 
 

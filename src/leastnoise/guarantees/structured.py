@@ -70,7 +70,7 @@ class Linf(Sensitivity):
             )
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`; √k·bound in l2, k = min(l0, dimension)."""
+        """It is √k·bound in l2, k = min(l0, dimension)."""
         moved = min(self.l0, dimension)
         if norm == "integer":
             return self.bound if self.whole and dimension == 1 else None
@@ -79,7 +79,7 @@ class Linf(Sensitivity):
         return root_above(self.bound**2 * moved)
 
     def _body(self, dimension: int) -> Body | None:
-        """See `Sensitivity.body`: cells, or a box, or what lies between."""
+        """Cells, or a box, or what lies between."""
         return hulls.moved_cells(bound=self.bound, most=min(self.l0, dimension), cells=dimension)
 
 
@@ -174,11 +174,9 @@ class CountingQueries(Sensitivity):
 
     @property
     def stated_neighbours(self) -> Neighbours:
-        """See `Sensitivity.stated_neighbours`."""
         return self.neighbours
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`."""
         if norm == "integer" or dimension != self.coordinates:
             return None
         adding = self.neighbours == "add-remove"
@@ -189,7 +187,7 @@ class CountingQueries(Sensitivity):
         return root_above(self.bound**2 * moved + counted)
 
     def _body(self, dimension: int) -> Body | None:
-        """See `Sensitivity.body`: signs are kept where a record is added or removed."""
+        """Signs are kept where a record is added or removed."""
         if dimension != self.coordinates:
             return None
         d, most = self.dimension, self.max_nonzero
@@ -198,7 +196,7 @@ class CountingQueries(Sensitivity):
         return hulls.added_record(bound=self.bound, most=most, queries=d, counted=self.with_total)
 
     def _additions(self, dimension: int) -> OneSided | None:
-        """See `Sensitivity.additions`: a record, where one is added or removed."""
+        """A record, where one is added or removed."""
         if dimension != self.coordinates or self.neighbours == "replace-one":
             return None
         return hulls.additions(
@@ -283,11 +281,9 @@ class Groups(Sensitivity):
 
     @property
     def stated_neighbours(self) -> Neighbours:
-        """See `Sensitivity.stated_neighbours`."""
         return self.neighbours
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`."""
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":
@@ -296,7 +292,7 @@ class Groups(Sensitivity):
         return root_above(max(self._corners(square + 1, square)))
 
     def _body(self, dimension: int) -> Body | None:
-        """See `Sensitivity.body`: cells of counted queries.
+        """Cells of counted queries.
 
         A record that is replaced leaves the number of records as it is: those shifts lie in a
         hyperplane and have no inner points.
@@ -366,7 +362,7 @@ class Vertices(Sensitivity):
         return len(self.points[0])
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`; a norm is convex, so largest at a corner."""
+        """A norm is convex, so largest at a corner."""
         if norm == "integer" or dimension != self.coordinates:
             return None
         if norm == "l1":
@@ -379,7 +375,7 @@ class Vertices(Sensitivity):
         return root_above(max(squares))
 
     def _body(self, dimension: int) -> Body | None:
-        """See `Sensitivity.body`: an interval or a polygon; None for three numbers or more."""
+        """An interval or a polygon; None for three numbers or more."""
         return hulls.any_of(self.points) if dimension == self.coordinates else None
 
 

@@ -42,10 +42,9 @@ class Within(Sensitivity):
         return self.hull.dimension
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
-        """See `Sensitivity.radius`; none is stated: a ball around it is another sensitivity."""
+        """None is stated: a ball around it is another sensitivity."""
         del norm, dimension
         return None
 
     def _body(self, dimension: int) -> Body | None:
-        """See `Sensitivity.body`."""
         return self.hull if dimension == self.hull.dimension else None

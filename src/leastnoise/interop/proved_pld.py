@@ -28,14 +28,14 @@ class ProvedPld(PrivacyLossDistribution):
         privacy_loss_distribution: PrivacyLossDistribution,
         tail_mass_truncation: float = 1e-15,
     ) -> PrivacyLossDistribution:
-        """See the base class; warns that the result is no bound."""
+        """Warns that the result is no bound."""
         warnings.warn(_WHY, NotABound, stacklevel=2)
         return super().compose(privacy_loss_distribution, tail_mass_truncation)
 
     def self_compose(
         self, num_times: int, tail_mass_truncation: float = 1e-15
     ) -> PrivacyLossDistribution:
-        """See the base class; warns that the result is no bound."""
+        """Warns that the result is no bound."""
         warnings.warn(_WHY, NotABound, stacklevel=2)
         plain = PrivacyLossDistribution(
             self._pmf_remove, None if self._symmetric else self._pmf_add

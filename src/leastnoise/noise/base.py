@@ -64,7 +64,7 @@ class Noise(ABC):
     @classmethod
     @abstractmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `why_not`; the arguments are checked."""
+        """The arguments are checked."""
 
     @classmethod
     def made_for(

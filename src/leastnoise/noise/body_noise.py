@@ -63,7 +63,6 @@ class VectorNoise(Noise):
         scale: Exact,
         parameters: Mapping[str, Parameter],
     ) -> Self:
-        """See `Noise.made_for`."""
         names = [name for name in cls.parameter_kinds if name != cls.form]
         found = cls._parameters(parameters, names)
         form = cls.form_of(check_sensitivity(sensitivity), dimension=dimension)
@@ -79,7 +78,7 @@ class VectorNoise(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`; purely private, it serves every δ and leaves a positive one over."""
+        """Purely private, it serves every δ and leaves a positive one over."""
         del dimension, delta
         return None
 
@@ -124,16 +123,15 @@ class BodyNoise(VectorNoise):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Body | None:
-        """See `VectorNoise.form_of`: the hull of all shifts."""
+        """The hull of all shifts."""
         return sensitivity.body(dimension=dimension)
 
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
-        """See `VectorNoise.no_form`."""
         return f"the hull of the shifts of this {sensitivity.kind} sensitivity isn't known exactly"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """See `VectorNoise.hides`: N(s) <= 1 for all shifts."""
+        """It does where N(s) <= 1 for all shifts."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and self.body.contains(hull)
 
@@ -143,14 +141,12 @@ class BodyNoise(VectorNoise):
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        """See `VectorNoise.variances`."""
         d = self.dimension
         factor = float(self.scale) ** 2 * self._radial(2) * (d + 2) / d
         return factor * self.body.second_moments
 
     @property
     def mean_abses(self) -> NDArray[np.float64]:
-        """See `VectorNoise.mean_abses`."""
         d = self.dimension
         factor = float(self.scale) * self._radial(1) * (d + 1) / d
         return factor * self._known(self.body.first_moments)

@@ -55,7 +55,6 @@ class DuckDBTable(Input):
 
     @property
     def name(self) -> str:
-        """See `Input.name`."""
         return f"{self.table} in {self.path.name}"
 
     @property
@@ -69,7 +68,6 @@ class DuckDBTable(Input):
         connection.execute(f"ATTACH IF NOT EXISTS '{path}' AS the_file (TYPE duckdb, READ_ONLY)")
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`."""
         try:
             self._attach(connection)
             found = connection.sql(f"FROM {self._sql}")
@@ -90,7 +88,6 @@ class DuckDBTable(Input):
         *,
         rehearsed: bool = False,
     ) -> Iterator[Rows]:
-        """See `Input.opened`."""
         del folder
         columns = self.columns(connection)
         listed = ", ".join(f"c{place}" for place in range(len(columns)))
@@ -155,12 +152,11 @@ class SqliteTable(Input):
 
     @property
     def typed(self) -> bool:
-        """See `Input.typed`: any row may hold anything."""
+        """Any row may hold anything."""
         return False
 
     @property
     def name(self) -> str:
-        """See `Input.name`."""
         return f"{self.table} in {self.path.name}"
 
     def _connected(self) -> sqlite3.Connection:
@@ -169,7 +165,7 @@ class SqliteTable(Input):
         return connection
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`: what the schema names."""
+        """What the schema names."""
         del connection
         try:
             with closing(self._connected()) as file:
@@ -190,7 +186,7 @@ class SqliteTable(Input):
         *,
         rehearsed: bool = False,
     ) -> Iterator[Rows]:
-        """See `Input.opened`: a copy of the used columns, which DuckDB may spill."""
+        """A copy of the used columns, which DuckDB may spill."""
         del folder
         places = {name: f"c{at}" for at, name in enumerate(used)}
         listed = ", ".join(f"{place} VARCHAR" for place in places.values()) or "nothing VARCHAR"

@@ -97,7 +97,7 @@ def _rehearse(source: Input) -> None:
 
 @final
 class DuckDB(Engine):
-    """See `Engine`; made by `opened`."""
+    """An engine that `opened` makes."""
 
     def __init__(
         self,
@@ -130,13 +130,11 @@ class DuckDB(Engine):
         self._frame = self.materialise(self._frame)
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """See `Engine.materialise`."""
         name = self._new_name()
         frame.to_native().create(name)
         return nw.from_native(self._connection.table(name))
 
     def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
-        """See `Engine.keys`."""
         kind = "BOOLEAN" if isinstance(values[0], bool) else "BIGINT"
         kind = "VARCHAR" if isinstance(values[0], str) else kind
         name = self._new_name()
@@ -150,7 +148,7 @@ class DuckDB(Engine):
     def counted(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """See `Engine.counted`: a binary search, in one list beside every row."""
+        """A binary search, in one list beside every row."""
         name = self._new_name()
         self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
         query = f"SELECT *, 0::BIGINT AS {count} FROM rows, {name}"  # noqa: S608  # own names alone
@@ -162,7 +160,6 @@ class DuckDB(Engine):
         return nw.from_native(found)
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
-        """See `Engine.rows`."""
         return frame.to_native().fetchall()
 
     def _new_name(self) -> str:

@@ -50,14 +50,13 @@ def opened(
 
 @final
 class Polars(Engine):
-    """See `Engine`; made by `opened`."""
+    """An engine that `opened` makes."""
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """See `Engine.materialise`; it is in memory."""
+        """It is in memory."""
         return nw.from_native(_collected(frame).lazy())
 
     def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
-        """See `Engine.keys`."""
         kind = pl.Boolean if isinstance(values[0], bool) else pl.Int64
         kind = pl.String if isinstance(values[0], str) else kind
         places = pl.Series(index, range(len(values)), dtype=pl.Int64)
@@ -68,7 +67,7 @@ class Polars(Engine):
     def counted(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """See `Engine.counted`: a binary search."""
+        """A binary search."""
         found = pl.lit(pl.Series(edges, dtype=pl.Float64)).search_sorted(
             pl.col(value), side="right"
         )
@@ -76,7 +75,6 @@ class Polars(Engine):
         return nw.from_native(frame.to_native().with_columns(places.alias(count)))
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
-        """See `Engine.rows`."""
         return _collected(frame).rows()
 
 

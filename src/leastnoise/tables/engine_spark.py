@@ -36,7 +36,7 @@ def opened(source: SparkRows, *, columns: Mapping[str, ColumnType]) -> Iterator[
 
 @final
 class Spark(Engine):
-    """See `Engine`; made by `opened`."""
+    """An engine that `opened` makes."""
 
     def __init__(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> None:
         self._session = source.frame.sparkSession
@@ -59,11 +59,10 @@ class Spark(Engine):
         return source.frame.toDF(*at.values()).select(*listed, self._f.lit(0).alias("nothing"))
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        """See `Engine.materialise`; it may spill, and is never computed again."""
+        """It may spill, and is never computed again."""
         return nw.from_native(frame.to_native().localCheckpoint(eager=True))
 
     def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
-        """See `Engine.keys`."""
         kind = "boolean" if isinstance(values[0], bool) else "bigint"
         kind = "string" if isinstance(values[0], str) else kind
         rows = [(value, place) for place, value in enumerate(values)]
@@ -73,7 +72,7 @@ class Spark(Engine):
     def counted(
         self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
     ) -> nw.LazyFrame[Any]:
-        """See `Engine.counted`: a binary search, in one list beside every row."""
+        """A binary search, in one list beside every row."""
         f, at = self._f, f"{count}_edges"
         beside = self._session.createDataFrame([([*edges],)], f"{at} array<double>")
         steps = [2**power for power in reversed(range(len(edges).bit_length()))]
@@ -88,5 +87,4 @@ class Spark(Engine):
         return nw.from_native(joined.withColumn(count, found).drop(at))
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
-        """See `Engine.rows`."""
         return [tuple(row) for row in frame.to_native().collect()]

@@ -128,11 +128,10 @@ class Frame(Input):
 
     @property
     def name(self) -> str:
-        """See `Input.name`."""
         return "the frame"
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`: the schema."""
+        """The schema."""
         kinds = self._types(connection).items()
         return [(name, held(f"c{place}", kind)) for place, (name, kind) in enumerate(kinds)]
 
@@ -159,7 +158,6 @@ class Frame(Input):
         *,
         rehearsed: bool = False,
     ) -> Iterator[Rows]:
-        """See `Input.opened`."""
         if not self._again:
             with self._copied(folder, used, rehearsed=rehearsed).opened(connection, folder) as rows:
                 yield rows
@@ -224,7 +222,7 @@ class Pandas(Frame):
         }
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`; those without a type can't be read as any."""
+        """Those without a type can't be read as any."""
         return [
             (name, Held(sql="NULL", kind=self._typeless[name]) if name in self._typeless else held)
             for name, held in super().columns(connection)
@@ -240,7 +238,7 @@ class Pandas(Frame):
             raise SourceError("The frame's schema can't be read.") from None
 
     def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
-        """See `Frame._readable`: texts that are Python's may hold halves of letters."""
+        """Texts that are Python's may hold halves of letters."""
         frame = self._frame.iloc[:0] if rehearsed else self._frame
         mended: dict[Any, Any] = {}
         for place, (name, kind) in enumerate(frame.dtypes.items()):

@@ -90,16 +90,15 @@ class CsvFile(Input):
 
     @property
     def typed(self) -> bool:
-        """See `Input.typed`: all is text."""
+        """All is text."""
         return False
 
     @property
     def name(self) -> str:
-        """See `Input.name`."""
         return self.path.name
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`: the header."""
+        """The header."""
         del connection
         parquet_rows.one_file(self.path)  # raises now for a name that can't be read
         return [
@@ -116,7 +115,7 @@ class CsvFile(Input):
         *,
         rehearsed: bool = False,
     ) -> Iterator[Rows]:
-        """See `Input.opened`: the file, or a pipe of its lines."""
+        """The file, or a pipe of its lines."""
         del connection
         readable = csv_lines.readable(self.path, folder, used, self.encoding, rehearsed=rehearsed)
         with readable as path:
@@ -124,7 +123,7 @@ class CsvFile(Input):
             yield replace(rows, bound={"path": parquet_rows.one_file(path)})
 
     def rehearse(self, folder: Path) -> None:
-        """See `Input.rehearse`; a pattern, which DuckDB would take its name for, finds no pipe."""
+        """A pattern, which DuckDB would take its name for, finds no pipe."""
         if parquet_rows.one_file(folder) != folder.absolute().as_posix():
             raise OSError(f"DuckDB reads no pipe in {folder}, for the letters in its name.")
         pipe.make(folder / "rehearsal")
@@ -139,11 +138,10 @@ class ParquetFile(Input):
 
     @property
     def name(self) -> str:
-        """See `Input.name`."""
         return self.path.name
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`: the metadata."""
+        """The metadata."""
         if parquet_rows.is_utf8(self.path):
             return parquet_rows.columns(connection, self.path)
         with spill.folder() as folder:
@@ -158,7 +156,6 @@ class ParquetFile(Input):
         *,
         rehearsed: bool = False,
     ) -> Iterator[Rows]:
-        """See `Input.opened`."""
         path = parquet_rows.named(self.path, folder)
         rows = parquet_rows.rows(connection, path, used, rehearsed=rehearsed)
         yield replace(rows, bound={"path": parquet_rows.one_file(path)})
@@ -187,16 +184,14 @@ class Several(Input):
 
     @property
     def name(self) -> str:
-        """See `Input.name`."""
         return self.label
 
     @property
     def typed(self) -> bool:
-        """See `Input.typed`."""
         return all(part.file.typed for part in self.parts)
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`; raises SourceError where two files differ."""
+        """Raises SourceError where two files differ."""
         first = self.parts[0]
         found = first.file.columns(connection)
         names = [name for name, _ in found]
@@ -240,7 +235,7 @@ class Several(Input):
         *,
         rehearsed: bool = False,
     ) -> Iterator[Rows]:
-        """See `Input.opened`: one after the other.
+        """One after the other.
 
         DuckDB opens every file of a query at once. Of more than there may be open, the used columns
         are copied into a table first, some files at a time; it may spill.
@@ -298,7 +293,6 @@ class Several(Input):
             yield " UNION ALL ".join(selects), bound
 
     def rehearse(self, folder: Path) -> None:
-        """See `Input.rehearse`."""
         self.parts[0].file.rehearse(folder)
 
 

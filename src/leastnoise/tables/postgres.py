@@ -51,7 +51,7 @@ _CATALOG = (
 
 @final
 class PostgresTable(Input):
-    """See `Input`; a schema may stand before the table's name, as in public.visits."""
+    """A schema may stand before the table's name, as in public.visits."""
 
     def __init__(self, address: str, table: str) -> None:
         self._address, self._table = address, table
@@ -60,11 +60,10 @@ class PostgresTable(Input):
 
     @property
     def name(self) -> str:
-        """See `Input.name`."""
         return f"{self._table} in PostgreSQL"
 
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """See `Input.columns`: the catalog's."""
+        """The catalog's."""
         del connection
         return [(name, _held(kind)) for name, kind in self._kinds.items()]
 
@@ -92,7 +91,6 @@ class PostgresTable(Input):
         *,
         rehearsed: bool = False,
     ) -> Iterator[Rows]:
-        """See `Input.opened`."""
         copy = self._copy or self._copied(folder, used, rehearsed=rehearsed)
         with copy.opened(connection, folder) as rows:
             yield rows

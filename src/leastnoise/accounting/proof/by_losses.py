@@ -27,7 +27,7 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 
 
 def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
-    """See `composed.prove_composed`."""
+    """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon)
     if serves(parts) and (found := delta_by_moments(parts, epsilon)):
@@ -47,7 +47,7 @@ def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: in
 def enclosed_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
-    """See `composed.prove_pair`."""
+    """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
     if len(parts) > 1 or parts[0].count > 1:
         if serves(parts):
             return enclosed(parts, epsilon, points_per_std=points_per_std)
@@ -73,7 +73,7 @@ def _by_lattices(
 
 
 def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
-    """See `composed.composed_at_most`."""
+    """Return a bound from above on δ(epsilon), for `composed.composed_at_most`."""
     if len(parts) == 1 and parts[0].count == 1:
         return _prove_one(parts[0], epsilon).upper
     if serves(parts) and (by_moments := delta_by_moments(parts, epsilon)):

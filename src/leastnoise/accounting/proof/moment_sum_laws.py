@@ -106,22 +106,22 @@ class GaussianMoments:
     reach: None = None
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """See `Moments`."""
+        """Enclose ln M(c) at each of `tilts`."""
         return [ball((c + c * c) * self.square / 2) for c in tilts]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """See `Moments`."""
+        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
         half, turn = ball(self.square / 2), ball(2 * tilt + 1)
         heights = [ball(spacing) * n for n in range(count + 1)]
         return [acb(-half * u * u, half * turn * u).exp() for u in heights]
 
     def envelope(self, tilt: Fraction) -> GaussianMoments:
-        """See `Moments`."""
+        """Return what bounds |X| from any height on."""
         del tilt
         return self
 
     def beyond(self, height: Fraction) -> arb:
-        """See `Envelope`."""
+        """Return a bound on |X(u)| for all u >= `height` > 0."""
         return ball(-self.square * height**2 / 2).exp()
 
 
@@ -140,7 +140,7 @@ class SphericalMoments:
 
     @property
     def reach(self) -> Fraction:
-        """See `Moments`."""
+        """The largest loss of one release; None if there is none."""
         return self.ratio
 
     @property
@@ -154,13 +154,13 @@ class SphericalMoments:
         return _weight(self.ratio, self.dimension, ctx.prec)
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
-        """See `Moments`."""
+        """Enclose ln M(c) at each of `tilts`."""
         turns = [Fraction(1), *(2 * c + 1 for c in tilts)]
         start, *found = self.g(lambda: [acb(ball(turn * self.ratio / 2)) for turn in turns])
         return [(one.real / start.real).log() for one in found]
 
     def ratios(self, tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:
-        """See `Moments`."""
+        """Enclose X(n·spacing) for n = 0 … `count`, c = `tilt`."""
         kappa, step = (2 * tilt + 1) * self.ratio / 2, spacing * self.ratio
 
         def points() -> list[acb]:
@@ -171,7 +171,7 @@ class SphericalMoments:
         return [one / found[0] for one in found]
 
     def envelope(self, tilt: Fraction) -> SphericalEnvelope:
-        """See `Moments`."""
+        """Return what bounds |X| from any height on."""
         return SphericalEnvelope(law=self, tilt=tilt)
 
     def g(self, points: Callable[[], Sequence[acb]]) -> list[acb]:
@@ -267,7 +267,7 @@ class SphericalEnvelope:
         return (flat + beta * round_) / whole, height / whole
 
     def beyond(self, height: Fraction) -> arb:
-        """See `Envelope`."""
+        """Return a bound on |X(u)| for all u >= `height` > 0."""
         v = ball(height * self.law.ratio)
         return _least(self._overlap(v), _least(self._far_up(v), self._by_zeros(v)))
 

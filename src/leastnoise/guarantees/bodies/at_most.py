@@ -70,7 +70,6 @@ class AtMost(Body):
         return self.cells * self.of.dimension
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """See `Body.power`."""
         values = []
         for cell in self._split(x):
             value = self.of.power(cell, 1) if any(cell) else Fraction(0)
@@ -80,7 +79,6 @@ class AtMost(Body):
         return max(*values, sum(values, Fraction(0)) / self.most) ** exponent
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         largest = total = ball(0)
         for cell in self._split(x):
             value = self.of.enclosure(cell)
@@ -88,23 +86,20 @@ class AtMost(Body):
         return largest.max(total / self.most)
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         cells = points.reshape(*points.shape[:-1], self.cells, self.of.dimension)
         values = self.of.gauges(cells)
         return np.maximum(values.max(axis=-1), values.sum(axis=-1) / self.most)
 
     def volume(self) -> arb:
-        """See `Body.volume`; |B|^m P(Σ M_j <= k)."""
+        """It is |B|^m P(Σ M_j <= k)."""
         return self.of.volume() ** self.cells * self._share(0)
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`."""
         return np.tile(self.of.second_moments * self._factors[1], self.cells)
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """See `Body.first_moments`."""
         moments = self.of.first_moments
         return None if moments is None else np.tile(moments * self._factors[0], self.cells)
 
@@ -133,7 +128,6 @@ class AtMost(Body):
         return None if corners is None else math.comb(self.cells, self.most) * corners**self.most
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         return type(self)(most=self.most, cells=self.cells, of=self.of.times(factor))
 
     def _contains_by_structure(self, other: Body) -> bool:

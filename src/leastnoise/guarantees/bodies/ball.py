@@ -49,31 +49,29 @@ class Ball(Body):
         return self.coordinates
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """See `Body.power`: known for even exponents, and where ‖x‖₂ is rational."""
+        """Known for even exponents, and where ‖x‖₂ is rational."""
         square = sum((value * value for value in x), Fraction(0)) / self.bound**2
         return rational_power(square, Fraction(exponent, 2))
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         return ball(sum((value * value for value in x), Fraction(0)) / self.bound**2).sqrt()
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         return np.linalg.norm(points, axis=-1) / float(self.bound)
 
     def volume(self) -> arb:
-        """See `Body.volume`; π^(d/2)·bound^d/Γ(d/2 + 1)."""
+        """It is π^(d/2)·bound^d/Γ(d/2 + 1)."""
         half = ball(Fraction(self.dimension, 2))
         return arb.pi() ** half * ball(self.bound) ** self.dimension / (half + 1).gamma()
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`; bound²/(d + 2)."""
+        """It is bound²/(d + 2)."""
         return np.full(self.dimension, float(self.bound**2 / (self.dimension + 2)))
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """See `Body.first_moments`; bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
+        """It is bound·Γ(d/2 + 1)/(√π Γ(d/2 + 3/2))."""
         with precision(BITS):
             half = arb(self.dimension) / 2
             unit = (half + 1).gamma() / (arb.pi().sqrt() * (half + arb(3) / 2).gamma())
@@ -86,11 +84,9 @@ class Ball(Body):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """See `Body.degrees`."""
         return (2,)
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         scaled = positive(factor, name="factor") * self.bound
         return type(self)(bound=scaled, coordinates=self.coordinates)
 

@@ -49,29 +49,26 @@ class Box(Body):
         return len(self.bounds)
 
     def power(self, x: Point, exponent: int) -> Fraction:
-        """See `Body.power`."""
         return max(abs(a) / b for a, b in zip(x, self.bounds, strict=True)) ** exponent
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         return ball(self.power(x, 1))
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         return np.max(np.abs(points) / self._floats, axis=-1)
 
     def volume(self) -> arb:
-        """See `Body.volume`; Π 2·bounds[i]."""
+        """It is Π 2·bounds[i]."""
         return ball(Fraction(math.prod(2 * bound for bound in self.bounds)))
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`; bounds[i]²/3."""
+        """They are bounds[i]²/3."""
         return self._floats**2 / 3
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """See `Body.first_moments`; bounds[i]/2."""
+        """They are bounds[i]/2."""
         return self._floats / 2
 
     @property
@@ -80,7 +77,6 @@ class Box(Body):
         return 2**self.dimension
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         return type(self)(bounds=[positive(factor, name="factor") * b for b in self.bounds])
 
     def _contains_by_structure(self, other: Body) -> bool:

@@ -62,7 +62,6 @@ class Cells(Body):
         return sum(body.dimension * count for body, count in pairs)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """See `Body.power`."""
         total = Fraction(0)
         for body, cell in self._split(x):
             value = body.power(cell, 1) if any(cell) else Fraction(0)
@@ -72,11 +71,9 @@ class Cells(Body):
         return total**exponent
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         return sum((body.enclosure(cell) for body, cell in self._split(x) if any(cell)), ball(0))
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         total, start = np.zeros(points.shape[:-1]), 0
         for body, count in zip(self.bodies, self.copies, strict=True):
             end = start + count * body.dimension
@@ -86,7 +83,7 @@ class Cells(Body):
         return total
 
     def volume(self) -> arb:
-        """See `Body.volume`; Π |K_i| D_i! / D!."""
+        """It is Π |K_i| D_i! / D!."""
         found = 1 / ball(self.dimension + 1).gamma()
         for body, count in zip(self.bodies, self.copies, strict=True):
             found *= (body.volume() * ball(body.dimension + 1).gamma()) ** count
@@ -94,7 +91,7 @@ class Cells(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`; (D_i + 1)(D_i + 2)/((D + 1)(D + 2)) of the cell's own."""
+        """They are (D_i + 1)(D_i + 2)/((D + 1)(D + 2)) of the cell's own."""
         d = self.dimension
         found = []
         for body in self.bodies:
@@ -104,7 +101,7 @@ class Cells(Body):
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """See `Body.first_moments`; (D_i + 1)/(D + 1) of the cell's own."""
+        """They are (D_i + 1)/(D + 1) of the cell's own."""
         found = []
         for body in self.bodies:
             moments = body.first_moments
@@ -125,7 +122,6 @@ class Cells(Body):
         return total
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         return type(self)(bodies=[body.times(factor) for body in self.bodies], copies=self.copies)
 
     def _contains_by_structure(self, other: Body) -> bool:

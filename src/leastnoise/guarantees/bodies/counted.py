@@ -55,7 +55,6 @@ class Counted(OneSided):
         return self.of.dimension + 1
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """See `OneSided.powers`."""
         found = self.of.powers(x[:-1], 1)
         if found is None:
             return None
@@ -64,19 +63,17 @@ class Counted(OneSided):
         return added**exponent, (added - rows) ** exponent
 
     def enclosures(self, x: Point) -> tuple[arb, arb]:
-        """See `OneSided.enclosures`."""
         added, removed = self.of.enclosures(x[:-1])
         rows = ball(x[-1] / self.bound)
         return added.max(removed + rows), removed.max(added - rows)
 
     def moves(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """See `OneSided.moves`."""
         added, removed = self.of.moves(points[..., :-1])
         rows = points[..., -1] / float(self.bound)
         return np.maximum(added, removed + rows), np.maximum(removed, added - rows)
 
     def pieces(self) -> Pieces:
-        """See `OneSided.pieces`; weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
+        """They are weights[s] = bound·(weights₀[s] + weights₀[s − 1]).
 
         Volume {P₀ <= α, Q₀ <= β} = Σ w₀[s] α^s β^t/(s!t!), and n = α − β: the density of (α, β) is
         (∂α + ∂β) of it. Where P₀ = α < Q₀ + n is not met, Q₀ = β·Beta(t, 1); else the reverse.
@@ -109,12 +106,10 @@ class Counted(OneSided):
         return None if count is None else count + 1
 
     def times(self, factor: Exact) -> Self:
-        """See `OneSided.times`."""
         scale = positive(factor, name="factor")
         return type(self)(of=self.of.times(scale), bound=scale * self.bound)
 
     def contains(self, other: OneSided) -> bool:
-        """See `OneSided.contains`."""
         if isinstance(other, Counted) and other.bound == self.bound:
             return self.of.contains(other.of)
         return super().contains(other)

@@ -60,7 +60,6 @@ class CountedSums(OneSided):
         return self.cells * len(self.bounds)
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction]:
-        """See `OneSided.powers`."""
         added = removed = Fraction(0)
         q = len(self.bounds)
         for start in range(0, len(x), q):
@@ -73,19 +72,17 @@ class CountedSums(OneSided):
         return added**exponent, removed**exponent
 
     def enclosures(self, x: Point) -> tuple[arb, arb]:
-        """See `OneSided.enclosures`."""
         added, removed = self.powers(x, 1)
         return ball(added), ball(removed)
 
     def moves(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """See `OneSided.moves`."""
         cells = points.reshape(*points.shape[:-1], self.cells, len(self.bounds))
         cells = cells / np.array([float(bound) for bound in self.bounds])
         largest, count = np.abs(cells).max(axis=-1), cells[..., 0]
         return (largest + count).sum(axis=-1) / 2, (largest - count).sum(axis=-1) / 2
 
     def pieces(self) -> Pieces:
-        """See `OneSided.pieces`.
+        """The weights of shapes.
 
         One cell: given M, the count is ±M with probability 1/q, and else uniform between; so the
         shape s of α is 0 … q with weights ½, 1, …, 1, ½. Cells add up.
@@ -144,7 +141,6 @@ class CountedSums(OneSided):
         return self.cells * 2 ** (len(self.bounds) - 1)
 
     def times(self, factor: Exact) -> Self:
-        """See `OneSided.times`."""
         scale = positive(factor, name="factor")
         return type(self)(cells=self.cells, bounds=[scale * bound for bound in self.bounds])
 

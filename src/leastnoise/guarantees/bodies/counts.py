@@ -70,7 +70,6 @@ class Counts(OneSided):
         return self.queries
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction]:
-        """See `OneSided.powers`."""
         added = self._gauge([value for value in x if value > 0])
         removed = self._gauge([-value for value in x if value < 0])
         return added**exponent, removed**exponent
@@ -81,12 +80,10 @@ class Counts(OneSided):
         return max(*y, sum(y, Fraction(0)) / self.most) / self.bound
 
     def enclosures(self, x: Point) -> tuple[arb, arb]:
-        """See `OneSided.enclosures`."""
         added, removed = self.powers(x, 1)
         return ball(added), ball(removed)
 
     def moves(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """See `OneSided.moves`."""
         added, removed = np.maximum(points, 0.0), np.maximum(-points, 0.0)
         bound = float(self.bound)
         return self._floats(added) / bound, self._floats(removed) / bound
@@ -95,7 +92,7 @@ class Counts(OneSided):
         return np.maximum(y.max(axis=-1), y.sum(axis=-1) / self.most)
 
     def pieces(self) -> Pieces:
-        """See `OneSided.pieces`; weights[s] = d!·V_s·V_(d−s)·b^d, V_s as in `CappedCubes`.
+        """They are weights[s] = d!·V_s·V_(d−s)·b^d, V_s as in `CappedCubes`.
 
         Given s, a coordinate is above 0 with probability s/d, and is then P times one of the cone
         measure of T_s, whose second moment is (s + 2)/s of the uniform law's.
@@ -129,12 +126,10 @@ class Counts(OneSided):
         return sum(math.comb(self.queries, size) for size in range(1, self.most + 1))
 
     def times(self, factor: Exact) -> Self:
-        """See `OneSided.times`."""
         bound = positive(factor, name="factor") * self.bound
         return type(self)(queries=self.queries, most=self.most, bound=bound)
 
     def contains(self, other: OneSided) -> bool:
-        """See `OneSided.contains`."""
         if isinstance(other, Counts) and other.queries == self.queries:
             return other.bound <= self.bound and other.most * other.bound <= self.most * self.bound
         return super().contains(other)

@@ -52,26 +52,22 @@ class Differences(Body):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """See `Body.degrees`."""
         return (self.of.degree,)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """See `Body.power`."""
         found = self.of.powers(x, exponent)
         return None if found is None else max(found)
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         added, removed = self.of.enclosures(x)
         return added.max(removed)
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         added, removed = self.of.moves(points)
         return np.maximum(added, removed)
 
     def volume(self) -> arb:
-        """See `Body.volume`; Σ_s weights[s]/(s!(D − s)!)."""
+        """It is Σ_s weights[s]/(s!(D − s)!)."""
         return sum(self._volumes(), ball(0))
 
     def _volumes(self) -> tuple[arb, ...]:
@@ -84,12 +80,10 @@ class Differences(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`."""
         return self._moments[0]
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """See `Body.first_moments`."""
         return self._moments[1]
 
     @cached_property
@@ -121,7 +115,6 @@ class Differences(Body):
         return None if count is None else (count + 1) * count
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         return type(self)(of=self.of.times(factor))
 
     def _decided(self, x: Point, bound: Fraction) -> bool:

@@ -41,29 +41,26 @@ class Interval(Body):
         return 1
 
     def power(self, x: Point, exponent: int) -> Fraction:
-        """See `Body.power`."""
         return (abs(x[0]) / self.bound) ** exponent
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         return ball(self.power(x, 1))
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         return np.abs(points[..., 0]) / float(self.bound)
 
     def volume(self) -> arb:
-        """See `Body.volume`; 2·bound."""
+        """It is 2·bound."""
         return ball(2 * self.bound)
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`; bound²/3."""
+        """It is bound²/3."""
         return np.array([float(self.bound**2 / 3)])
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """See `Body.first_moments`; bound/2."""
+        """It is bound/2."""
         return np.array([float(self.bound / 2)])
 
     @property
@@ -72,7 +69,6 @@ class Interval(Body):
         return 2
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         return type(self)(bound=positive(factor, name="factor") * self.bound)
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:

@@ -64,12 +64,11 @@ class Jointly(OneSided):
 
     @property
     def degree(self) -> int:
-        """See `OneSided.degree`."""
         p = self.exponent
         return 1 if p is None or p.denominator != 1 else int(p)
 
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
-        """See `OneSided.powers`: known where the sums of p-th powers have such roots."""
+        """Known where the sums of p-th powers have such roots."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
@@ -88,7 +87,6 @@ class Jointly(OneSided):
         return None if added is None or removed is None else (added, removed)
 
     def enclosures(self, x: Point) -> tuple[arb, arb]:
-        """See `OneSided.enclosures`."""
         pairs = []
         for part, radius, block in self._split(x):
             pairs.append([value / ball(radius) for value in part.enclosures(block)])
@@ -98,7 +96,6 @@ class Jointly(OneSided):
         return added, removed
 
     def moves(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """See `OneSided.moves`."""
         above, below, start = [], [], 0
         for part, radius in zip(self.parts, self.radii, strict=True):
             end = start + part.dimension
@@ -110,7 +107,7 @@ class Jointly(OneSided):
         return shares.combined_floats(above, exponent=p), shares.combined_floats(below, exponent=p)
 
     def pieces(self) -> Pieces:
-        """See `OneSided.pieces`; theory/bodies.md §3, "A p-combination with signs"."""
+        """The source is theory/bodies.md §3, "A p-combination with signs"."""
         blocks = [part.pieces() for part in self.parts]
         own = [
             tuple(
@@ -162,12 +159,11 @@ class Jointly(OneSided):
         return sum(known)
 
     def times(self, factor: Exact) -> Self:
-        """See `OneSided.times`."""
         parts = [part.times(factor) for part in self.parts]
         return type(self)(parts=parts, radii=self.radii, exponent=self.exponent)
 
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
-        """See `OneSided.adds_at_most`: Σ (P_i/(r_i·bound))^p <= 1, decided as such for p < ∞."""
+        """Whether Σ (P_i/(r_i·bound))^p <= 1, decided as such for p < ∞."""
         radicals: list[Radical] = []
         for part, radius, block in self._split(x):
             found = part.powers(block, part.degree)
@@ -178,7 +174,6 @@ class Jointly(OneSided):
         return sum_at_most_one(radicals)
 
     def contains(self, other: OneSided) -> bool:
-        """See `OneSided.contains`."""
         if (
             isinstance(other, Jointly)
             and other.exponent == self.exponent

@@ -83,31 +83,28 @@ class Polygon(Body):
         return 2
 
     def power(self, x: Point, exponent: int) -> Fraction:
-        """See `Body.power`."""
         a, b = x
         return max(p * a + q * b for p, q in self._normals) ** exponent
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         return ball(self.power(x, 1))
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         normals = np.array([(float(p), float(q)) for p, q in self._normals])
         return (points @ normals.T).max(axis=-1)
 
     def volume(self) -> arb:
-        """See `Body.volume`: of the triangles from 0."""
+        """Of the triangles from 0."""
         return ball(sum((_cross(u, v) for u, v in self._edges()), Fraction(0)) / 2)
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`: (u² + uv + v²)/6 for a triangle 0, u, v."""
+        """They are (u² + uv + v²)/6 for a triangle 0, u, v."""
         return self._means(lambda u, v: (u * u + u * v + v * v) / 6)
 
     @property
     def first_moments(self) -> NDArray[np.float64]:
-        """See `Body.first_moments`: |u + v|/3 for a triangle in one quadrant."""
+        """They are |u + v|/3 for a triangle in one quadrant."""
         return self._means(lambda u, v: abs(u + v) / 3)
 
     def _means(self, moment: Callable[[Fraction, Fraction], Fraction]) -> NDArray[np.float64]:
@@ -125,7 +122,6 @@ class Polygon(Body):
         return 2 * len(self.points)
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         scale = positive(factor, name="factor")
         return type(self)(points=[(scale * x, scale * y) for x, y in self.points])
 

@@ -53,32 +53,27 @@ class Signed(Body):
         return self.of.dimension
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """See `Body.power`."""
         found = self.of.powers(x, 1)
         return None if found is None else (found[0] + found[1]) ** exponent
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         added, removed = self.of.enclosures(x)
         return added + removed
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         added, removed = self.of.moves(points)
         return added + removed
 
     def volume(self) -> arb:
-        """See `Body.volume`; Σ_s weights[s]/D!, since γ_s and γ_(D−s) over P + Q <= 1 have 1/D!."""
+        """It is Σ_s weights[s]/D!, since γ_s and γ_(D−s) over P + Q <= 1 have 1/D!."""
         return sum(self.of.pieces().weights, ball(0)) / ball(self.dimension + 1).gamma()
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`."""
         return self._moments[0]
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """See `Body.first_moments`."""
         return self._moments[1]
 
     @cached_property
@@ -106,7 +101,6 @@ class Signed(Body):
         return None if count is None else 2 * count
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         return type(self)(of=self.of.times(factor))
 
     def _decided(self, x: Point, bound: Fraction) -> bool:

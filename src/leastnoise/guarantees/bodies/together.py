@@ -64,12 +64,11 @@ class Together(Body):
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """See `Body.degrees`."""
         p = self.exponent
         return (1,) if p is None or p.denominator != 1 else (int(p),)
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
-        """See `Body.power`: known where each (N_i/r_i)^p is."""
+        """Known where each (N_i/r_i)^p is."""
         p = self.exponent
         if p is not None and p.denominator != 1:
             return None
@@ -84,12 +83,10 @@ class Together(Body):
         return rational_power(total, Fraction(exponent, degree))
 
     def enclosure(self, x: Point) -> arb:
-        """See `Body.enclosure`."""
         values = [body.enclosure(part) / ball(radius) for body, radius, part in self._split(x)]
         return shares.combined(values, exponent=self.exponent)
 
     def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Body.gauges`."""
         values, start = [], 0
         for body, radius in zip(self.bodies, self.radii, strict=True):
             end = start + body.dimension
@@ -98,7 +95,7 @@ class Together(Body):
         return shares.combined_floats(values, exponent=self.exponent)
 
     def volume(self) -> arb:
-        """See `Body.volume`; Π |K_i| r_i^D_i Γ(D_i/p + 1) / Γ(D/p + 1)."""
+        """It is Π |K_i| r_i^D_i Γ(D_i/p + 1) / Γ(D/p + 1)."""
         found = 1 / shares.gamma(self.dimension, rise=1, exponent=self.exponent)
         for body, radius in zip(self.bodies, self.radii, strict=True):
             d = body.dimension
@@ -108,7 +105,7 @@ class Together(Body):
 
     @property
     def second_moments(self) -> NDArray[np.float64]:
-        """See `Body.second_moments`; theory/bodies.md §2."""
+        """The source is theory/bodies.md §2."""
         return np.concatenate(
             [
                 body.second_moments * self._factor(body, radius, 2)
@@ -118,7 +115,6 @@ class Together(Body):
 
     @property
     def first_moments(self) -> NDArray[np.float64] | None:
-        """See `Body.first_moments`."""
         found = []
         for body, radius in zip(self.bodies, self.radii, strict=True):
             moments = body.first_moments
@@ -149,7 +145,6 @@ class Together(Body):
         return math.prod(known) if self.exponent is None else sum(known)
 
     def times(self, factor: Exact) -> Self:
-        """See `Body.times`."""
         bodies = [body.times(factor) for body in self.bodies]
         return type(self)(bodies=bodies, radii=self.radii, exponent=self.exponent)
 

@@ -42,12 +42,10 @@ class Gaussian(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         del dimension
         return "delta=0 is impossible for a Gaussian at any scale" if delta == 0 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -58,7 +56,6 @@ class Gaussian(Noise):
 
     @property
     def gaussian_square(self) -> Fraction:
-        """See `Noise.gaussian_square`."""
         return self.scale**2
 
     @property

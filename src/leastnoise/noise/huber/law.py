@@ -72,13 +72,11 @@ class FlippedHuber(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"
         return "delta=0 is impossible with a Gaussian tail" if delta == 0 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, alpha=self.alpha, gamma=self.gamma)
 
@@ -88,7 +86,7 @@ class FlippedHuber(Noise):
         return self.alpha / self.gamma
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """See `Noise.log_density`; with y = |x|/(scale·γ) it is −uy or −(y² + u²)/2 − ln Z."""
+        """With y = |x|/(scale·γ) it is −uy or −(y² + u²)/2 − ln Z."""
         u, unit = float(self.corner), float(self.scale * self.gamma)
         y = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / unit
         exponent = np.where(y <= u, u * y, (y * y + u * u) / 2)

@@ -26,7 +26,6 @@ class LazyShifted(LazyReal):
         self._real, self._by, self._negative = real, by, negative
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         value = self._real.enclose(bits) + ball(self._by)
         return -value if self._negative else value
 

@@ -44,5 +44,4 @@ class _RadiusInBall(LazyReal):
         self._dimension = dimension
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         return ball(self._radius) * self._uniform.enclose(bits).root(self._dimension)

@@ -50,15 +50,12 @@ class KNorm(BodyNoise):
 
     @property
     def largest_loss(self) -> Fraction:
-        """See `VectorNoise.largest_loss`."""
         return 1 / self.scale
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(scale=self.scale * exact(factor, name="factor"), body=self.body)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """See `Noise.log_density`."""
         d = self.dimension
         log_mass = self.body.log_volume + math.lgamma(d + 1) + d * math.log(float(self.scale))
         return -self._gauges(points_of(x, dimension=self.dimension)) - log_mass

@@ -67,11 +67,9 @@ class KStaircase(BodyNoise):
 
     @property
     def largest_loss(self) -> Fraction:
-        """See `VectorNoise.largest_loss`."""
         return self.decay * math.ceil(1 / self.scale)
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(
             scale=self.scale * exact(factor, name="factor"),
             body=self.body,
@@ -80,7 +78,7 @@ class KStaircase(BodyNoise):
         )
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """See `Noise.log_density`; the mass over |K|·scale^D is (1 − q) Σ_k q^k (k + γ)^D."""
+        """The mass over |K|·scale^D is (1 − q) Σ_k q^k (k + γ)^D."""
         d = self.dimension
         steps = np.floor(self._gauges(points_of(x, dimension=d)) + 1 - float(self.gamma))
         log_mass = self.body.log_volume + d * math.log(float(self.scale)) + self._log_sums[0]

@@ -69,18 +69,16 @@ class TruncatedKStaircase(BodyNoise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension == 1:
             return "in one dimension it is the same law as truncated-staircase"
         return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
 
     @property
     def largest_loss(self) -> Fraction:
-        """See `VectorNoise.largest_loss`: of the finite losses."""
+        """Of the finite losses."""
         return self.decay * min(math.ceil(1 / self.scale), max(self.steps.levels))
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(
             scale=self.scale * exact(factor, name="factor"),
             body=self.body,
@@ -99,7 +97,7 @@ class TruncatedKStaircase(BodyNoise):
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """See `Noise.log_density`; −inf beyond R."""
+        """It is −inf beyond R."""
         d, steps = self.dimension, self.steps
         log_unit = self.body.log_volume + d * math.log(float(self.scale))
         peak = steps.log_peak(d) - log_unit

@@ -52,12 +52,10 @@ class TwoSided(VectorNoise):
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        """See `VectorNoise.variances`."""
         return float(self.scale) ** 2 * self._expanded(self._second)
 
     @property
     def mean_abses(self) -> NDArray[np.float64]:
-        """See `VectorNoise.mean_abses`."""
         known = all(one.p is not None for cell, _ in self._spread.layout for one in cell)
         return float(self.scale) * self._known(self._expanded(self._first) if known else None)
 

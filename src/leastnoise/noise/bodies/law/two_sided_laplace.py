@@ -63,32 +63,28 @@ class TwoSidedLaplace(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """See `VectorNoise.form_of`: the T of the hull of T and −T."""
+        """The T of the hull of T and −T."""
         hull = sensitivity.body(dimension=dimension)
         return hull.of if isinstance(hull, Signed) else None
 
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
-        """See `VectorNoise.no_form`."""
         return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """See `VectorNoise.hides`: P(s) + Q(s) <= 1 for all shifts."""
+        """It does where P(s) + Q(s) <= 1 for all shifts."""
         hull = sensitivity.body(dimension=self.dimension)
         return hull is not None and Signed(of=self.of).contains(hull)
 
     @property
     def largest_loss(self) -> Fraction:
-        """See `VectorNoise.largest_loss`."""
         return 1 / self.scale
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, of=self.of, core=self.core)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """See `Noise.log_density`."""
         core = float(self.core)
         added, removed = self._sides(points_of(x, dimension=self.dimension))
         return -np.maximum(added - core, 0) - np.maximum(removed - core, 0) - self._log_mass

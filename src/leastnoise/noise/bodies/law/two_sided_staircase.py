@@ -69,26 +69,23 @@ class TwoSidedStaircase(TwoSided):
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
-        """See `VectorNoise.form_of`: what is added; what is removed is −T."""
+        """What is added; what is removed is −T."""
         return sensitivity.additions(dimension=dimension)
 
     @classmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
-        """See `VectorNoise.no_form`."""
         return f"shifts of this {sensitivity.kind} sensitivity aren't all known as added or removed"
 
     def hides(self, sensitivity: Sensitivity) -> bool:
-        """See `VectorNoise.hides`: all shifts lie in T or −T; that their hull does isn't enough."""
+        """It does where all shifts lie in T or −T; that their hull does isn't enough."""
         added = sensitivity.additions(dimension=self.dimension)
         return added is not None and self.of.contains(added)
 
     @property
     def largest_loss(self) -> Fraction:
-        """See `VectorNoise.largest_loss`."""
         return self.decay * math.ceil(1 / self.scale)
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(
             scale=self.scale * exact(factor, name="factor"),
             of=self.of,
@@ -97,7 +94,6 @@ class TwoSidedStaircase(TwoSided):
         )
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """See `Noise.log_density`."""
         core = float(self.core)
         added, removed = self._sides(points_of(x, dimension=self.dimension))
         steps = np.ceil(np.maximum(added - core, 0)) + np.ceil(np.maximum(removed - core, 0))

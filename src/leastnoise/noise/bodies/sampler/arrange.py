@@ -39,7 +39,6 @@ class Rows(Reals):
         self._largest = float(np.abs(floats).max())
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         q = self._row
         first, last = start // q, -(-stop // q)
         parts, factors = self._parts.floats(start, stop), self._factors.floats(first, last)
@@ -63,7 +62,6 @@ class Rows(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         factor = self._factors.enclose(index // self._row, bits)
         unit = self._units[index % len(self._units)]
         return ball(unit) * factor * self._parts.enclose(index, bits)
@@ -78,7 +76,7 @@ class Moved(Reals):
         self._parts, self._centre, self._half = parts, centre, half
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`; the constants and two operations round by under 2^-51 of reach."""
+        """The constants and two operations round by under 2^-51 of reach."""
         found = self._parts.floats(start, stop)
         centre, half = float(self._centre), float(self._half)
         values = found.values
@@ -89,7 +87,6 @@ class Moved(Reals):
         return Estimates(values=values, beyond=found.beyond, error=error, reach=reach)
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         return ball(self._centre) + ball(self._half) * self._parts.enclose(index, bits)
 
 
@@ -103,7 +100,6 @@ class Joined(Reals):
         self.size = int(self._starts[-1])
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         values, beyond = np.empty(stop - start), np.empty(stop - start, dtype=bool)
         error = reach = 0.0
         index = self._part_of(start)
@@ -118,7 +114,6 @@ class Joined(Reals):
         return Estimates(values=values, beyond=beyond, error=error, reach=reach)
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         part = self._part_of(index)
         return self._parts[part].enclose(index - int(self._starts[part]), bits)
 
@@ -136,7 +131,6 @@ class Gathered(Reals):
         self._all: Estimates | None = None
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         if self._all is None:
             self._all = self._parts.floats(0, self._parts.size)
         here = self._places[start:stop]
@@ -148,7 +142,6 @@ class Gathered(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         return self._parts.enclose(int(self._places[index]), bits)
 
 

@@ -84,11 +84,9 @@ class _Slice(Reals):
         self._reals, self._start = reals, start
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         return self._reals.floats(self._start + start, self._start + stop)
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         return self._reals.enclose(self._start + index, bits)
 
 

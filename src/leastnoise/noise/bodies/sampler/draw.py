@@ -88,18 +88,16 @@ class Draw(Source):
         self.entropy = entropy
 
     def surface(self, body: Body, gauges: Reals) -> Reals:
-        """See `Source.surface`."""
         return _recipes(body).surface(self, body, gauges)
 
     def uniform(self, body: Body, radii: Reals) -> Reals:
-        """See `Source.uniform`."""
         recipes = _recipes(body)
         if recipes.uniform is not None:
             return recipes.uniform(self, body, radii)
         return recipes.surface(self, body, plain.rooted(self, body, radii))
 
     def falling(self, body: Body, count: int) -> Reals:
-        """See `Source.falling`: N ~ Gamma(D), or a radius of Gamma(D + 1)."""
+        """N ~ Gamma(D), or a radius of Gamma(D + 1)."""
         recipes = _recipes(body)
         if recipes.falling is not None:
             return recipes.falling(self, body, count)
@@ -108,7 +106,6 @@ class Draw(Source):
         return recipes.surface(self, body, self._gammas(count, body.dimension))
 
     def sides(self, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
-        """See `Source.sides`."""
         if isinstance(of, Counts):
             return counts.counts_sides(self, of, moves, inside=inside)
         surface = SURFACES.get(type(of))

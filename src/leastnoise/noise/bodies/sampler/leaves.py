@@ -51,7 +51,6 @@ class Uniforms(Reals):
         self._signed = signed
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         words = self._words[start:stop]
         values = (words >> _ONE).view(np.int64).astype(np.float64)
         values *= 2.0**-WORD_BITS
@@ -62,7 +61,6 @@ class Uniforms(Reals):
         return Estimates(values=values, beyond=beyond, error=2.0**-53, reach=1.0)
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         value = self._lazy.enclose(index, bits)
         return -value if self._signed and int(self._words[index]) & 1 else value
 
@@ -79,14 +77,12 @@ class Signs(Reals):
         self._values += 1.0
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         values = self._values[start:stop].copy()
         return Estimates(
             values=values, beyond=np.zeros(values.size, dtype=bool), error=0.0, reach=1.0
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         del bits
         return arb(self._values[index])
 
@@ -106,7 +102,6 @@ class Gammas(Reals):
         self._lazy = _Uniforms63(self._words, entropy)
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         shape = self._shape
         found = look_up(EXPONENTIAL, self._words[start * shape : stop * shape] >> _ONE)
         values, beyond = found.values, found.beyond
@@ -118,7 +113,6 @@ class Gammas(Reals):
         return Estimates(values=values, beyond=beyond, error=error, reach=reach)
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         first = index * self._shape
         return sum(
             (-self._lazy.enclose(i, bits).log() for i in range(first, first + self._shape)), arb(0)

@@ -25,7 +25,6 @@ class Maxima(Reals):
         self._uniforms, self._row = uniforms, row
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         row = self._row
         found = self._uniforms.floats(start * row, stop * row)
         return Estimates(
@@ -36,7 +35,6 @@ class Maxima(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         first = index * self._row
         largest = arb(0)
         for i in range(first, first + self._row):

@@ -78,7 +78,6 @@ class _Ends(Reals):
         self._parts, self._ends = parts, ends
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         found = self._parts.floats(start, stop)
         first, last = np.searchsorted(self._ends, [start, stop])
         here = self._ends[first:last] - start
@@ -86,7 +85,6 @@ class _Ends(Reals):
         return found
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         value = self._parts.enclose(index, bits)
         place = int(np.searchsorted(self._ends, index))
         if place < self._ends.size and int(self._ends[place]) == index:
@@ -112,7 +110,6 @@ class _Direction(Reals):
         self._block = sampler.draw(disc.dimension)
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         return Estimates(
             values=self._block.estimates[start:stop].copy(),
             beyond=self._block.beyond[start:stop].copy(),
@@ -121,7 +118,6 @@ class _Direction(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         return self._block.enclose(index, bits)
 
 

@@ -60,7 +60,6 @@ class RealsSampler(Sampler):
         self._next = 0
 
     def draw(self, count: int) -> Block:
-        """See `Sampler.draw`."""
         start, self._next = self._next, self._next + count
         found = self._reals.floats(start, start + count)
         return Block(
@@ -84,7 +83,6 @@ class Computed(LazyReal):
         self._balls: dict[int, arb] = {}
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         if bits not in self._balls:
             self._balls[bits] = self._function(bits)
         return self._balls[bits]
@@ -107,7 +105,6 @@ class Listed(Reals):
         self._floats: NDArray[np.float64] | None = None
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         if self._floats is None:
             self._floats = np.array([nearest(item) for item in self.items], dtype=np.float64)
         values = self._floats[start:stop].copy()
@@ -120,7 +117,6 @@ class Listed(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         return self.items[index].enclose(bits)
 
 

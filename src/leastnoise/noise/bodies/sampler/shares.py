@@ -32,7 +32,6 @@ class Shares(Reals):
         self._ends = OrderedUniforms(self._last - 1, entropy)
 
     def floats(self, start: int, stop: int) -> Estimates:
-        """See `Reals.floats`."""
         cuts = self._cuts[start : stop + 1]
         ends = np.zeros(cuts.size, dtype=np.uint64)
         # the end of the whole, 1, is the word 0, and unsigned differences wrap
@@ -49,7 +48,6 @@ class Shares(Reals):
         )
 
     def enclose(self, index: int, bits: int) -> arb:
-        """See `Reals.enclose`."""
         return self._end(index + 1, bits) - self._end(index, bits)
 
     def _end(self, index: int, bits: int) -> arb:

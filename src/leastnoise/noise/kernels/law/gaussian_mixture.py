@@ -64,7 +64,6 @@ class GaussianMixture(KernelNoise):
         object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         by = exact(factor, name="factor")
         return type(self)(
             scale=self.scale * by, modes=self.modes, spacing=self.spacing * by, decay=self.decay
@@ -85,7 +84,6 @@ class GaussianMixture(KernelNoise):
 
     @property
     def smoothed_square(self) -> Fraction:
-        """See `Noise.smoothed_square`."""
         return self.scale**2
 
     @property

@@ -30,7 +30,6 @@ class KernelNoise(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"
         return "delta=0 is impossible for Gaussian tails at any scale" if delta == 0 else None

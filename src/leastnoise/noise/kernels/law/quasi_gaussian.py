@@ -56,12 +56,11 @@ class QuasiGaussian(KernelNoise):
         object.__setattr__(self, "modes", 1)
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         by = exact(factor, name="factor")
         return type(self)(scale=self.scale * by, spacing=self.spacing * by, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
-        """See `Noise.log_density`; the sum of the two kernels at |x|, over √(2π)σC."""
+        """The sum of the two kernels at |x|, over √(2π)σC."""
         sigma = float(self.scale)
         r, t = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / sigma, self._ratio
         total = np.logaddexp(-r * r / 2, -((r - t) ** 2) / 2 - float(self.decay))

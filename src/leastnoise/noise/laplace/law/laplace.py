@@ -42,11 +42,10 @@ class Laplace(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`; Laplace noise serves every dimension and budget."""
+        """Laplace noise serves every dimension and budget."""
         del dimension, delta
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -57,7 +56,6 @@ class Laplace(Noise):
 
     @property
     def exponential(self) -> bool:
-        """See `Noise.exponential`."""
         return True
 
     @property

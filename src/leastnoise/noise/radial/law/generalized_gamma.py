@@ -75,13 +75,11 @@ class GeneralizedGamma(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension > MAX_DIMENSION:
             return f"it serves up to {MAX_DIMENSION:,} dimensions"
         return "delta=0 is left to l2 and laplace" if delta == 0 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, alpha=self.alpha, p=self.p, dimension=self.dimension)
 
@@ -109,12 +107,10 @@ class GeneralizedGamma(Noise):
 
     @property
     def gaussian_square(self) -> Fraction | None:
-        """See `Noise.gaussian_square`."""
         return self.scale**2 / 2 if self.is_classic and self.p == 2 else None
 
     @property
     def exponential(self) -> bool:
-        """See `Noise.exponential`."""
         return self.is_classic and self.p == 1 and self.dimension > 1
 
     @property

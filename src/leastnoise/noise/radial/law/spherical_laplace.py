@@ -43,12 +43,10 @@ class SphericalLaplace(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         del delta
         return "in one dimension it is the same law as laplace" if dimension == 1 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -60,7 +58,6 @@ class SphericalLaplace(Noise):
 
     @property
     def exponential(self) -> bool:
-        """See `Noise.exponential`."""
         return True
 
     @property

@@ -42,5 +42,4 @@ class _Radius(LazyReal):
         self._gamma = LazyAnyGamma(entropy, shape=(noise.alpha + 1) / noise.p)
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         return ball(self._scale) * (self._gamma.enclose(bits).log() / ball(self._p)).exp()

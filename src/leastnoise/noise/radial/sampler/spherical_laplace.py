@@ -37,5 +37,4 @@ class _RootOfGamma(LazyReal):
         self._gamma = gamma
 
     def enclose(self, bits: int) -> arb:
-        """See `LazyReal.enclose`."""
         return ball(self._scale) * (2 * self._gamma.enclose(bits)).sqrt()

@@ -76,7 +76,6 @@ class OptimalRadial(RadialStepNoise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension == 1:
             return "it is noise for a vector; for one number there is optimal"
         if dimension > MAX_DIMENSION:
@@ -84,7 +83,6 @@ class OptimalRadial(RadialStepNoise):
         return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(
             scale=self.scale * exact(factor, name="factor"),
             dimension=self.dimension,

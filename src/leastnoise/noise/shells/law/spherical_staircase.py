@@ -55,7 +55,6 @@ class SphericalStaircase(RadialStepNoise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension == 1:
             return "in one dimension it is the same law as truncated-staircase"
         if dimension > MAX_DIMENSION:
@@ -63,7 +62,6 @@ class SphericalStaircase(RadialStepNoise):
         return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(
             scale=self.scale * exact(factor, name="factor"),
             dimension=self.dimension,

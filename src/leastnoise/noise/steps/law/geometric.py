@@ -71,7 +71,7 @@ class Geometric(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`; it serves every δ, and leaves a positive one unspent."""
+        """It serves every δ, and leaves a positive one unspent."""
         del delta
         return "it is noise for one number" if dimension != 1 else None
 
@@ -82,7 +82,6 @@ class Geometric(Noise):
         return Staircase(scale=self.scale, gamma=gamma, decay=self.decay)
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, cells=self.cells, core=self.core, decay=self.decay)
 

@@ -71,12 +71,11 @@ class Staircase(Noise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`; it serves every δ, and leaves a positive one unspent."""
+        """It serves every δ, and leaves a positive one unspent."""
         del delta
         return "it is noise for one number" if dimension != 1 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, gamma=self.gamma, decay=self.decay)
 

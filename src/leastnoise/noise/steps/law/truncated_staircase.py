@@ -78,13 +78,11 @@ class TruncatedStaircase(StepNoise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"
         return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         return type(self)(
             scale=self.scale * exact(factor, name="factor"),
             gamma=self.gamma,

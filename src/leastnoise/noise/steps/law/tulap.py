@@ -51,13 +51,11 @@ class Tulap(StepNoise):
 
     @classmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """See `Noise.why_not`."""
         if dimension != 1:
             return "it is noise for one number"
         return "delta=0 cuts nothing off: that is staircase with gamma=1/2" if delta == 0 else None
 
     def scaled(self, factor: Exact) -> Self:
-        """See `Noise.scaled`."""
         scale = self.scale * exact(factor, name="factor")
         return type(self)(scale=scale, radius=self.radius, decay=self.decay)
 
