@@ -19,6 +19,7 @@ OUTSIDE = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE",
+    "RELEASING.md",
     "SECURITY.md",
     "benchmarks/AUDIT.md",
     "benchmarks/RESULTS.md",
