@@ -91,7 +91,3 @@ class ProvedDelta:
         """Return True only if δ(ε) > `delta` is proved."""
         with precision(_BITS):
             return bool(self.lower > ball(delta))
-
-    def certainly_outside(self, interval: Interval) -> bool:
-        """Return True only if it is proved that δ(ε) isn't in `interval`."""
-        return bool(self.upper < arb(interval.lower) or self.lower > arb(interval.upper))

@@ -157,12 +157,6 @@ class Body(ABC):
         """E‖U‖₂² for U uniform in K."""
         return math.fsum(self.second_moments)
 
-    @property
-    def first_moment(self) -> float | None:
-        """E‖U‖₁ for U uniform in K; None if no closed form is known."""
-        moments = self.first_moments
-        return None if moments is None else math.fsum(moments)
-
     def corners(self) -> Iterator[tuple[Fraction, ...]]:
         """Yield finitely many points whose convex hull is K, its extreme points among them.
 
