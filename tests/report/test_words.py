@@ -21,7 +21,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     )
     assert said[1].endswith("Neighbouring tables differ by one who that is there or not.")
     assert said[2].startswith("Tables: by_plan (3 rows), bins (")
-    assert said[3] == "Ledger: the release says that none was charged for it."
+    assert said[3] == "No budget ledger was used for this release."
     assert said[2].endswith("Each file has the SHA-256 that release.json states.")
     assert said[4].startswith("Signature: there is none, so whoever can write")
     (tmp_path / "out" / "release.sig").write_text("00")

@@ -95,7 +95,9 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
     try:
         law = _law(family, request, compositions * draws, rate=sampling_rate, search=search)
         least = law.scaled(shift)
-    except InvalidArgument as error:  # the search is right, but its answer is out of this world
+    except (
+        InvalidArgument
+    ) as error:  # the search is right, but the scale is outside the representable range
         if error.name != "scale":
             raise
         raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error

@@ -1,4 +1,4 @@
-"""What a geometry leaves for the noise to hide."""
+"""Inner and outer bounds on the set of shifts that the noise has to hide."""
 
 from __future__ import annotations
 

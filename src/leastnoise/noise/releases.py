@@ -54,10 +54,9 @@ class Releases:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProvedDelta:
-    """What is proved of one δ(ε): that no point of `lower` is above it, and none of `upper` below.
+    """Lower and upper enclosures of δ(ε); comparisons are rigorous.
 
-    Two balls, as the radius of one that holds both has 30 bits only. Questions are answered in
-    balls.
+    Two balls, as the radius of one that holds both has 30 bits only.
     """
 
     lower: arb

@@ -85,7 +85,7 @@ def _beside(found: VerifiedRelease) -> str:
 def of_ledger(found: VerifiedRelease) -> str:
     """Return which entry of a ledger is about such a release, if any."""
     if found.entry is None:
-        return "Ledger: the release says that none was charged for it."
+        return "No budget ledger was used for this release."
     if found.account is None:
         return f"Ledger: not checked. It was entry {found.entry}; check it with --ledger FILE."
     return (

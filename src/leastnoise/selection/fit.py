@@ -86,7 +86,7 @@ def _no_norm(family: type[Noise]) -> Refused:
 
 
 def _worthwhile(family: type[Noise], problem: Problem, ways: list[Way]) -> list[Way]:
-    """Leave out what says the same twice: larger balls, and cells where a ball serves vectors."""
+    """Drop dominated pairs: larger balls, and cells where a ball serves vectors."""
     if issubclass(family, VectorNoise):
         return _shaped(family, problem, ways)
     balls = [

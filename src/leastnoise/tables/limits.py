@@ -66,9 +66,10 @@ class FirstCells:
 
     def in_words(self, numbers: Numbers) -> str:
         """Return what one unit can do, to end a sentence that begins with the unit."""
-        if numbers.cells == 1:
-            return "counts once"
-        return f"counts once in each of at most {min(self.most, numbers.cells):,} cells"
+        most = min(self.most, numbers.cells)
+        if most == 1:
+            return "is counted once" if numbers.cells == 1 else "is counted in at most one cell"
+        return f"is counted once in each of at most {most:,} cells"
 
     def l1(self, numbers: Numbers) -> Fraction:
         """Return the largest l1 norm of what one unit adds."""

@@ -1,4 +1,4 @@
-"""Losses of several laws on lattices of one step, from both sides: which step, and how far.
+"""Choose a common grid for several loss distributions, and its range; from both sides.
 
 Most laws come by way of their profile (`losses`), some bring losses of their own; those of samples
 are made from the lattice of the whole data (`sampled`).

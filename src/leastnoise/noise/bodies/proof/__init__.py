@@ -1,1 +1,1 @@
-"""Δ(ε) in balls: bodies."""
+"""Proofs: δ(ε) in balls: bodies."""

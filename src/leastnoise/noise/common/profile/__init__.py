@@ -1,1 +1,1 @@
-"""Δ(ε) in floats, and quantiles of a coordinate: common."""
+"""Profiles δ(ε) in floats, and quantiles of a coordinate: common."""

@@ -1,1 +1,1 @@
-"""Δ(ε) in balls: common."""
+"""Proofs: δ(ε) in balls: common."""

@@ -1,1 +1,1 @@
-"""Δ(ε) in balls: kernels."""
+"""Proofs: δ(ε) in balls: kernels."""

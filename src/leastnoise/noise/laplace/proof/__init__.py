@@ -1,1 +1,1 @@
-"""Δ(ε) in balls: laplace."""
+"""Proofs: δ(ε) in balls: laplace."""

@@ -126,7 +126,7 @@ class _Problem:
         return found
 
     def _guess(self, law: GeneralizedGamma) -> float:
-        """Return about that, since laws of one problem have about the same mean square."""
+        """Return an initial guess for ln shift: match the last law's MSE."""
         return (math.log(law.mse) - self._last_log_mse) / 2
 
     def _over(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:

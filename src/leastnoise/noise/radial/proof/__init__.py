@@ -1,1 +1,1 @@
-"""Δ(ε) in balls: radial."""
+"""Proofs: δ(ε) in balls: radial."""

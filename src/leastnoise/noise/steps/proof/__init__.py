@@ -1,1 +1,1 @@
-"""Δ(ε) in balls: steps."""
+"""Proofs: δ(ε) in balls: steps."""
