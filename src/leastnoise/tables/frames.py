@@ -248,7 +248,8 @@ class Pandas(Frame):
             if str(name) in self._typeless or (storage and place not in places):
                 mended[name] = 0  # else its rows would be looked at
             elif storage == "python":
-                mended[name] = frame[name].map(_without_halves, na_action="ignore")
+                # of which no text is left, it would be a column of objects, or of floats
+                mended[name] = frame[name].map(_without_halves, na_action="ignore").astype(kind)
             elif storage == "pyarrow":
                 mended[name] = arrow_values.checked_column(frame[name].array)
         if mended:
