@@ -67,9 +67,30 @@ class Checked:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def check_schema(frame: object) -> None:
-    """Look at the schema of a stream alone; raises what pyarrow does where it can't read it."""
-    _reader(frame)
+def check_schema(frame: object) -> set[int]:
+    """Return the places of the columns that are `encoded_twice`; looks at the schema alone.
+
+    Raises what pyarrow does where it can't read it.
+    """
+    return {place for place, field in enumerate(_reader(frame).schema) if encoded_twice(field.type)}
+
+
+def encoded_twice(kind: Any) -> bool:
+    """Say whether a type is a dictionary or runs, and so are its values.
+
+    DuckDB reads the inner places as if they were the values, or fails on any row.
+    """
+    inner = _encoded(kind)
+    return inner is not None and _encoded(inner) is not None
+
+
+def _encoded(kind: Any) -> Any:
+    """Return the type of what a dictionary or runs hold; None for any other type."""
+    pa = _arrow()
+    if isinstance(kind, pa.BaseExtensionType):
+        return _encoded(kind.storage_type)
+    by_place = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
+    return kind.value_type if by_place else None
 
 
 def _reader(frame: object) -> Any:
