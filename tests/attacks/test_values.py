@@ -27,12 +27,14 @@ _COLLATIONS = ("NOCASE", "NOACCENT", "NOCASE.NOACCENT", "de", "tr", "C")
 _BAD_TEXTS = (b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xff" * 40, b"\xf4\x90\x80\x80")
 _NUMBERS = ("decimal128", "decimal64", "decimal32", "dictionary", "dictionary of decimals")
 _TEXTS = ("string", "large_string", "string_view", "dictionary")
-_MADE = ("table", "batch", "reader", "pandas")
+_MADE = ("table", "batch", "reader", "pandas", "pandas texts")
+_HALVES = (None, "\ud800", "a\udfff", "\udc80" * 40)  # what pandas' own texts may hold
 _FAR = {"decimal128": 10**37, "decimal64": 10**17, "decimal32": 10**8}
 
 
 def drawn(random: Random) -> Case:
-    rows = [(random.choice(_KEYS), random.randrange(10)) for _ in range(random.randint(1, 60))]
+    most = random.choice((3, 60))  # of few rows all texts may be bad
+    rows = [(random.choice(_KEYS), random.randrange(10)) for _ in range(random.randint(1, most))]
     if random.random() < 0.4:
         return {
             "rows": rows,
@@ -108,11 +110,25 @@ def _frame(case: Case) -> Any:
         "x": _numbers([number for _, number in rows], far, case["numbers"]),
     }
     table = pa.table(columns)
+    if case["made"] == "pandas texts":
+        return _pandas(columns).assign(plan=_in_pandas(case))
     if case["made"] == "pandas" and case["texts"] != "string_view":
-        return pd.DataFrame({n: pd.arrays.ArrowExtensionArray(c) for n, c in columns.items()})
+        return _pandas(columns)
     if case["made"] == "batch":
         return table.to_batches()[0]
     return table.to_reader(7) if case["made"] == "reader" else table
+
+
+def _pandas(columns: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame({n: pd.arrays.ArrowExtensionArray(c) for n, c in columns.items()})
+
+
+def _in_pandas(case: Case) -> Any:
+    """Return the texts as Python's own, which a column of pandas holds unchecked."""
+    bad = {i: _HALVES[times % len(_HALVES)] for i, (text, times) in case["bad"].items() if text}
+    texts = [bad.get(i, key) for i, (key, _) in enumerate(case["rows"])]
+    missing = pd.NA if case["texts"] == "string" else float("nan")
+    return pd.array(texts, dtype=pd.StringDtype("python", na_value=missing))
 
 
 def _texts(texts: list[bytes], kind: str) -> Any:

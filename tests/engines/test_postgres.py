@@ -10,6 +10,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidInput, SourceError, SpecError
+from leastnoise.tables.postgres import ENCODINGS
 from tests.engines import postgres
 from tests.tables.integers import integers
 from tests.tables.several import ROWS, raw_spec
@@ -39,6 +40,23 @@ def filled(address: str, name: str, frame: Any) -> None:
     with dbapi.connect(address) as connection, connection.cursor() as cursor:
         cursor.adbc_ingest(name, pa.Table.from_pandas(frame, preserve_index=False), mode="replace")
         connection.commit()
+
+
+def opened(folder: Path) -> ln.Ledger:
+    """A ledger with room for a few releases."""
+    ledger = ln.Ledger(folder / "b.ledger")
+    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=10_000))
+    return ledger
+
+
+def release(folder: Path, address: str, table: str, query: list[dict[str, Any]]) -> Any:
+    """A release of so little noise that the counts can be read off, charged to that ledger."""
+    return ln.Release(
+        data={"source": address, "table": table},
+        privacy={"unit": "row", "epsilon": "1000", "ledger": {"path": "b.ledger"}},
+        query=query,
+        folder=folder,
+    ).run()
 
 
 @pytest.mark.parametrize("engine", [None, "polars"])
@@ -123,19 +141,14 @@ def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) 
         "DROP ROLE IF EXISTS nobody_in_particular",
         "CREATE ROLE nobody_in_particular LOGIN",
     )
-    ledger = ln.Ledger(tmp_path / "b.ledger")
-    ledger.open_account("rows", unit="row", budget=ln.Budget(epsilon=10_000))
+    ledger = opened(tmp_path)
 
     def released(source: str, table: str, *columns: str) -> Any:
-        return ln.Release(
-            data={"source": source, "table": table},
-            privacy={"unit": "row", "epsilon": "1000", "ledger": {"path": "b.ledger"}},
-            query=[
-                {"name": f"q{at}", "statistics": ["count"], "group_by": {column: [1, 2]}}
-                for at, column in enumerate(columns)
-            ],
-            folder=tmp_path,
-        ).run()
+        query = [
+            {"name": f"q{at}", "statistics": ["count"], "group_by": {column: [1, 2]}}
+            for at, column in enumerate(columns)
+        ]
+        return release(tmp_path, source, table, query)
 
     tables = released(address, "capitals", "k", "K").tables
     assert tables["q0"].columns["count"] == pytest.approx([2, 0], abs=0.5)
@@ -145,3 +158,29 @@ def test_what_was_known_before_is_not_charged_for(address: str, tmp_path: Path) 
     with pytest.raises(InvalidInput, match=r"can't be asked: .* Nothing was spent"):
         released(other, "closed", "k")
     assert ledger.accounts()["rows"].charges == 1
+
+
+def test_every_byte_of_the_encodings_that_are_taken_is_a_letter(address: str) -> None:
+    """By the server's own maps, from which no text of such a database can be missing."""
+    for one in ENCODINGS - {"UTF8"}:
+        letters = f"length(convert(set_byte('\\x00'::bytea, 0, n), '{one}', 'UTF8'))"
+        counted = f"SELECT sum({letters}) FROM generate_series(1, 255) n"
+        run(address, f"DO $$ BEGIN EXECUTE $x$ {counted} $x$; END $$")
+
+
+@pytest.mark.parametrize("encoding", ["WIN1252", "SQL_ASCII"])
+def test_a_database_of_bytes_that_are_no_letters_is_refused_before_the_charge(
+    tmp_path: Path, encoding: str
+) -> None:
+    """One such byte in a row decided whether a release was made."""
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a"]}}]
+    ledger = opened(tmp_path)
+    with postgres.server(encoding) as address:
+        run(
+            address,
+            "CREATE TABLE towns (town text)",
+            f"INSERT INTO towns VALUES ('a'), (convert_from('\\x81'::bytea, '{encoding}'))",
+        )
+        with pytest.raises(SourceError, match=f"in {encoding}, .* database in UTF8"):
+            release(tmp_path, address, "towns", query)
+    assert ledger.accounts()["rows"].charges == 0

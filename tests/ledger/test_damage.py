@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -260,6 +261,60 @@ def test_files_that_are_no_ledgers_are_said_to_be_none(tmp_path: Path, content: 
         with pytest.raises(InvalidInput, match="not a ledger"):
             use()
     assert path.read_bytes() == content
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def in_wal(path: Path, *statements: str) -> sqlite3.Connection:
+    """Return a connection that has set the mode, and written the statements to the log beside."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in ("PRAGMA journal_mode = WAL", *statements):
+        connection.execute(statement)
+    return connection
+
+
+@pytest.mark.parametrize("logged", [True, False])
+@pytest.mark.parametrize("application", [0, 7])
+def test_a_database_of_others_stays_as_it_is(
+    tmp_path: Path, application: int, *, logged: bool
+) -> None:
+    """In the mode that it has, and with what a program that was killed left in its log."""
+    made, path = tmp_path / "made", tmp_path / "found/budget.ledger"
+    made.mkdir()
+    statements = ("CREATE TABLE entry (number INT)", f"PRAGMA application_id = {application}")
+    held = in_wal(made / path.name, *statements)
+    if not logged:
+        held.close()
+    shutil.copytree(made, path.parent, ignore=shutil.ignore_patterns("*-shm"))
+    held.close()
+    before = contents(path.parent)
+    assert len(before) == 1 + logged
+    for use in (Ledger(path).accounts, lambda: check_ledger(path), lambda: account_in(path)):
+        with pytest.raises(InvalidInput, match="not a ledger"):
+            use()
+    assert contents(path.parent) == before
+
+
+@pytest.mark.parametrize("statement", ["PRAGMA user_version = 2", "CREATE TABLE other (a)"])
+def test_a_ledger_that_is_none_of_ours_stays_as_it_is(tmp_path: Path, statement: str) -> None:
+    path = Path(account(tmp_path, "1").path)
+    in_wal(path, statement).close()
+    before = contents(tmp_path)
+    for use in (Ledger(path).accounts, lambda: check_ledger(path), lambda: account_in(path)):
+        with pytest.raises((InvalidInput, LedgerRejected), match=r"version 2|edited"):
+            use()
+    assert contents(tmp_path) == before
+
+
+def test_a_ledger_that_a_tool_put_in_another_mode_is_put_back(tmp_path: Path) -> None:
+    ledger = account(tmp_path, "1")
+    in_wal(Path(ledger.path)).close()
+    ledger.charge(certificate("laplace", "0.5"), unit="person")
+    assert check_ledger(ledger.path).entries == 2
+    assert set(contents(tmp_path)) == {"budget.ledger"}
+    assert contents(tmp_path)["budget.ledger"][18:20] == b"\1\1"  # without a log beside it
 
 
 def test_missing_foreign_and_truncated_files(tmp_path: Path) -> None:

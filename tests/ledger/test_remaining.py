@@ -127,9 +127,16 @@ def test_rho_that_is_left_fits_to_nine_digits(
     assert not fits(spent + Cost(rho=left + whole / 10**6), budget, ZCDP)
 
 
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-11", "1e-13", "1e-15"])
-@pytest.mark.parametrize("delta", ["0.3", "1e-6", "1e-30"])
-def test_what_is_left_of_a_tiny_epsilon_is_as_precise(epsilon: str, delta: str) -> None:
+TINY = [(epsilon, delta) for epsilon in ("1e-9", "1e-11", "1e-13", "1e-15")
+        for delta in ("0.3", "1e-6", "1e-30")]  # fmt: skip
+NOTHING = [("0", delta) for delta in ("0.3", "1e-3", "1e-6", "1e-9", "1e-12", "1e-15")]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [*TINY, *NOTHING, ("1e-300", "1e-6"), ("1", "1e-300"), ("1e-3", "1e-200")],
+)
+def test_what_is_left_of_a_tiny_budget_is_as_precise(epsilon: str, delta: str) -> None:
     budget = Budget(epsilon=epsilon, delta=delta)
     left = Remaining.of(budget, Cost(), ZCDP)
     assert left.rho is not None
@@ -152,6 +159,15 @@ def test_every_charge_on_the_way_fits(spent: Fraction, each: Fraction, rule: str
     more = holds(cost, BUDGET, rule, spent=before, most=60)
     assert all(fits(before + cost.times(count), BUDGET, rule) for count in range(1, more + 1))
     assert more == 60 or not fits(before + cost.times(more + 1), BUDGET, rule)
+
+
+def test_what_is_said_to_be_left_of_no_epsilon_is_what_fits(tmp_path: Path) -> None:
+    """It said that ρ 0 of 0 was left, where three of these fit."""
+    found = account(opened(tmp_path, ZCDP, Budget(epsilon=0, delta="1e-9")))
+    assert found.more_like(Cost(rho=Fraction(1, 10**20))) >= 3
+    assert found.remaining.rho is not None
+    assert found.remaining.rho > Fraction(3, 10**20)
+    assert not str(found.remaining).startswith("ρ 0 of 0")
 
 
 def test_counts_end() -> None:

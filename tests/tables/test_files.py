@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
 import resource
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -125,7 +127,71 @@ def test_links_to_folders_are_not_followed(tmp_path: Path, whole: list[int]) -> 
         assert answers(tmp_path, where) == whole
 
 
-@pytest.mark.parametrize("where", ["none", "none*.csv", "none.csv", ["none.parquet"], "empty"])
+def test_links_in_a_circle_are_looked_at_once(
+    tmp_path: Path, whole: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of them have 2^40 paths, which a pattern followed."""
+    written(tmp_path / "parts", "parquet")
+    for name in "pq":
+        (tmp_path / "parts" / name).symlink_to(tmp_path / "parts")
+    looked_at: list[object] = []
+
+    def scandir(path: object) -> object:
+        looked_at.append(path)
+        assert len(looked_at) < 1000
+        return once(path)
+
+    once: Any = os.scandir
+    monkeypatch.setattr(os, "scandir", scandir)
+    for where in ("parts/**/*.parquet", "parts/**", "**/**/part?.parquet"):
+        looked_at.clear()
+        assert answers(tmp_path, where) == whole
+        assert len(looked_at) < 20
+
+
+TREE = [
+    "a.csv", "b.csv.gz", "x/a.csv", "x/y/a.csv", "x/y/z/[1].csv", "x.csv/c.csv", "[x]/A.CSV",
+    "x/.h.csv", "x/_h.csv", "_x/a.csv", ".x/a.csv", "x/a.txt", "é/\udcff.csv", "x/y/-.csv"
+]  # fmt: skip
+PATTERNS = [
+    "*.csv", "**/*.csv", "**", "**/", "*/", "x/**", "x/*/*.csv", "*/y/*.csv", "x/**/a.csv",
+    "**/y/**", "**/[[]1].csv", "[[]x]/*", "[!x]*/*.csv", "./*.csv", "*/./a.csv", "*/../*.csv",
+    "x/../*.csv", "*//a.csv", ".x/*.csv", "_*/*", ".*/*", "**/.h*", "x/[_.]h.csv", "?/?.csv",
+    "**x/*.csv", "x**/a.csv", "*.csv/*", "x/y*/**/*.csv", "*", "[", "[/]*", "none/*",
+    "*/*/*/*", "é/*", "x/*.csv/", "**/*.CSV", "*/**/z/*", "**/**/a.csv"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_pattern_means_what_pythons_own_does(
+    tmp_path: Path, pattern: str, *, absolute: bool
+) -> None:
+    """But for hidden names and links to folders, and each file once."""
+    for name in TREE:
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).touch()
+    (tmp_path / "linked").symlink_to(tmp_path / "x")
+    (tmp_path / "file.csv").symlink_to(tmp_path / "x/y/-.csv")
+    text = f"{tmp_path}/{pattern}" if absolute else pattern
+    expected: set[Path] = set()
+    for name in glob.glob(text, root_dir=tmp_path, recursive=True):
+        inner = (tmp_path / name).relative_to(tmp_path)
+        below = inner.parts[{".x/": 1, "x/.": 2}.get(pattern[:3], 0) :]  # the literal beginning
+        hidden = any(part.startswith((".", "_")) for part in below)
+        file = (tmp_path / name).is_file() and name.lower().endswith((".csv", ".csv.gz"))
+        if file and not hidden and "linked" not in inner.parts:
+            expected.add(tmp_path / name)
+    try:
+        found = [path for path, _ in files._parts(text, tmp_path)]
+    except SourceError:
+        found = []
+    assert found == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    "where", ["none", "none*.csv", "none.csv", ["none.parquet"], "empty", "none\0/*.csv"]
+)
 def test_a_source_without_files_is_named(tmp_path: Path, where: object) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match=r"none|empty"):

@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leastnoise.errors import InvalidInput, SourceError
+from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables import output
 from leastnoise.tables.verify import verify_directory
 from tests.tables.test_rehearsal import COUNT, charges, folder, release
@@ -61,6 +62,36 @@ def test_a_column_that_can_hold_nothing(folder: Path, kind: str, engine: str | N
     query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a"]}}]
     made = release(folder, data=data, query=query, epsilon="1000").run()
     assert made.tables["q"].columns["count"] == pytest.approx([0], abs=0.5)
+    assert charges(folder) == 1
+
+
+_ONCE = pa.array(["a", "b"]).dictionary_encode()
+_PLACES, _ENDS = pa.array([0, 1], pa.int8()), pa.array([1, 2], pa.int32())
+_RUNS = pa.RunEndEncodedArray.from_arrays(_ENDS, pa.array(["a", "b"]))
+TWICE: dict[str, Any] = {
+    "a dictionary of a dictionary": pa.DictionaryArray.from_arrays(_PLACES, _ONCE),
+    "a dictionary of runs": pa.DictionaryArray.from_arrays(_PLACES, _RUNS),
+    "runs of a dictionary": pa.RunEndEncodedArray.from_arrays(_ENDS, _ONCE),  # places, to DuckDB
+}
+
+
+@pytest.mark.parametrize("made", ["a table", "a reader", "pandas"])
+@pytest.mark.parametrize("kind", TWICE)
+def test_a_column_that_is_encoded_twice(folder: Path, kind: str, made: str) -> None:
+    columns = {"x": pa.array([1.0, 2.0]), "town": TWICE[kind]}
+
+    def data() -> dict[str, Any]:
+        table = pa.table(columns)
+        if made == "pandas":
+            arrow = pd.arrays.ArrowExtensionArray
+            return {"source": pd.DataFrame({name: arrow(one) for name, one in columns.items()})}
+        return {"source": table.to_reader() if made == "a reader" else table}
+
+    query = [{"name": "q", "statistics": ["count"], "group_by": {"town": ["a"]}}]
+    with pytest.raises(SpecError, match="'town' holds dictionaries or runs within others"):
+        release(folder, data=data(), query=query).run()
+    assert charges(folder) == 0
+    release(folder, data=data()).run()  # who doesn't ask for it isn't told
     assert charges(folder) == 1
 
 

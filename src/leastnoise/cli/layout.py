@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 80  # of sentences, however wide the terminal is
 _LEAST_WIDTH = 40
+_LONGEST = 2000  # letters of a cell
 _BETWEEN = "  "
 
 Row = tuple[str, ...]
@@ -47,9 +48,12 @@ def print_facts(facts: Sequence[tuple[str, str]]) -> None:
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, note: str = ""
 ) -> None:
-    """Print a table on stdout: text columns to the left, numbers to the right."""
-    cells = [tuple(map(_words.plain, row)) for row in rows]
-    names = tuple(map(_words.plain, columns))
+    """Print a table on stdout: text columns to the left, numbers to the right.
+
+    Of a cell with more than 2,000 letters the first are shown, and "…".
+    """
+    cells = [tuple(map(_cut, row)) for row in rows]
+    names = tuple(map(_cut, columns))
     width = _columns()
     print_sentences([title])
     for blanks in (3, 2):
@@ -63,6 +67,11 @@ def print_table(
         say("\n" + "\n\n".join("\n".join(block) for block in blocks) + "\n", lines=True)
     if note:
         print_sentences([note])
+
+
+def _cut(cell: str) -> str:
+    """Return a cell as it is shown: columns are fitted in a time that grows with its length."""
+    return _words.plain(cell if len(cell) <= _LONGEST else f"{cell[:_LONGEST]}…")
 
 
 def _draw(

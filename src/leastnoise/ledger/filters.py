@@ -80,9 +80,11 @@ def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
 
 def _decade(budget: Budget) -> int:
     """Return the largest k for which 10^k is a ρ that fits; a k that is small enough if none is."""
-    # ρ* is at least about ε² over 4 ln(1/δ) where ε is small, and at most about ε and a little
-    size = math.log10(float(budget.epsilon) or 1.0)
-    low, high = math.floor(min(size, 2 * size)) - 3, math.ceil(max(size, 0.0)) + 3
+    # ρ* is at least about ε² over 4 ln(1/δ) where ε is small, and about δ²/3 where it is 0; and at
+    # most about ε and a little. Too low an end costs a few more steps.
+    size, leak = (math.log10(float(of) or 1.0) for of in (budget.epsilon, budget.delta))
+    low = math.floor(min(size, 2 * size, 2 * leak)) - 4
+    high = math.ceil(max(size, 0.0)) + 3
     while high - low > 1:
         middle = (low + high) // 2
         fitting = fits(Cost(rho=Fraction(10) ** middle), budget, ZCDP)

@@ -26,6 +26,7 @@ from leastnoise.errors import CertificateRejected, InvalidInput, LedgerRejected,
 
 _APPLICATION = 0x6C6E6C67  # "lnlg", in the header of the file
 _VERSION = 1
+_MAGIC, _HEADER, _NO_LOG = b"SQLite format 3\0", 100, b"\1\1"  # bytes 18 and 19: not write-ahead
 _PATIENCE = 60.0  # seconds that a process waits for the others
 _LARGEST = 2 * 10**7  # bytes of an entry: twice what is read of a certificate
 _START = "leastnoise ledger 1"
@@ -69,7 +70,7 @@ class Store:
     def create(self) -> None:
         """Make an empty ledger, unless there is one already."""
         with self._opened(mode="rwc") as connection, _transaction(connection):
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if _is_used(connection):
                 self._recognise(connection)
                 return
             for statement in _SCHEMA:
@@ -117,11 +118,14 @@ class Store:
     @contextmanager
     def _opened(self, *, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         self._check_file()
+        self._check_header()
         try:
             uri = f"{self.path.absolute().as_uri()}?mode={mode}"
             connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE, isolation_level=None)
             with closing(connection):
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+                if mode == "rw" or _is_used(connection):
+                    self._recognise(connection)  # first: setting the mode rewrites the file
                 connection.execute("PRAGMA journal_mode = DELETE")
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache
@@ -144,6 +148,22 @@ class Store:
         if not stat.S_ISREG(mode):
             raise InvalidInput(f"{self.path} is not a ledger: it is not a regular file.")
 
+    def _check_header(self) -> None:
+        """Raise InvalidInput for a database of others with a log, which SQLite moves into it."""
+        try:
+            with self.path.open("rb") as file:
+                header = file.read(_HEADER)
+        except OSError:
+            return  # SQLite says so, or makes one
+        application = int.from_bytes(header[68:72])
+        if header.startswith(_MAGIC) and header[18:20] != _NO_LOG and application != _APPLICATION:
+            raise self._unknown()
+
+    def _unknown(self) -> InvalidInput:
+        return InvalidInput(
+            f"{self.path} is not a ledger. Make one, elsewhere: leastnoise ledger init."
+        )
+
     def _explained(self, error: sqlite3.DatabaseError) -> Exception:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
@@ -164,9 +184,7 @@ class Store:
 
     def _recognise(self, connection: sqlite3.Connection) -> None:
         if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-            raise InvalidInput(
-                f"{self.path} is not a ledger. Make one, elsewhere: leastnoise ledger init."
-            )
+            raise self._unknown()
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version != _VERSION:
             raise InvalidInput(
@@ -233,6 +251,11 @@ def _schema() -> frozenset[tuple[str, ...]]:
         for statement in _SCHEMA:
             connection.execute(statement)
         return frozenset(connection.execute(_OBJECTS).fetchall())
+
+
+def _is_used(connection: sqlite3.Connection) -> bool:
+    """Say whether the database holds anything."""
+    return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 A decimal past its digits is read as memory of other rows, an index past its dictionary or an offset
 past its texts as memory of this program. What one row holds and its type can't is a missing value.
-Where offsets are wrong it can't be told whose texts they are: the whole frame is refused.
+Where offsets are wrong it can't be told whose texts they are: the whole frame is refused. So it is
+for a view (of `string_view`) that lies outside its buffers, or isn't of the letters that it begins
+with: it is one value's alone, but no library makes it of any row, so that this memory is damaged.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400_000  # milliseconds
 _MOST_DIGITS = 38
+_AT_ONCE = 2**16  # texts that may be Python's objects at a time
 _DAMAGED = "The frame can't be read: offsets or lengths in it are wrong."
 
 
@@ -64,9 +67,30 @@ class Checked:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def check_schema(frame: object) -> None:
-    """Look at the schema of a stream alone; raises what pyarrow does where it can't read it."""
-    _reader(frame)
+def check_schema(frame: object) -> set[int]:
+    """Return the places of the columns that are `encoded_twice`; looks at the schema alone.
+
+    Raises what pyarrow does where it can't read it.
+    """
+    return {place for place, field in enumerate(_reader(frame).schema) if encoded_twice(field.type)}
+
+
+def encoded_twice(kind: Any) -> bool:
+    """Say whether a type is a dictionary or runs, and so are its values.
+
+    DuckDB reads the inner places as if they were the values, or fails on any row.
+    """
+    inner = _encoded(kind)
+    return inner is not None and _encoded(inner) is not None
+
+
+def _encoded(kind: Any) -> Any:
+    """Return the type of what a dictionary or runs hold; None for any other type."""
+    pa = _arrow()
+    if isinstance(kind, pa.BaseExtensionType):
+        return _encoded(kind.storage_type)
+    by_place = pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind)
+    return kind.value_type if by_place else None
 
 
 def _reader(frame: object) -> Any:
@@ -122,12 +146,29 @@ def _texts(values: Any) -> Any:
     as_bytes = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
     raw = values.view(as_bytes.get(values.type, pa.binary_view()))
     raw.validate(full=True)
+    if _is_valid(values):
+        return values
+    # else one text would make Python's objects of all others, and could take all of the memory
+    starts = range(0, len(values), _AT_ONCE)
+    return pa.concat_arrays(
+        [_mended(values.slice(at, _AT_ONCE), raw.slice(at, _AT_ONCE)) for at in starts]
+    )
+
+
+def _mended(values: Any, raw: Any) -> Any:
+    """Return texts, whose bytes are `raw`, with NULL for those that aren't UTF-8."""
+    if _is_valid(values):
+        return values
+    right = [text if text is not None and is_utf8(text) else None for text in raw.to_pylist()]
+    return _arrow().array(right, raw.type).view(values.type)
+
+
+def _is_valid(values: Any) -> bool:
     try:
         values.validate(full=True)
-    except pa.ArrowInvalid:
-        right = [text if text is not None and is_utf8(text) else None for text in raw.to_pylist()]
-        return pa.array(right, raw.type).view(values.type)
-    return values
+    except _arrow().ArrowInvalid:
+        return False
+    return True
 
 
 def _in_dictionary(values: Any) -> Any:

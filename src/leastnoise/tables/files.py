@@ -8,7 +8,9 @@ many there are, all are read: a folder can be a person, and one more must not re
 from __future__ import annotations
 
 import glob
+import itertools
 import os
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
@@ -19,10 +21,11 @@ from leastnoise.tables.source_names import FILES, is_csv
 from leastnoise.tables.spec import UTF_8
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from leastnoise.tables.spec import Encoding
 
+_ANY = "**"  # in a pattern: folders, or none
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark call a folder of NULL
 
 
@@ -56,44 +59,62 @@ def _parts(text: str, folder: Path) -> list[tuple[Path, dict[str, str | None]]]:
     if os.path.isfile(path):
         return [(path, {})]
     if os.path.isdir(path):
-        listed = [(one, _keys(one.parent.relative_to(path))) for one in sorted(_within(path))]
+        within = sorted(_within(path, (_ANY,)))
+        listed = [(one, _keys(one.parent.relative_to(path))) for one in within]
         if not listed:
             raise SourceError(f"The folder {path} has no {', '.join(FILES)} file in it.")
         return listed
-    if glob.has_magic(text):
-        root = folder / _root(text)
-        matched = (folder / name for name in glob.glob(text, root_dir=folder, recursive=True))
-        kept = sorted(one for one in matched if _is_meant(one, root))
-        if kept:
+    if glob.has_magic(text) and "\0" not in text:  # which no name holds
+        start, pattern = _split(text)
+        root = folder / start
+        if kept := sorted(_within(root, pattern)):
             return [(one, _keys(one.parent.relative_to(root))) for one in kept]
         raise SourceError(f"No {', '.join(FILES)} file matches {path}.")
     raise SourceError(f"Expected a CSV or Parquet file, found none at {path}.")
 
 
-def _within(root: Path) -> Iterator[Path]:
+def _within(root: Path, pattern: Sequence[str]) -> Iterator[Path]:
+    """Yield the files below `root` whose names, from folder to folder, match those of `pattern`.
+
+    Each folder is looked at once, and links to folders never: they may go round in a circle.
+    """
+    places = {str(root): _reached({0}, pattern)}
     for parent, folders, names in os.walk(root, followlinks=False):
-        folders[:] = [name for name in folders if _is_shown(name)]
-        paths = (Path(parent, name) for name in names if _is_shown(name))
+        here = places.pop(parent)
+        for name in folders:
+            places[os.path.join(parent, name)] = _after(name, here, pattern)
+        folders[:] = [name for name in folders if places[os.path.join(parent, name)]]
+        matched = (name for name in names if len(pattern) in _after(name, here, pattern))
+        paths = (Path(parent, name) for name in matched)
         yield from (path for path in paths if path.name.lower().endswith(FILES) and path.is_file())
 
 
-def _root(pattern: str) -> Path:
-    """Return the folder that a pattern starts from."""
-    path = Path(pattern)
-    root = Path(path.anchor)
-    for part in path.parts[1 if path.anchor else 0 :]:
-        if glob.has_magic(part):
-            break
-        root /= part
-    return root
+def _after(name: str, places: Collection[int], pattern: Sequence[str]) -> set[int]:
+    """Return the places in `pattern` before which one stands behind this name; none if hidden."""
+    if not _is_shown(name):
+        return set()
+    parts = [(place, pattern[place]) for place in places if place < len(pattern)]
+    through = {place for place, part in parts if part == _ANY}
+    past = {place + 1 for place, part in parts if part != _ANY and fnmatch(name, part)}
+    return _reached(through | past, pattern)
 
 
-def _is_meant(path: Path, root: Path) -> bool:
-    inner = path.relative_to(root)
-    within = [root / parent for parent in inner.parents if parent.name]
-    linked = any(parent.is_symlink() for parent in within)
-    shown = all(map(_is_shown, inner.parts))
-    return shown and not linked and path.is_file() and path.name.lower().endswith(FILES)
+def _reached(places: set[int], pattern: Sequence[str]) -> set[int]:
+    """Return these places in `pattern` and those behind any folders, of which there may be none."""
+    found = set(places)
+    for place, part in enumerate(pattern):
+        if place in found and part == _ANY:
+            found.add(place + 1)
+    return found
+
+
+def _split(text: str) -> tuple[Path, list[str]]:
+    """Return the folder that a pattern starts from, and what names below it have to match."""
+    path = Path(text)
+    folders_alone = text.endswith(("/", os.sep))
+    parts = [*path.parts, *([""] if folders_alone else [])]  # which is no file's name
+    start = list(itertools.takewhile(lambda part: not glob.has_magic(part), parts))
+    return Path(*start), parts[len(start) :]
 
 
 def _is_shown(name: str) -> bool:

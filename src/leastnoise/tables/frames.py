@@ -32,6 +32,9 @@ _OBJECTS = "Python objects (astype gives them a type)"
 _BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
 """Streams that were read, by this release or another, if only in part."""
 _CATEGORIES = "categories (astype gives them a type)"
+_TWICE = "dictionaries or runs within others (a cast makes them one)"
+_UNREAD = {_OBJECTS, _CATEGORIES, _TWICE}
+"""What is said instead of a type, of columns that can't be used."""
 
 
 def frame_of(source: object) -> Frame | SparkRows | None:
@@ -133,14 +136,19 @@ class Frame(Input):
     def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
         """The schema."""
         kinds = self._types(connection).items()
-        return [(name, held(f"c{place}", kind)) for place, (name, kind) in enumerate(kinds)]
+        return [
+            (name, Held(sql="NULL", kind=kind) if kind in _UNREAD else held(f"c{place}", kind))
+            for place, (name, kind) in enumerate(kinds)
+        ]
 
     def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+        """Return DuckDB's name of each column's type, or one of `_UNREAD`."""
         try:
-            arrow_values.check_schema(self._schema)
+            twice = arrow_values.check_schema(self._schema)
             connection.register("the_frame", self._schema)
             found = connection.table("the_frame")
-            return dict(zip(found.columns, map(str, found.types), strict=True))
+            kinds = (_TWICE if at in twice else str(kind) for at, kind in enumerate(found.types))
+            return dict(zip(found.columns, kinds, strict=True))
         except SourceError:
             raise
         except Exception:  # noqa: BLE001  # what a frame's own library raises may quote what it holds
@@ -215,27 +223,18 @@ class Pandas(Frame):
     def __init__(self, native: Any) -> None:
         super().__init__(native)
         self._frame = native
-        self._typeless = {
-            str(name): _CATEGORIES if str(kind) == "category" else _OBJECTS
-            for name, kind in native.dtypes.items()
-            if str(kind) in {"category", "object"}
-        }
-
-    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
-        """Those without a type can't be read as any."""
-        return [
-            (name, Held(sql="NULL", kind=self._typeless[name]) if name in self._typeless else held)
-            for name, held in super().columns(connection)
-        ]
+        kinds = {str(name): _without_type(kind) for name, kind in native.dtypes.items()}
+        self._typeless = {name: why for name, why in kinds.items() if why is not None}
 
     def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-        """Return the types of the frame's columns, which are looked at without a row."""
+        """The frame's columns are looked at without a row."""
         try:
             connection.register("the_frame", self._frame.iloc[:0])
             kinds = map(str, connection.table("the_frame").types)
-            return dict(zip(map(str, self._frame.columns), kinds, strict=True))
+            found = dict(zip(map(str, self._frame.columns), kinds, strict=True))
         except Exception:  # noqa: BLE001  # pandas' extension types raise what they like
             raise SourceError("The frame's schema can't be read.") from None
+        return found | self._typeless
 
     def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
         """Texts that are Python's may hold halves of letters."""
@@ -246,7 +245,8 @@ class Pandas(Frame):
             if str(name) in self._typeless or (storage and place not in places):
                 mended[name] = 0  # else its rows would be looked at
             elif storage == "python":
-                mended[name] = frame[name].map(_without_halves, na_action="ignore")
+                # of which no text is left, it would be a column of objects, or of floats
+                mended[name] = frame[name].map(_without_halves, na_action="ignore").astype(kind)
             elif storage == "pyarrow":
                 mended[name] = arrow_values.checked_column(frame[name].array)
         if mended:
@@ -254,6 +254,14 @@ class Pandas(Frame):
             for name, column in mended.items():
                 frame[name] = column
         return frame
+
+
+def _without_type(kind: Any) -> str | None:
+    """Return why pandas' columns of that `kind` can't be used; None if they can."""
+    if str(kind) in {"category", "object"}:
+        return _CATEGORIES if str(kind) == "category" else _OBJECTS
+    arrow = getattr(kind, "pyarrow_dtype", None)
+    return _TWICE if arrow is not None and arrow_values.encoded_twice(arrow) else None
 
 
 def _without_halves(text: str) -> str | None:

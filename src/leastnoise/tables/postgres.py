@@ -38,6 +38,10 @@ _KINDS = {
 _AS_THEY_ARE = {"SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN"}
 _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 _MOST_DIGITS = 38  # of DuckDB's decimals
+_LATIN = {f"LATIN{number}" for number in range(1, 11)} - {"LATIN3"}
+ENCODINGS = {"UTF8", *_LATIN, "ISO_8859_5", "WIN1256", "WIN866", "KOI8R", "KOI8U"}
+"""Of databases each text of which the server can send as UTF-8: all other encodings have bytes that
+are no letters, which it keeps, and fails on when they are asked for."""
 _SETTINGS = (
     "SET client_encoding = 'UTF8'",  # else texts come as the database has them
     "SET datestyle = 'ISO'",
@@ -72,10 +76,14 @@ class PostgresTable(Input):
         """PostgreSQL's names of the types of the columns, looked up once."""
         if self._found is None:
             with self._connected() as cursor:
+                cursor.execute("SELECT current_setting('server_encoding')")
+                (encoding,) = cursor.fetchone()
                 cursor.execute(_CATALOG, [self._sql])
-                self._found = dict(cursor.fetchall())
-            if not self._found:
+                found = dict(cursor.fetchall())
+            _check_encoding(encoding)
+            if not found:
                 raise SourceError(f"The PostgreSQL database has no table {self._table!r}.")
+            self._found = found
         return self._found
 
     @property
@@ -138,6 +146,16 @@ class PostgresTable(Input):
                 f"{self.name} can't be read: the server doesn't answer or let you in (the password "
                 "is taken from PGPASSWORD or ~/.pgpass), or a view fails on a row."
             ) from None
+
+
+def _check_encoding(encoding: str) -> None:
+    """Raise SourceError for an encoding in which one row could fail a release."""
+    if encoding not in ENCODINGS:
+        raise SourceError(
+            f"The PostgreSQL database keeps its texts in {encoding}, which has bytes that are no "
+            "letters: one of them would fail the release after its charge. Copy the table to a "
+            "database in UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0) or to a file."
+        )
 
 
 def _held(kind: str) -> Held:
