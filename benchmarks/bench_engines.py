@@ -23,11 +23,11 @@ import duckdb
 
 from benchmarks.bench_sources import NAMES, ROWS, make, most_memory, spec_of
 from benchmarks.timing import print_rows
-from leastnoise.tables import bounding, engines
-from leastnoise.tables.layout import of_block
-from leastnoise.tables.limits import InCells, integer_limits
-from leastnoise.tables.source import find
-from leastnoise.tables.spec_file import parse
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.limits import InCells, integer_limits
+from leastnoise.tables.read.spec_file import parse
+from leastnoise.tables.rows import bounding, engines
+from leastnoise.tables.rows.source import find
 
 ENGINES = ("duckdb", "polars", "spark")
 ROUNDS = 3

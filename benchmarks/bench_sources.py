@@ -21,11 +21,11 @@ from typing import Any
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables import bounding, engine_duckdb
-from leastnoise.tables.frames import frame_of
-from leastnoise.tables.layout import of_block
-from leastnoise.tables.source import find
-from leastnoise.tables.spec_file import parse
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.read.spec_file import parse
+from leastnoise.tables.rows import bounding, engine_duckdb
+from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.rows.source import find
 
 ROWS = 10_000_000
 NAMES = tuple("abcde")

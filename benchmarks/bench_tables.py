@@ -20,8 +20,9 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables import bounding, engine_duckdb, source, spec_file
-from leastnoise.tables.layout import of_block
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, engine_duckdb, source
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 5
 SPEC = """

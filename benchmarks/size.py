@@ -141,7 +141,8 @@ def release() -> dict[str, int]:
     """Return what one release of two queries enters and does, by running it once."""
     import leastnoise as ln
     from leastnoise.certificate.certificate import Certificate
-    from leastnoise.tables import layout, spec_file
+    from leastnoise.tables.query import layout
+    from leastnoise.tables.read import spec_file
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import leastnoise as ln
 from leastnoise import _words
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.tables.frames import frame_of
-from leastnoise.tables.spark_rows import SparkRows
+from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.rows.spark_rows import SparkRows
 from tests.attacks import public
 
 _SECRET = 8765309

@@ -41,10 +41,10 @@ from .selection.public import calibrate as calibrate
 from .selection.public import compare as compare
 from .selection.public import least_noise as least_noise
 from .selection.public import privacy_profile as privacy_profile
-from .tables.plan import Plan as Plan
-from .tables.release import Release as Release
-from .tables.release import ReleasedTables as ReleasedTables
-from .tables.verify import VerifiedRelease as VerifiedRelease
-from .tables.verify import verify_directory as verify_directory
+from .tables.plan.plan import Plan as Plan
+from .tables.publish.release import Release as Release
+from .tables.publish.release import ReleasedTables as ReleasedTables
+from .tables.publish.verify import VerifiedRelease as VerifiedRelease
+from .tables.publish.verify import verify_directory as verify_directory
 
 __version__: str

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import leastnoise as ln
-from leastnoise.tables import least_epsilon as module
+from leastnoise.tables.plan import least_epsilon as module
 
 _make_plan = module.plan
 _plans: dict[str, Any] = {}

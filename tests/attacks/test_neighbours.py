@@ -19,8 +19,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.tables import bounding, engines, source
-from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.rows import bounding, engines, source
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.declared import check_declared

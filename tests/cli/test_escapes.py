@@ -183,8 +183,8 @@ def test_there_is_one_door_to_terminals_and_pages() -> None:
         ".isprintable()": {
             "_words.py",
             "_validate.py",  # what isn't printable is refused
-            "tables/starter.py",  # is spelled as TOML does
-            "tables/table_files.py",  # is quoted
+            "tables/rows/starter.py",  # is spelled as TOML does
+            "tables/publish/table_files.py",  # is quoted
         },
         "html import escape": {"_words.py"},
         "Console(": {"cli/layout.py", "cli/progress.py"},  # of texts that are `plain`

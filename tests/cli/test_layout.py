@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leastnoise.cli import layout, records
-from leastnoise.tables.results import Table
+from leastnoise.tables.query.results import Table
 from tests.cli.program import run, run_in_terminal
 
 SPEC = """\

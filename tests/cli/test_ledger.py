@@ -13,7 +13,7 @@ import pytest
 from leastnoise.errors import SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.tables import spec_file
+from leastnoise.tables.read import spec_file
 from tests.cli.program import PROGRAM, run
 
 SPEC = """

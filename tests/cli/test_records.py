@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from leastnoise.cli import demo, records
-from leastnoise.tables.release import Release
+from leastnoise.tables.publish.release import Release
 from tests.cli.program import run
 
 

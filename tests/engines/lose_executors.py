@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from leastnoise.errors import LeastnoiseError
-from leastnoise.tables import engine_spark
+from leastnoise.tables.rows import engine_spark
 from tests.engines import spark
 from tests.tables.integers import integers
 

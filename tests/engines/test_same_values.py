@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leastnoise.tables import engines, source, spec_file
-from leastnoise.tables.casts import Use
-from leastnoise.tables.spec import ColumnType
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import engines, source
+from leastnoise.tables.spec.model import ColumnType
+from leastnoise.tables.values.casts import Use
 from tests.tables import hostile
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]

@@ -26,8 +26,8 @@ ROWS = "person,x\n" + "".join(f"{row // 2},{row % 5}\n" for row in range(100))
 RELEASES = """
 import sys
 from pathlib import Path
-from leastnoise.tables import plan as plans
-from leastnoise.tables.release import Release
+from leastnoise.tables.plan import plan as plans
+from leastnoise.tables.publish.release import Release
 folder, name = Path(sys.argv[1]), sys.argv[2]
 spec = (folder / "spec.toml").read_text()
 plan = Release.from_toml(folder / "spec.toml").plan()

@@ -12,7 +12,7 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.within import Within
-from leastnoise.tables.layout import Layout
+from leastnoise.tables.query.layout import Layout
 
 
 def check_declared(moved: Sequence[Fraction], layout: Layout) -> None:

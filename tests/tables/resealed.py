@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from leastnoise.tables.seal import RECORD, Seal, sum_of
-from leastnoise.tables.verify import VerifiedRelease, verify_directory
+from leastnoise.tables.publish.seal import RECORD, Seal, sum_of
+from leastnoise.tables.publish.verify import VerifiedRelease, verify_directory
 
 
 def verify_resealed(folder: Path) -> VerifiedRelease:

@@ -12,9 +12,9 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
-from leastnoise.tables.layout import of_block
-from leastnoise.tables.noise_error import NoiseError
-from leastnoise.tables.results import mean_errors, numbers
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.results import mean_errors, numbers
 from tests.tables.resealed import verify_resealed
 
 ROWS = "person,plan,visits\n" + "".join(

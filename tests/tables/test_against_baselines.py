@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from leastnoise.tables import spec_file
-from leastnoise.tables.plan import BlockPlan, Plan, plan
+from leastnoise.tables.plan.plan import BlockPlan, Plan, plan
+from leastnoise.tables.read import spec_file
 
 CLOSE = 1e-3  # of the objective: what scales are rounded up by, and coarse accounting
 LIMITS: tuple[dict[str, Any], ...] = (

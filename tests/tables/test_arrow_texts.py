@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from leastnoise.errors import SourceError
-from leastnoise.tables import arrow_values
+from leastnoise.tables.values import arrow_values
 
 SLICE = 2**16
 BAD = (b"\xff", b"a\xc3", b"\xed\xa0\x80" * 20)

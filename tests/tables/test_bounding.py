@@ -16,8 +16,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from leastnoise.tables import bounding, engines, source, spec_file
-from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, engines, source
 from tests.tables.declared import check_declared
 from tests.tables.reference import vector
 
@@ -380,7 +381,7 @@ def test_many_bins_are_no_chain_of_comparisons(tmp_path: Path) -> None:
 
 
 def test_the_hook_is_not_public() -> None:
-    from leastnoise.tables.release import Release  # noqa: PLC0415
+    from leastnoise.tables.publish.release import Release  # noqa: PLC0415
 
     public = {name for name in vars(Release) if not name.startswith("_")}
     known = {"from_toml", "spec", "to_toml", "plan", "needed_epsilon", "afford", "run"}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.tables.release import Release
+from leastnoise.tables.publish.release import Release
 
 CELLS = 4
 PERSONS = 4000

@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import csv_lines, spec_file
-from leastnoise.tables.casts import MAX_TEXT
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.values import csv_lines
+from leastnoise.tables.values.casts import MAX_TEXT
 from tests.tables.integers import integers
 from tests.tables.test_source import HEADER, counts, raw_spec
 

@@ -11,8 +11,9 @@ import duckdb
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, databases, engine_duckdb, engines, source, spec_file
-from leastnoise.tables.layout import of_block
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, databases, engine_duckdb, engines, source
 from tests.tables.several import ROWS, TYPES, answers, raw_spec
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import engine_polars
+from leastnoise.tables.rows import engine_polars
 from tests.tables.integers import integers
 from tests.tables.several import ROWS, raw_spec
 from tests.tables.test_bounding import LIMITS, by_row, rows, spec_of
@@ -88,8 +88,8 @@ def test_an_engine_that_is_not_installed_is_named(
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     with pytest.raises(SourceError, match=r"pip install leastnoise\[spark\]"):
         integers(raw, tmp_path, engine="spark")
-    monkeypatch.setitem(__import__("sys").modules, "leastnoise.tables.engine_polars", None)
-    monkeypatch.delattr("leastnoise.tables.engine_polars")
+    monkeypatch.setitem(__import__("sys").modules, "leastnoise.tables.rows.engine_polars", None)
+    monkeypatch.delattr("leastnoise.tables.rows.engine_polars")
     with pytest.raises(SourceError, match=r"pip install leastnoise\[polars\]"):
         integers(raw, tmp_path, engine="polars")
 

@@ -15,8 +15,9 @@ import zstandard
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import engine_duckdb, files, spec_file
-from leastnoise.tables.inputs import Several
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import engine_duckdb, files
+from leastnoise.tables.rows.inputs import Several
 from tests.tables.several import ROWS, TYPES, answers, raw_spec, write
 
 

@@ -17,8 +17,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engines, source
-from leastnoise.tables.layout import of_block
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.rows import bounding, engines, source
 from tests.tables.several import ROWS, raw_spec
 
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables import bounding, engines, source, spec_file
-from leastnoise.tables.frames import frame_of
-from leastnoise.tables.layout import of_block
-from leastnoise.tables.source_names import IN_MEMORY
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows.frames import frame_of
+from leastnoise.tables.spec.source_names import IN_MEMORY
 from tests.tables import hostile
 
 COLUMNS = hostile.columns()

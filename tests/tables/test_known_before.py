@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.tables import output
-from leastnoise.tables.verify import verify_directory
+from leastnoise.tables.publish import output
+from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.test_rehearsal import COUNT, charges, folder, release
 
 __all__ = ["folder"]
@@ -157,7 +157,7 @@ import sys
 from pathlib import Path
 from leastnoise.errors import InvalidInput
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.tables.release import Release
+from leastnoise.tables.publish.release import Release
 folder, disk = Path(sys.argv[1]), Path(sys.argv[2])
 keys = list(range(2000))
 for blocks in map(int, sys.argv[3:]):
@@ -226,7 +226,7 @@ def test_a_child_that_was_forked_takes_nothing_away(folder: Path) -> None:
 
 LEFT = """
 import sys, time
-from leastnoise.tables.release import Release
+from leastnoise.tables.publish.release import Release
 def wait(stage):
     if stage == "Charging the ledger":
         print("here", flush=True)

@@ -15,10 +15,10 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.guarantees.within import Within
-from leastnoise.tables import spec_file
-from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.limits import FirstCells, InBall, InCells, integer_limits
-from leastnoise.tables.spec import Spec
+from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.spec.model import Spec
 
 
 def counting(dimension: int, most: int, bound: int = 1) -> CountingQueries:

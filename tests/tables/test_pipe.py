@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leastnoise.tables import pipe
+from leastnoise.tables.values import pipe
 
 BLOCKS = [b"a" * 200_000, b"", b"b\n" * 100_000]
 

@@ -14,9 +14,10 @@ import pytest
 from leastnoise.errors import InvalidInput, LeastnoiseError, Refused, SourceError, SpecError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.tables import bounding, output
-from leastnoise.tables.release import Release
-from leastnoise.tables.verify import verify_directory
+from leastnoise.tables.publish import output
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.rows import bounding
 
 COUNT = [{"name": "q", "statistics": ["count"]}]
 

@@ -19,10 +19,10 @@ from leastnoise.certificate.plan import COMPOSED, RULE
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.guarantees.sensitivity import Integer
 from leastnoise.selection.public import compare, least_noise
-from leastnoise.tables import output
-from leastnoise.tables.plan_record import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
-from leastnoise.tables.release import Release
-from leastnoise.tables.verify import verify_directory
+from leastnoise.tables.plan.plan_record import JOINT_NOTE, PURE_NOTE, SPLIT_NOTE
+from leastnoise.tables.publish import output
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
 
 QUERIES = [
     {
@@ -230,8 +230,8 @@ def test_a_refused_release_leaves_nothing(folder: Path) -> None:
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from leastnoise.tables import output, rehearsal, table_files  # rehearsal keeps the real one
-from leastnoise.tables.release import Release
+from leastnoise.tables.publish import output, rehearsal, table_files  # rehearsal keeps the real one
+from leastnoise.tables.publish.release import Release
 stop, folder = int(sys.argv[1]), Path(sys.argv[2])
 steps = 0
 def wait():

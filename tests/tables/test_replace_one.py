@@ -20,9 +20,10 @@ from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.within import Within
-from leastnoise.tables import bounding, engines, source, spec_file
-from leastnoise.tables.axes import KeyColumn
-from leastnoise.tables.layout import Layout, of_block
+from leastnoise.tables.query.axes import KeyColumn
+from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, engines, source
 from tests.tables.declared import check_declared, gauge
 
 TOWNS = ["a", "b", "c"]

@@ -12,8 +12,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.tables import spec_file
-from leastnoise.tables.plan import plan
+from leastnoise.tables.plan.plan import plan
+from leastnoise.tables.read import spec_file
 from tests.tables.declared import gauge
 from tests.tables.test_replace_one import (
     QUERIES,

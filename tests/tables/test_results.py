@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from leastnoise.tables import spec_file
-from leastnoise.tables.axes import Bins
-from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.noise_error import NoiseError
-from leastnoise.tables.results import table_of
+from leastnoise.tables.query.axes import Bins
+from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.results import table_of
+from leastnoise.tables.read import spec_file
 from tests.tables.reference import published
 
 NOISE = [NoiseError(std=1.0, half95=1.96, half975=2.2414)] * 9

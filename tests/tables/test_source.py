@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.tables import bounding, engine_duckdb, engines, source, spec_file
-from leastnoise.tables.inputs import CsvFile
-from leastnoise.tables.layout import of_block
+from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, engine_duckdb, engines, source
+from leastnoise.tables.rows.inputs import CsvFile
 
 TYPES = {"who": "int", "plan": "text", "x": "float", "n": "int", "ok": "bool"}
 

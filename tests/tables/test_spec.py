@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.tables import spec_file
-from leastnoise.tables.release import Release
-from leastnoise.tables.spec import Bands
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.spec.model import Bands
 
 GOOD = """
 version = 1

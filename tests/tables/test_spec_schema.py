@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from leastnoise.cli import demo
-from leastnoise.tables.spec import Spec
-from leastnoise.tables.spec_schema import json_schema
-from leastnoise.tables.spec_words import WORDS
+from leastnoise.tables.read.spec_schema import json_schema
+from leastnoise.tables.read.spec_words import WORDS
+from leastnoise.tables.spec.model import Spec
 from tests.tables.json_schema import accepts
 from tests.tables.test_spec import GOOD
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from leastnoise.tables import spill
+from leastnoise.tables.values import spill
 
 RUN = """
 import time
-from leastnoise.tables import spill
+from leastnoise.tables.values import spill
 with spill.folder() as folder:
     (folder / "rows.tmp").write_text("secret")
     (folder / "deeper").mkdir()

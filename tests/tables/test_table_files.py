@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError
-from leastnoise.tables import spec_file
-from leastnoise.tables.layout import Layout, of_block
-from leastnoise.tables.noise_error import NoiseError
-from leastnoise.tables.results import Table, table_of
-from leastnoise.tables.table_files import as_read, read_table, write_table
+from leastnoise.tables.publish.table_files import as_read, read_table, write_table
+from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.results import Table, table_of
+from leastnoise.tables.read import spec_file
 
 KINDS = ["csv", "json", "parquet"]
 HOSTILE = [

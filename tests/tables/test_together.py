@@ -15,9 +15,9 @@ import pytest
 
 from leastnoise.errors import CertificateRejected
 from leastnoise.selection.public import least_noise
-from leastnoise.tables.plan import Plan
-from leastnoise.tables.release import Release
-from leastnoise.tables.verify import verify_directory
+from leastnoise.tables.plan.plan import Plan
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
 from tests.tables.resealed import verify_resealed
 
 CONDITIONS = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)]

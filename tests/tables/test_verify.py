@@ -17,9 +17,9 @@ import pytest
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.mechanism import accuracy
 from leastnoise.selection.public import calibrate
-from leastnoise.tables import noise_error
-from leastnoise.tables.noise_error import NoiseError
-from leastnoise.tables.verify import verify_directory
+from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.query import noise_error
+from leastnoise.tables.query.noise_error import NoiseError
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import folder, make_rows, release
 

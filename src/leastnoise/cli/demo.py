@@ -89,8 +89,8 @@ def command(
     Visits to doctors and hospital admissions of the RAND Health Insurance Experiment.
     """
     from leastnoise.report import words
-    from leastnoise.tables.release import Release
-    from leastnoise.tables.verify import verify_directory
+    from leastnoise.tables.publish.release import Release
+    from leastnoise.tables.publish.verify import verify_directory
 
     source = _rand_health_insurance()
     spec = tomllib.loads(SPEC)

@@ -43,7 +43,7 @@ def command(
     which has to be a header.
     """
     from leastnoise.errors import InvalidInput
-    from leastnoise.tables import starter
+    from leastnoise.tables.rows import starter
 
     with records.stages("Reading the columns of the source"):
         text = starter.text(source, table=table, folder=output.parent)

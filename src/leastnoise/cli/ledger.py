@@ -182,7 +182,7 @@ def register(
     from leastnoise.errors import InvalidArgument
     from leastnoise.guarantees.budget import Budget
     from leastnoise.ledger.ledger import Ledger
-    from leastnoise.tables.release import Release
+    from leastnoise.tables.publish.release import Release
 
     releases: list[tuple[PlanCertificate, int]] = []
     statements: set[tuple[str, str]] = set()

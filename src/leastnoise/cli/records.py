@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leastnoise.selection.comparison import Candidate
-    from leastnoise.tables.plan import BlockPlan, Plan
-    from leastnoise.tables.results import Table
+    from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.query.results import Table
 
 __all__ = ["print_facts", "print_sentences", "print_table", "say", "stages"]
 
@@ -59,7 +59,7 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
 
 def _print_block(block: BlockPlan, unit: str) -> None:
     """Print the plan of one query."""
-    from leastnoise.tables.axes import Bins
+    from leastnoise.tables.query.axes import Bins
 
     layout = block.layout
     rows = [

@@ -14,7 +14,7 @@ from leastnoise.cli import report as pages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leastnoise.tables.release import Release, ReleasedTables
+    from leastnoise.tables.publish.release import Release, ReleasedTables
 
 _PLAN = "Plan"
 
@@ -72,7 +72,7 @@ def command(
 
     The output folder appears whole or not at all, with plan, certificate and spec.
     """
-    from leastnoise.tables.release import Release
+    from leastnoise.tables.publish.release import Release
 
     rows = None if assume is None else _rows(assume)
     # An engine that is named here is on no line of the file.

@@ -12,6 +12,6 @@ def command() -> None:
 
     An editor that knows it completes keys, explains them, and marks what can't be right.
     """
-    from leastnoise.tables.spec_schema import json_schema
+    from leastnoise.tables.read.spec_schema import json_schema
 
     records.say(json.dumps(json_schema(), indent=2, ensure_ascii=False), lines=True)

@@ -22,7 +22,7 @@ def located(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[None]:
     try:
         yield
     except SpecError as error:
-        from leastnoise.tables import spec_file, spec_lines
+        from leastnoise.tables.read import spec_file, spec_lines
 
         try:
             text = _files.read_text(file, most=spec_file.LARGEST)

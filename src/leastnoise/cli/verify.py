@@ -76,7 +76,7 @@ def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval
     from leastnoise.report import words
 
     if path.is_dir():
-        from leastnoise.tables.verify import verify_directory
+        from leastnoise.tables.publish.verify import verify_directory
 
         found = verify_directory(path, ledger=ledger, key=key)
         return found.delta, words.verified_release(found, path)

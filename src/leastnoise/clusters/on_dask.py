@@ -21,7 +21,7 @@ from leastnoise.errors import InvalidArgument, SourceError
 from leastnoise.mechanism.output import umask
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import flat
-from leastnoise.tables import spill
+from leastnoise.tables.values import spill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.interval import Interval
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-    from leastnoise.tables.spec import Privacy
-    from leastnoise.tables.verify import VerifiedRelease
+    from leastnoise.tables.publish.verify import VerifiedRelease
+    from leastnoise.tables.spec.model import Privacy
 
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 _FROM = {

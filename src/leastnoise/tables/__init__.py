@@ -1,5 +1,8 @@
 """From a table and a spec to published tables: plan, bound, sum, add noise, write, verify.
 
+The way of the data is that of the folders: what a `spec` may say and what `values` mean; what each
+`query` asks for; a spec is `read`; `plan` finds its noise, `rows` its integers; `publish`.
+
 | API | symbol | meaning |
 |---|---|---|
 | `Layout.dimension` | d | coordinates of a block: cells × components |

@@ -1,0 +1,229 @@
+"""The search for the noise of a release: which blocks share a draw, and what each draw gets."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from leastnoise.errors import Refused
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.quantiles import has_quantiles
+from leastnoise.selection.comparison import Comparison
+from leastnoise.selection.fit import Problem
+from leastnoise.selection.public import compared
+from leastnoise.selection.rivals import draws_of, first, later, quick
+from leastnoise.tables.plan import together
+from leastnoise.tables.plan.joint import Chosen, Offers, jointly
+from leastnoise.tables.query.noise_error import variances
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.mechanism.mechanism import Mechanism
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.spec.model import Spec
+
+_SAME = 1e-9  # of a variance
+
+Found = tuple["Draw", "Mechanism", "Noise | None"]
+"""A draw, its noise, and what that was before the noise of all was scaled down together, if so."""
+
+
+def search_draws(spec: Spec, *, progress: Callable[[str], object] | None = None) -> list[Found]:
+    """Return the draws of a release with their noise, in the order of their first blocks.
+
+    No block has more noise in a draw with others than it would get alone. Raises Refused if no
+    noise can serve a block.
+    """
+    blocks = together.blocks_of(spec)
+    search = _Search(progress or (lambda _: None))
+    alone = [Draw.of(spec, blocks, together.Group(members=(block.index,))) for block in blocks]
+    logs = [search.log_variance(draw) for draw in alone]
+    groups = together.partition(blocks, logs, spec.budget)
+    while True:
+        draws = [Draw.of(spec, blocks, group) for group in groups]
+        chosen, splits = _chosen(spec.budget, draws, search)
+        losing = {
+            index
+            for draw, mechanism in zip(draws, chosen, strict=True)
+            if _someone_loses(draw, mechanism, [alone[i] for i in draw.members], search)
+            for index in draw.members
+        }
+        if not losing:
+            return list(zip(draws, chosen, splits, strict=True))
+        groups = [group for group in groups if not losing.issuperset(group.members)]
+        groups += [together.Group(members=(index,)) for index in losing]
+        groups.sort(key=lambda group: group.members)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """One draw of noise to be found: the blocks that it serves, and what it has to hide."""
+
+    blocks: tuple[together.Block, ...]
+    problem: Problem
+
+    @classmethod
+    def of(cls, spec: Spec, blocks: Sequence[together.Block], group: together.Group) -> Draw:
+        """Return the draw for a group; a unit moves a block as any of its boundings lets it."""
+        own = tuple(blocks[index] for index in group.members)
+        if group.sensitivity is not None:
+            offered = (group.sensitivity,)
+        else:
+            offered = tuple(dict.fromkeys(s for way in own[0].ways for s in way.sensitivities))
+        problem = Problem(
+            budget=share_of(spec, own),
+            offered=offered,
+            dimension=sum(block.numbers for block in own),
+            loss=Loss.MSE,
+        )
+        return cls(blocks=own, problem=problem)
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        """The blocks by index."""
+        return tuple(block.index for block in self.blocks)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What its blocks are called."""
+        return tuple(block.label for block in self.blocks)
+
+    def variances(self, mechanism: Mechanism) -> list[list[float]]:
+        """Return of each block the variance of each number of a cell."""
+        found: list[list[float]] = []
+        first = 0
+        for block in self.blocks:
+            found.append(variances(mechanism.certificate, block.ways[0], first))
+            first += block.numbers
+        return found
+
+    def ranked(self, offers: Offers) -> Offers:
+        """Return the offers, those with the least Σ share·ln(variance) first.
+
+        Behind them come those with more noise in some number than plain Laplace noise has.
+        """
+        epsilon = float(self.problem.budget.epsilon)
+        laplace = math.inf
+        if len(self.blocks) == 1 and epsilon:
+            least = min(float(way.l1) for way in self.blocks[0].ways)
+            laplace = 2 * (least / epsilon) ** 2 * (1 + _SAME)
+
+        def rank(mechanism: Mechanism) -> tuple[bool, float]:
+            of_blocks = self.variances(mechanism)
+            cost = sum(
+                float(block.share) * _mean_log(own)
+                for block, own in zip(self.blocks, of_blocks, strict=True)
+            )
+            return any(one > laplace for own in of_blocks for one in own), cost
+
+        return tuple(sorted(offers, key=rank))
+
+
+def _mean_log(variances: Sequence[float]) -> float:
+    # 0 is the variance of noise that never comes
+    return math.fsum(math.log(max(one, sys.float_info.min)) for one in variances) / len(variances)
+
+
+def share_of(spec: Spec, blocks: Sequence[together.Block]) -> Budget:
+    """Return the part of the budget that one draw for several blocks spends: that of all."""
+    return spec.budget.share(sum((block.share for block in blocks), Fraction(0)))
+
+
+@final
+class _Search:
+    """The noise that was found for draws: blocks that are alike are one problem, searched once."""
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        self.tell = tell
+        self._quick: dict[Problem, Comparison] = {}
+        self._every: dict[tuple[Problem, float], Comparison] = {}
+
+    def quick(self, draw: Draw) -> Offers:
+        """Return what serves a draw, of what is quick to search."""
+        if draw.problem not in self._quick:
+            self._tell(draw)
+            self._quick[draw.problem] = _quickly(draw.problem)
+        return draw.ranked(self._quick[draw.problem].mechanisms)
+
+    def every(self, draw: Draw, *, to_beat: float) -> Offers:
+        """Return what serves a draw, of all that might have a mean square error below `to_beat`.
+
+        Raises Refused if nothing serves it.
+        """
+        self.quick(draw)
+        key = draw.problem, to_beat
+        if key not in self._every:
+            self._tell(draw)
+            self._every[key] = _slowly(draw.problem, self._quick[draw.problem], to_beat)
+        found = self._every[key]
+        if not found.mechanisms:
+            raise Refused(f"The query {', '.join(draw.labels)!r}: {found.why_none}")
+        return draw.ranked(found.mechanisms)
+
+    def log_variance(self, draw: Draw) -> float:
+        """Return ln of the variance of a number of the draw's one block, ∞ if nothing serves it."""
+        offers = self.quick(draw)
+        return _mean_log(draw.variances(offers[0])[0]) if offers else math.inf
+
+    def _tell(self, draw: Draw) -> None:
+        self.tell(f"Finding and proving the least noise for {', '.join(draw.labels)}")
+
+
+def _chosen(
+    budget: Budget, draws: Sequence[Draw], search: _Search
+) -> tuple[Chosen, Sequence[Noise | None]]:
+    """Return the noise of each draw, and what it was before all were scaled down together, if so.
+
+    What takes seconds to search is not scaled together, and is searched only where it might have
+    less than all that is known by then: spherical noise of more than one parameter, and noise for
+    one number in each of several cells that a unit moves.
+    """
+    joint = None
+    if len(draws) > 1 and budget.delta:
+        search.tell("Accounting for all queries together")
+        joint = jointly(budget, [search.quick(draw) for draw in draws])
+    to_beat = [one.mse for one in joint[0]] if joint else [math.inf] * len(draws)
+    offers = [search.every(draw, to_beat=least) for draw, least in zip(draws, to_beat, strict=True)]
+    if joint and not _all_less(joint[0], offers):  # what was found since is to be beaten as well
+        joint = jointly(budget, offers)
+    if joint:
+        return joint[0], [one.noise for one in joint[1]]
+    return tuple(some[0] for some in offers), [None] * len(draws)
+
+
+def _someone_loses(
+    draw: Draw, mechanism: Mechanism, alone: Sequence[Draw], search: _Search
+) -> bool:
+    """Whether a number of one of several blocks has more noise in the draw than alone."""
+    if len(draw.blocks) == 1:
+        return False
+    for block, own, apart in zip(draw.blocks, draw.variances(mechanism), alone, strict=True):
+        offers = search.every(apart, to_beat=math.fsum(own) / len(own) * block.numbers)
+        (least,) = apart.variances(offers[0])
+        if any(more > one * (1 + _SAME) for more, one in zip(own, least, strict=True)):
+            return True
+    return False
+
+
+def _quickly(problem: Problem) -> Comparison:
+    ways = [way for way in problem.ways() if draws_of(way) == 1]
+    return compared(problem, families=first(), usable=has_quantiles, ways=ways, to_beat=math.inf)
+
+
+def _slowly(problem: Problem, known: Comparison, to_beat: float) -> Comparison:
+    ways = [way for way in problem.ways() if draws_of(way) > 1]
+    if ways:
+        known = compared(
+            problem, families=quick(), usable=has_quantiles, known=known, ways=ways, to_beat=to_beat
+        )
+    return compared(problem, families=later(), usable=has_quantiles, known=known, to_beat=to_beat)
+
+
+def _all_less(new: Chosen, offers: Sequence[Offers]) -> bool:
+    return all(one.mse < some[0].mse for one, some in zip(new, offers, strict=True))

@@ -1,0 +1,380 @@
+"""Blocks that one draw of noise serves together, because one unit moves them all at once.
+
+Persons that are counted, in all of which a unit may be, are as many counting queries (theory/
+bodies.md §3): an added unit moves all of them up, a removed one all of them down, and one replaced
+by another any of them either way. Any blocks that a unit moves within bodies K_i lie together
+within (Σ (N_i/r_i)^p)^(1/p) <= 1, for any p >= 1 and Σ r_i^(−p) <= 1 (§2, §7). p = 1 is what shares
+of the budget are; beyond it small blocks gain and large ones lose.
+
+What is best is looked for in floats, beside the noise that each block has alone. It is proved
+later, and compared with that noise again.
+
+notation: D_i the numbers of block i, D of all; w_i its share of ε and δ; c_i = E U² of a number of
+U uniform in K_i, the mean over its numbers; F(D, ε) = E R², R·U the noise in the gauge of a body.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.structured import CountingQueries
+from leastnoise.guarantees.within import Within
+from leastnoise.noise.common.fit import classic
+from leastnoise.numerics.shares import raised_shares
+from leastnoise.tables.query.layout import for_noise, of_block
+from leastnoise.tables.query.limits import FirstCells
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.spec.model import Spec
+
+    Floats = NDArray[np.float64]
+
+MOST_BLOCKS = 8  # of a kind: 255 groups of them are looked at
+MOST_EPSILON = 30  # beyond it there is hardly any noise
+MOST_PERSONS = 30  # numbers together; beyond it spherical noise comes near
+_EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
+_DIGITS = 10**6  # of radii, rounded up
+_ROOM = 1e-5  # of ln(variance), below which a block must stay that would have as much alone
+_CORES = np.geomspace(1e-4, 40.0, 120)
+_POWERS, _GAMMAS = np.linspace(0.0, 1.0, 40), np.linspace(0.05, 1.0, 39)
+_SMOOTH = 0.3  # an ε below which steps take less than 0.4 % off the variance
+_STEPS_MATTER = 0.04  # times the numbers: an ε² below which steps take nothing off either
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A query, or a part of one: the ways to bound a unit in it, and its `share` of the budget.
+
+    `index` is its place among all blocks of the release.
+    """
+
+    index: int
+    ways: tuple[Layout, ...]
+    share: Fraction
+
+    @property
+    def persons(self) -> bool:
+        """Say whether a unit adds 0 or 1 to each cell, to all of them at most."""
+        bounding = self.ways[0].bounding
+        return isinstance(bounding, FirstCells) and bounding.most >= self.ways[0].cells
+
+    @property
+    def label(self) -> str:
+        """What a draw of noise calls it."""
+        return self.ways[0].label
+
+    @property
+    def numbers(self) -> int:
+        """D_i."""
+        return self.ways[0].dimension
+
+    @cached_property
+    def body(self) -> Body | None:
+        """The best of the bodies that a unit is bounded into; None if there is none."""
+        found = [body for way in self.ways for body in way.bodies]
+        return min(found, key=lambda body: body.second_moment, default=None)
+
+    @cached_property
+    def moment(self) -> float:
+        """c_i."""
+        return math.inf if self.body is None else self.body.second_moment / self.numbers
+
+
+def blocks_of(spec: Spec) -> tuple[Block, ...]:
+    """Return the blocks of a release, those of one query side by side.
+
+    Its parts have its share of the budget in proportion to their numbers of a cell. Raises
+    LayoutError as `of_block` does.
+    """
+    found = list[Block]()
+    for query in spec.query:
+        parts = of_block(spec, query)
+        numbers = [len(ways[0].components) for ways in parts]
+        for ways, own in zip(parts, numbers, strict=True):
+            share = spec.share(query) * Fraction(own, sum(numbers))
+            found.append(Block(index=len(found), ways=ways, share=share))
+    return tuple(found)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Blocks of one draw, by index; `sensitivity` is that of all together, if they are several."""
+
+    members: tuple[int, ...]
+    sensitivity: Sensitivity | None = None
+
+
+def partition(blocks: Sequence[Block], logs: Sequence[float], budget: Budget) -> list[Group]:
+    """Return which of `blocks` are best drawn together, in order of their first.
+
+    `logs` are ln of the variance that a number of each has alone, at its share of `budget`, the
+    mean over its numbers. Of all partitions in which no block has more noise, the one with the
+    least Σ share·ln(variance); each alone where Gaussian noise in all of them has less.
+    """
+    alone = [Group(members=(block.index,)) for block in blocks]
+    if len(blocks) < 2 or not 0 < budget.epsilon <= MOST_EPSILON or not np.isfinite(logs).all():
+        return alone
+    found, gained = list[Group](), 0.0
+    for kind in _kinds(blocks):
+        groups, gain = _best(kind, logs, budget)
+        found += groups
+        gained += gain
+    gaussian = _gained_by_gaussians(blocks, logs, budget)
+    if gaussian is not None and gaussian > gained:
+        return alone
+    apart = {block.index for block in blocks}.difference(*(group.members for group in found))
+    found += [group for group in alone if group.members[0] in apart]
+    return sorted(found, key=lambda group: group.members)
+
+
+def _kinds(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Return the blocks that may be drawn together: all, or of many those of persons and of rows.
+
+    So that the groups that are looked at are not too many.
+    """
+    able = [block for block in blocks if block.persons or block.body is not None]
+    persons = [block for block in able if block.persons]
+    kinds = [able] if len(able) <= MOST_BLOCKS else [persons, [b for b in able if not b.persons]]
+    return [kind for kind in kinds if 2 <= len(kind) <= MOST_BLOCKS]
+
+
+def layouts_for(
+    ways: Sequence[Sequence[Layout]], sensitivity: Sensitivity
+) -> tuple[Layout, ...] | None:
+    """Return layouts, one for each block, under which `sensitivity` is true of all together.
+
+    `ways` are those of each block; None if there are none.
+    """
+    if len(ways) == 1:
+        one = for_noise(ways[0], sensitivity)
+        return None if one is None else (one,)
+    if isinstance(sensitivity, CountingQueries):
+        first = tuple(some[0] for some in ways)
+        return first if _counting(first) == sensitivity else None
+    hull = sensitivity.hull if isinstance(sensitivity, Within) else None
+    if not isinstance(hull, Together) or len(hull.bodies) != len(ways):
+        return None
+    found = [
+        next((way for way in some if body in way.bodies), None)
+        for some, body in zip(ways, hull.bodies, strict=True)
+    ]
+    known = tuple(one for one in found if one is not None)
+    return known if len(known) == len(ways) and same_integers(known) else None
+
+
+def same_integers(layouts: Iterable[Layout]) -> bool:
+    """Whether the integers of all can be on one scale: those of rows are, and persons fit any."""
+    return len({one.bits for one in layouts if not isinstance(one.bounding, FirstCells)}) <= 1
+
+
+_Found = tuple[float, "Sensitivity"]
+
+
+def _best(
+    blocks: Sequence[Block],
+    logs: Sequence[float],
+    budget: Budget,
+) -> tuple[list[Group], float]:
+    """Return the best groups of two or more blocks, and Σ share·ln(variance) that they gain.
+
+    By dynamic programming over subsets, since each group's gain is its own.
+    """
+    size = len(blocks)
+    gains = dict[int, tuple[float, Group]]()
+    for chosen in range(1, 2**size):
+        members = [blocks[i] for i in range(size) if chosen >> i & 1]
+        apart = [logs[block.index] for block in members]
+        found = _together(members, apart, budget) if len(members) > 1 else None
+        if found is not None:
+            own = math.fsum(float(b.share) * log for b, log in zip(members, apart, strict=True))
+            group = Group(members=tuple(b.index for b in members), sensitivity=found[1])
+            gains[chosen] = (own - found[0], group)
+    best: list[tuple[float, list[Group]]] = [(0.0, [])]
+    for chosen in range(1, 2**size):
+        first = chosen & -chosen
+        some = best[chosen ^ first]  # the first block alone
+        for part, (gain, group) in gains.items():
+            if part & first and part & chosen == part:
+                gain_of_rest, rest = best[chosen ^ part]
+                if gain + gain_of_rest > some[0]:
+                    some = (gain + gain_of_rest, [*rest, group])
+        best.append(some)
+    gained, groups = best[-1]
+    return groups, gained
+
+
+def _together(blocks: Sequence[Block], alone: Sequence[float], budget: Budget) -> _Found | None:
+    """Return the least Σ share·ln(variance), and what the blocks have for it; None if one loses."""
+    ways = (_cost_of_persons, _cost_of_bodies)
+    found = [one for way in ways if (one := way(blocks, alone, budget)) is not None]
+    return min(found, key=lambda one: one[0], default=None)
+
+
+def _cost_of_persons(
+    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+) -> _Found | None:
+    """Return what `_together` does of persons that are counted, None of others."""
+    if not all(block.persons for block in blocks):
+        return None
+    numbers, part = sum(block.numbers for block in blocks), _share_of(blocks, budget)
+    counting = _counting([block.ways[0] for block in blocks])
+    if numbers > MOST_PERSONS or counting is None or part is None:
+        return None
+    log = _log_of_persons(numbers, float(part.epsilon), counting.neighbours)
+    share = math.fsum(float(block.share) for block in blocks)
+    return None if log > min(alone) else (share * log, counting)
+
+
+def _share_of(blocks: Sequence[Block], budget: Budget) -> Budget | None:
+    """Return the part of `budget` that blocks have together; None if it has too many digits."""
+    try:
+        return budget.share(sum((block.share for block in blocks), Fraction(0)))
+    except InvalidArgument:
+        return None
+
+
+def _counting(layouts: Sequence[Layout]) -> CountingQueries | None:
+    """Return what blocks are together, if a unit adds 0 or 1 to each cell of each."""
+    most = 0
+    for layout in layouts:
+        if not isinstance(layout.bounding, FirstCells):
+            return None
+        most += min(layout.bounding.most, layout.cells)
+    return CountingQueries(
+        dimension=sum(one.cells for one in layouts),
+        max_nonzero=most,
+        neighbours=layouts[0].neighbours,
+    )
+
+
+def _cost_of_bodies(
+    blocks: Sequence[Block], alone: Sequence[float], budget: Budget
+) -> _Found | None:
+    """Return what `_together` does of blocks that a unit moves within bodies, at the best p.
+
+    p = ∞: the variance of a number is c_i·F(D, ε). Less p: it is r_i² c_i (D_i + 2)/D_i times
+    D(D + 1)/ε²·E S^(2/p), S ~ Beta(D_i/p, (D − D_i)/p), and r_i^(−p) is w_i/Σw, or more where the
+    block would have more noise than alone.
+    """
+    part = _share_of(blocks, budget)
+    bodies = [block.body for block in blocks if block.body is not None]
+    shaped = [way for block in blocks for way in block.ways if way.bodies]
+    if part is None or len(bodies) < len(blocks) or not same_integers(shaped):
+        return None
+    shares = np.array([float(block.share) for block in blocks])
+    sizes = np.array([block.numbers for block in blocks], dtype=float)
+    logs, limits = np.log([block.moment for block in blocks]), np.array(alone) - _ROOM
+    epsilon, d = float(part.epsilon), sizes.sum()
+    best: tuple[float, Fraction | None, list[Fraction]] | None = None
+    product = logs + _log_radial(int(d), epsilon)
+    if (product <= limits).all():
+        best = (float(shares @ product), None, [Fraction(1)] * len(blocks))
+    for exponent in _EXPONENTS:
+        p = float(exponent)
+        moved = logs + np.log((sizes + 2) / sizes * d * (d + 1)) - 2 * math.log(epsilon)
+        moved += _log_share_moment(sizes, d, p)
+        parts = raised_shares(shares / shares.sum(), _exp(p / 2 * (moved - limits)))
+        if parts is None:
+            continue
+        cost = float(shares @ (moved - 2 / p * np.log(parts)))
+        if best is None or cost < best[0]:
+            radii = [_rounded_up(part ** (-1 / p)) for part in parts.tolist()]
+            best = (cost, exponent, radii)
+    if best is None:
+        return None
+    return best[0], Within(Together(bodies=bodies, radii=best[2], exponent=best[1]))
+
+
+def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
+    """Return ln E S^(2/p) of each block."""
+    whole = math.lgamma(d / p) - math.lgamma((d + 2) / p)
+    own = [math.lgamma((size + 2) / p) - math.lgamma(size / p) for size in sizes.tolist()]
+    return np.array(own) + whole
+
+
+def _rounded_up(radius: float) -> Fraction:
+    return Fraction(math.floor(radius * _DIGITS) + 1, _DIGITS)
+
+
+def _gained_by_gaussians(
+    blocks: Sequence[Block], logs: Sequence[float], budget: Budget
+) -> float | None:
+    """Return Σ share·ln(variance) that Gaussian noise in all blocks gains; None if one loses."""
+    if not budget.delta:
+        return None
+    whole = math.log(classic.gaussian(1, budget))  # σ of one draw for an l2 norm of 1
+    radii = np.log([float(min(way.l2 for way in block.ways)) for block in blocks])
+    alone = np.array([logs[block.index] for block in blocks])
+    shares = np.array([float(block.share) for block in blocks])
+    parts = raised_shares(shares, _exp(2 * (radii + whole) - alone))
+    if parts is None:
+        return None
+    return float(shares @ (alone - 2 * (radii + whole) + np.log(parts)))
+
+
+def _exp(logs: Floats) -> Floats:
+    """Return e^logs, or e where that is more: more than the whole, however much."""
+    return np.exp(np.minimum(logs, 1.0))
+
+
+@cache
+def _log_radial(d: int, epsilon: float) -> float:
+    """Return ln F(d, ε): of the staircase at its best γ, or of e^(−N) where that is as good."""
+    if epsilon**2 < _STEPS_MATTER * d:
+        return math.log((d + 1) * (d + 2)) - 2 * math.log(epsilon)
+    k = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / epsilon) + 2, dtype=float)
+    least = math.inf
+    for gamma in np.concatenate([_GAMMAS, np.exp(-epsilon * _POWERS)]):
+        logs = d * np.log(gamma + k) - epsilon * k
+        weights = np.exp(logs - logs.max())
+        least = min(least, float(weights @ (gamma + k) ** 2) / float(weights.sum()))
+    return math.log(least)
+
+
+def _log_of_persons(queries: int, epsilon: float, neighbours: Neighbours) -> float:
+    """Return ln of the least variance of one of so many numbers, of which a unit may move all.
+
+    One that is replaced moves them within a box, whose c_i is 1/3.
+    """
+    if neighbours == "add-remove" or queries == 1:
+        return _log_of_counts(queries, epsilon)
+    return _log_radial(queries, epsilon) - math.log(3)
+
+
+@cache
+def _log_of_counts(queries: int, epsilon: float) -> float:
+    """Return ln of the variance of a query of the count staircase, at its best core (§3).
+
+    Of one query it is that of noise on the whole numbers, which is less. Where ε is small the law
+    is that of another ε but for its scale.
+    """
+    if queries == 1:
+        return math.log(2) - epsilon - 2 * math.log(-math.expm1(-epsilon))
+    if epsilon < _SMOOTH:
+        return _log_of_counts(queries, _SMOOTH) + 2 * (math.log(_SMOOTH) - math.log(epsilon))
+    n = np.arange(math.ceil((queries + 60 + 12 * math.sqrt(queries)) / epsilon) + 2, dtype=float)
+    least = math.inf
+    for core in _CORES:
+        logs = (queries - 1) * np.log(2 * core + n) - epsilon * n
+        weights = np.exp(logs - logs.max())
+        cubes = np.cumsum((core + n) ** 3)
+        mean = 2 / 3 * float(weights @ cubes) / float(weights @ ((n + 1) * (2 * core + n)))
+        least = min(least, mean)
+    return math.log(least)

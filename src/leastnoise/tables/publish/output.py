@@ -1,0 +1,157 @@
+"""A directory that appears whole or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from leastnoise import _files
+from leastnoise.errors import InvalidInput, SourceError
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.values import spill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PLAN, CERTIFICATE, SPEC = "plan.json", "certificate.json", "spec.toml"
+LARGEST = {
+    PLAN: _files.LARGEST_CERTIFICATE,
+    CERTIFICATE: _files.LARGEST_CERTIFICATE,
+    SPEC: spec_file.LARGEST,
+}  # bytes
+# What SQLite puts beside a file, and takes for its own where it finds it.
+_BESIDE_LEDGERS = ("", "-journal", "-wal", "-shm")
+
+
+@contextmanager
+def new_directory(path: Path, *, ledger: Path | None = None) -> Iterator[Path]:
+    """Yield a temporary directory beside `path` that becomes `path` if the block ends well.
+
+    Files are synced, then one rename makes them visible: killed at any time, there is all or
+    nothing at `path`, and the next release to `path` removes what is left beside it. A child that
+    was forked meanwhile publishes and removes nothing. Raises InvalidInput, before the block runs,
+    if `path` exists, its folder can't be written to or it would be in the way of the `ledger`;
+    after it, if the disk fails. What the block raises is its own: see `writing`.
+    """
+    if "\0" in str(path):
+        raise InvalidInput("The output path holds a NUL. Nothing was spent.")
+    if path.name in {"", ".."}:
+        raise InvalidInput(
+            f"Expected an output path that ends in the name of a new directory, got {path}. "
+            "Nothing was spent."
+        )
+    if ledger is not None:
+        _check_apart(path, ledger)
+    # os.path, because a Path raises for a NUL or a name that is too long.
+    if os.path.lexists(path):
+        raise InvalidInput(
+            f"Expected a new output directory, but {path} exists. Nothing was spent."
+        )
+    above = [one for one in path.parents if not os.path.lexists(one)]
+    owner = os.getpid()
+    try:
+        with _made_beside(path) as working:
+            with writing(path):
+                _sync(working)  # not every file system can sync a directory
+            yield working
+            if os.getpid() != owner:
+                raise InvalidInput("A child of the process that began a release can't publish it.")
+            with writing(path):
+                _publish(working, path)
+    finally:
+        for one in above if os.getpid() == owner else ():
+            with suppress(OSError):  # what was made for nothing, from the innermost on
+                one.rmdir()
+
+
+def _check_apart(path: Path, ledger: Path) -> None:
+    """Raise InvalidInput if `path`, or a directory above it, has a name that SQLite may use."""
+    beside = os.path.realpath(ledger)
+    taken = {f"{beside}{suffix}".casefold() for suffix in _BESIDE_LEDGERS}
+    target = Path(os.path.realpath(path))
+    for one in (target, *target.parents):
+        if str(one).casefold() in taken:  # capitals make no other file on some systems
+            raise InvalidInput(
+                f"The output path {path} is in the way of the ledger {ledger}, which needs the "
+                f"name {one.name} for itself. Choose another. Nothing was spent."
+            )
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say that `path` can't be written if the block, which only writes, can't."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be written: {error.strerror}.") from None
+    except duckdb.Error:  # of a table as Parquet
+        raise InvalidInput(f"{path} can't be written: is the disk full?") from None
+
+
+def sync_files(folder: Path) -> None:
+    """Have the folder and its files on the disk; raises OSError."""
+    for file in folder.iterdir():
+        _sync(file)
+    _sync(folder)
+
+
+def _publish(working: Path, path: Path) -> None:
+    sync_files(working)
+    # Renaming over a directory that appeared meanwhile would replace it if it is empty.
+    if path.exists():
+        raise InvalidInput(f"{path} appeared during the release, so nothing was published.")
+    working.rename(path)
+    _sync(path.parent)
+
+
+@contextmanager
+def _made_beside(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside `path`; it is removed on leaving, if it is still there."""
+    attempts = itertools.count()
+
+    def made() -> Path:
+        while True:
+            working = path.parent / f".{path.name}.{os.getpid()}-{next(attempts)}.partial"
+            with suppress(FileExistsError):
+                working.mkdir()
+                return working
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        spill.sweep(path.parent, re.compile(rf"\.{re.escape(path.name)}\.\d+-\d+\.partial"))
+        working, descriptor = spill.claimed(made)
+    except OSError as error:
+        why = error.strerror or error
+        raise InvalidInput(f"{path} can't be made: {why}. Nothing was spent.") from None
+    owner = os.getpid()
+    try:
+        yield working
+    finally:
+        if os.getpid() == owner:
+            shutil.rmtree(working, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_text(folder: Path, name: str) -> str:
+    """Return the file `name` of a release; no link, and no longer than one can be.
+
+    Raises SourceError.
+    """
+    if not os.path.lexists(folder / name):
+        raise SourceError(f"Expected the directory of a release: {folder} has no {name}.")
+    return _files.read_text(folder / name, most=LARGEST[name], links=False)

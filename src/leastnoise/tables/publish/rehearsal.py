@@ -1,0 +1,139 @@
+"""A release but for its rows and its noise, tried before any budget is charged for it."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import struct
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.strict_json import parse_object
+from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
+from leastnoise.tables.publish import output
+from leastnoise.tables.publish.seal import Seal, sum_of
+from leastnoise.tables.publish.table_checks import check_table
+from leastnoise.tables.publish.table_files import write_table
+from leastnoise.tables.query.columns import SUFFIXES, statistics_of
+from leastnoise.tables.query.results import LARGEST_WHOLE, joined, table_of
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import bounding, engines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from leastnoise.tables.plan.plan import Plan
+    from leastnoise.tables.publish.seal import SigningKey
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.rows.source import Source
+    from leastnoise.tables.spec.model import Spec
+
+_RESERVE = "rehearsal"
+_BLOCK = 2**12  # bytes, by which files take room on a disk
+_LARGEST_ENTRY = 2**63 - 1  # of a ledger
+_ODD = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: its multiples modulo 2^64 have no pattern that could be packed."""
+
+
+def write_texts(folder: Path, *, spec: Spec, plan: Plan, certificate: PlanCertificate) -> None:
+    """Write the plan, its certificate and the spec, none of which the rows or the noise change.
+
+    Raises InvalidInput if `verify` couldn't read them again.
+    """
+    texts = {
+        output.PLAN: plan.to_json(),
+        output.CERTIFICATE: certificate.to_json(),
+        output.SPEC: spec_file.dumps(spec),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    try:
+        parse_object(output.read_text(folder, output.PLAN))
+        PlanCertificate.from_json(output.read_text(folder, output.CERTIFICATE))
+        same = spec_file.loads(output.read_text(folder, output.SPEC)) == spec
+    except (CertificateRejected, SourceError) as error:
+        raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
+    if not same:
+        raise InvalidInput("The spec doesn't read back as it is. Nothing was spent.")
+
+
+def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
+    """Ask every query of `found` as the release will, but of no row.
+
+    Raises InvalidInput if it can't be opened, or a query is too large for the engine.
+    """
+    large = "has more keys, conditions or statistics than the engine can take"
+    try:
+        for block in plan.blocks:
+            with engines.opened(found, rehearsed=True) as engine:
+                bounding.query_vector(engine, spec, block.layout)
+    except SourceError as error:
+        raise InvalidInput(
+            f"The queries can't be asked: {error} Nothing was spent. Where nothing is wrong with "
+            f"the source, a query {large}: split it."
+        ) from None
+    except RecursionError:
+        raise InvalidInput(f"A query {large}. Split it. Nothing was spent.") from None
+
+
+def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None = None) -> None:
+    """Write every table as one of zeros, check it as `verify` does, and keep room for the release.
+
+    In the place of each there is a longer table then, beside them a seal that is as long as theirs,
+    until `make_room`. Raises InvalidInput if a key or a name is more than the format, or the disk,
+    can hold.
+    """
+    kind = spec.output.format if spec.output else "parquet"
+    reserve = folder / _RESERVE
+    reserve.mkdir()
+    try:
+        for parts in plan.by_query:
+            told = [(part.layout, part.noise_errors) for part in parts]
+            zeros = joined(
+                [layout for layout, _ in told],
+                [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told],
+            )
+            written = write_table(zeros, reserve, kind)
+            check_table(written, told)
+            written.unlink()  # DuckDB would write beside it
+            write_table(_longest(zeros, [layout for layout, _ in told]), reserve, kind)
+    except CertificateRejected as error:
+        raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
+    texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
+    files = Seal.of(reserve, entry=None).files | {name: sum_of(folder / name) for name in texts}
+    Seal(files=files, entry=_LARGEST_ENTRY).write(reserve, key)
+    for file in reserve.iterdir():
+        with file.open("ab") as opened:
+            opened.write(bytes(_BLOCK))
+    output.sync_files(reserve)
+
+
+def make_room(folder: Path) -> None:
+    """Take away what `try_tables` wrote, so that the release has the room for itself."""
+    shutil.rmtree(folder / _RESERVE)
+
+
+def _longest(table: Table, parts: Sequence[Layout]) -> Table:
+    """Return the table with numbers that take at least as many letters, and bytes, as any others.
+
+    They are all different, with no digit to spare and a long exponent.
+    """
+    names = list(table.columns)
+    columns = dict(table.columns)
+    values = names[-len(SUFFIXES) * len(statistics_of(parts)) :]
+    odd = (_ODD * count % 2**64 for count in itertools.count(1))
+    for name in values:
+        whole = isinstance(table.columns[name][0], int)
+        bits = itertools.islice(odd, len(table))
+        columns[name] = [-(one % LARGEST_WHOLE) if whole else _long_float(one) for one in bits]
+    return replace(table, columns=columns)
+
+
+def _long_float(bits: int) -> float:
+    """Return the float of these 64 bits, but for two: it is negative, and it is finite."""
+    return struct.unpack("<d", (bits & ~(1 << 62) | 1 << 63).to_bytes(8, "little"))[0]

@@ -1,0 +1,342 @@
+"""A release: from a spec to published tables, in one direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypedDict, final
+
+from leastnoise import _validate, _words
+from leastnoise._notebooks import Shown
+from leastnoise.errors import InvalidArgument
+from leastnoise.tables.publish import output, seal
+from leastnoise.tables.query.layout import MAX_ROWS
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import source
+from leastnoise.tables.spec.model import LEAST
+from leastnoise.tables.spec.source_names import IN_MEMORY
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leastnoise._notebooks import Columns
+    from leastnoise.certificate.plan import PlanCertificate
+    from leastnoise.ledger.ledger import Ledger
+    from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.query.results import Table
+    from leastnoise.tables.rows.frames import Frame
+    from leastnoise.tables.rows.spark_rows import SparkRows
+    from leastnoise.tables.spec.model import LedgerAccount, Spec
+
+# What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
+# it is used, so that a spec that can't serve is refused without it, and before a ledger is charged.
+# ruff: noqa: PLC0415
+
+Progress = Callable[[str], object]
+_NAMES = (str, list, tuple, dict, int, float)  # a source that is no frame; the spec says if wrong
+
+
+@final
+class _Statement(TypedDict):
+    unit: str
+    neighbours: str
+    dataset: str | None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReleasedTables(Shown):
+    """Tables that are safe to publish, by name, and the certificate that says why.
+
+    `path` is the directory that holds them, if the spec has an output, and `entry` the number of
+    the ledger's entry that was charged for them, if the spec has a ledger. Each table becomes a
+    frame by its own `to_pandas`, `to_polars` or `to_arrow`.
+    """
+
+    tables: dict[str, Table]
+    certificate: PlanCertificate
+    plan: Plan
+    path: Path | None
+    entry: int | None = None
+
+    def __repr__(self) -> str:
+        budget = self.certificate.budget
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.unit}"
+        tables = _words.counted(len(self.tables), "table")
+        return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
+
+    def _tables(self) -> dict[str, Columns]:
+        return {name: table.columns for name, table in self.tables.items()}
+
+
+@final
+class Release:
+    """One release of a table's statistics, as a spec describes it.
+
+    The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
+    start at `folder`: the current directory, or with `from_toml` the folder of the spec file. Files
+    of keys are read here, once. The `source` may be a frame: of pandas, Polars, PyArrow or Spark, a
+    DuckDB relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
+    Raises SpecError listing every problem at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: Mapping[str, Any],
+        privacy: Mapping[str, Any],
+        query: Sequence[Mapping[str, Any]],
+        contribution: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
+        output: Mapping[str, Any] | None = None,
+        version: int = 1,
+        folder: str | Path = "",
+    ) -> None:
+        raw = {
+            "version": version,
+            "data": data,
+            "privacy": privacy,
+            "contribution": contribution,
+            "columns": {} if columns is None else columns,
+            "query": query,
+            "output": output,
+        }
+        raw["data"], self._frame = _apart(data)
+        self._folder = _validate.path(folder, name="folder")
+        self._spec = spec_file.parse(raw, folder=self._folder)
+        self._planned: tuple[Spec, Plan] | None = None
+
+    def __repr__(self) -> str:
+        # the source isn't named: an address may hold a secret, and a frame would show its rows
+        names, privacy = [query.name for query in self._spec.query], self._spec.privacy
+        if privacy.epsilon == LEAST:
+            said = "the least ε"
+        else:
+            said = _words.private(self._spec.budget.epsilon, privacy.delta)
+        queries = _words.counted(len(names), "query", "queries")
+        said = f"{queries}, {said} for each {privacy.unit_label}: {_words.listed(names)}"
+        return _words.line("Release", said)
+
+    @classmethod
+    def from_toml(
+        cls, path: str | Path, *, assume: int | None = None, engine: str | None = None
+    ) -> Self:
+        """Return the release in the TOML file `path`; raises SourceError, or SpecError.
+
+        With `assume` all means are of groups of so many rows: `assume = { n = … }` in their blocks.
+        An `engine` reads the rows in place of the spec's own: "duckdb", "polars", "spark" or the
+        address of a Spark Connect server.
+        """
+        path = _validate.path(path, name="path")
+        if assume is not None:
+            assume = _validate.whole(assume, name="assume", most=MAX_ROWS)
+        found = spec_file.read(path, assume=assume)
+        sections = spec_file.to_dict(found)
+        if engine is not None:
+            sections["data"] = {**sections["data"], "engine": engine}
+        return cls(**sections, folder=path.parent)
+
+    @property
+    def spec(self) -> Spec:
+        """The spec, normalised and exact."""
+        return self._spec
+
+    def to_toml(self) -> str:
+        """Return TOML that reads back as an equal spec."""
+        return spec_file.dumps(self._spec)
+
+    def plan(self, *, progress: Progress | None = None) -> Plan:
+        """Return what `run` would do, and how well, without reading a row.
+
+        The source's header or metadata is read, to check the columns. Raises SourceError or
+        SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
+        """
+        listener = _validate.listener(progress)
+        source.find(self._spec, self._folder, self._frame)
+        return self._settled(listener)[1]
+
+    def needed_epsilon(self) -> Fraction | None:
+        """Return the ε with which every block has its `accuracy`, at the weights of the spec.
+
+        None if the plan at the spec's own ε has them all. With 0.2 % less some block hasn't; plans
+        are made to find it, each with proved noise, and the source isn't looked at. Raises Refused
+        if there is none up to 100, or if no noise can serve a block.
+        """
+        from leastnoise.tables.plan import least_epsilon
+
+        return least_epsilon.needed_epsilon(*self._settled(None))
+
+    def _settled(self, progress: Progress | None) -> tuple[Spec, Plan]:
+        """Return the spec with its ε, and the plan, found once: the spec decides them alone."""
+        if self._planned is None:
+            from leastnoise.tables.plan import least_epsilon
+
+            self._planned = least_epsilon.planned(self._spec, progress)
+        return self._planned
+
+    def afford(self, plan: Plan) -> str | None:
+        """Return the filter by which the ledger would admit `plan` now; None without a ledger.
+
+        Nothing is charged. Raises what the ledger would: see `Ledger.charge`.
+        """
+        account = self._spec.privacy.ledger
+        if account is None or account.plan is not None:
+            return None
+        return self._ledger(account).afford(plan.certificate, **self._statement(account))
+
+    def run(
+        self, *, progress: Progress | None = None, sign: str | Path | None = None
+    ) -> ReleasedTables:
+        """Read the source, add the noise, and write the output directory if the spec has one.
+
+        With `sign`, a PEM file of an Ed25519 private key, the directory is signed with it.
+
+        `progress` is told the stages, never a number of rows. Every call draws fresh noise: it is
+        another release, which spends the whole budget again. A ledger in the spec is charged before
+        a row is read, for good, whatever happens then. Raises what `plan` does, InvalidInput if the
+        output exists, and what `Ledger.charge` does; then nothing was read, drawn or charged.
+        """
+        tell = _validate.listener(progress) or _silent
+        wanted = self._spec.output
+        key = None if sign is None else seal.private_key(_validate.path(sign, name="sign"))
+        if wanted is None:
+            if key is not None:
+                raise InvalidArgument(name="sign", value=sign, expected="a spec with an [output]")
+            return self._release(tell, path=None, folder=None)
+        path = self._folder / wanted.path
+        account = self._spec.privacy.ledger
+        ledger = None if account is None else self._folder / account.path
+        with output.new_directory(path, ledger=ledger) as folder:
+            released = self._release(tell, path=path, folder=folder, key=key)
+            tell("Writing the tables")
+            from leastnoise.tables.publish.rehearsal import make_room
+            from leastnoise.tables.publish.table_files import write_table
+
+            with output.writing(path):
+                make_room(folder)
+                for table in released.tables.values():
+                    write_table(table, folder, wanted.format)
+                seal.Seal.of(folder, entry=released.entry).write(folder, key)
+        return released
+
+    def _release(
+        self,
+        tell: Progress,
+        *,
+        path: Path | None,
+        folder: Path | None,
+        key: seal.SigningKey | None = None,
+    ) -> ReleasedTables:
+        tell("Checking the source")
+        found = source.find(self._spec, self._folder, self._frame)
+        self._check_account()
+        spec, plan = self._settled(tell)
+        certificate = plan.certificate
+
+        from leastnoise.tables.publish.rehearsal import try_queries, try_tables, write_texts
+
+        if path is not None and folder is not None:
+            tell("Writing the plan and its certificate")
+            with output.writing(path):
+                write_texts(folder, spec=spec, plan=plan, certificate=certificate)
+                try_tables(folder, spec=spec, plan=plan, key=key)
+        if self._spec.privacy.ledger is not None:  # else nothing is lost where a query fails
+            tell("Trying the queries without rows")
+            try_queries(found, spec=spec, plan=plan)
+        entry = self._charge(certificate, tell)
+        from leastnoise.tables.query.results import joined
+
+        drawn = {
+            block.layout.label: table
+            for draw in plan.draws
+            for block, table in zip(draw, self._tables(draw, found, tell), strict=True)
+        }
+        tables: dict[str, Table] = {}
+        for parts in plan.by_query:
+            layouts = [part.layout for part in parts]
+            tables[parts[0].name] = joined(layouts, [drawn[one.label] for one in layouts])
+        return ReleasedTables(
+            tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
+        )
+
+    def _check_account(self) -> None:
+        """Raise what the ledger would say, as far as that is known before the noise is found."""
+        account = self._spec.privacy.ledger
+        if account is not None:
+            known = None if self._spec.privacy.epsilon == LEAST else self._spec.budget
+            self._ledger(account).check_account(
+                plan=account.plan, budget=known, **self._statement(account)
+            )
+
+    def _charge(self, certificate: PlanCertificate, tell: Progress) -> int | None:
+        """Charge the ledger, if there is one; return the number of its entry."""
+        account = self._spec.privacy.ledger
+        if account is None:
+            return None
+        tell("Charging the ledger")
+        ledger, statement = self._ledger(account), self._statement(account)
+        label = ", ".join(query.name for query in self._spec.query)
+        if account.plan is None:
+            return ledger.charge(certificate, label=label, **statement).number
+        return ledger.use(certificate, plan=account.plan, label=label, **statement)
+
+    def _ledger(self, account: LedgerAccount) -> Ledger:
+        from leastnoise.ledger.ledger import Ledger
+
+        return Ledger(self._folder / account.path)
+
+    def _statement(self, account: LedgerAccount) -> _Statement:
+        privacy = self._spec.privacy
+        return {
+            "unit": privacy.unit_label,
+            "neighbours": privacy.neighbours,
+            "dataset": account.dataset,
+        }
+
+    def _tables(
+        self, draw: tuple[BlockPlan, ...], found: source.Source, tell: Progress
+    ) -> list[Table]:
+        """Return the tables of blocks that share one draw of noise."""
+        import numpy as np
+
+        from leastnoise.mechanism.values import ScaledIntegers
+        from leastnoise.tables.query.results import table_of
+
+        first, bits = draw[0], max(block.layout.bits for block in draw)
+        # persons are counted in whole numbers, which any scale of the rows' integers holds
+        exact = [self._vector(block, found, tell) << (bits - block.layout.bits) for block in draw]
+        tell(f"Drawing the noise of {', '.join(first.group)}")
+        integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
+        noisy = first.mechanism.release(integers).values
+        ends = np.cumsum([block.layout.dimension for block in draw])[:-1]
+        return [
+            table_of(block.layout, part, block.noise_errors)
+            for block, part in zip(draw, np.split(noisy, ends), strict=True)
+        ]
+
+    def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
+        """Return a block's exact integers, before noise."""
+        from leastnoise.tables.rows import bounding, engines
+
+        tell(f"Reading and bounding for {block.name}")
+        with engines.opened(found) as engine:
+            return bounding.query_vector(engine, self._spec, block.layout)
+
+
+def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
+    """Return the section for the spec, and the frame if the source is one."""
+    if not isinstance(data, Mapping):
+        return data, None
+    if data.get("source") is None or isinstance(data["source"], _NAMES):
+        return data, None
+    from leastnoise.tables.rows.frames import frame_of
+
+    frame = frame_of(data["source"])
+    return ({**data, "source": IN_MEMORY}, frame) if frame else (data, None)
+
+
+def _silent(stage: str) -> None:
+    del stage

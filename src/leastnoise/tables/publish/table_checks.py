@@ -1,0 +1,127 @@
+"""Check a table that was published against its layout and its noise, both public."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from leastnoise.errors import CertificateRejected, SourceError
+from leastnoise.tables.publish.intervals import wrong_number
+from leastnoise.tables.publish.table_files import as_read, read_table
+from leastnoise.tables.query.columns import SUFFIXES, result_columns
+from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.results import LARGEST_WHOLE, key_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
+# Floats of another machine: a scale that is found again may be off by 1e-9.
+_CLOSE = 1e-7
+
+Part = tuple[Layout, tuple[NoiseError, ...]]
+"""The layout of a block's part, and the error of each of its components."""
+
+
+def check_table(path: Path, parts: Sequence[Part]) -> None:
+    """Check names, keys, rows and form, the `_std` of counts and sums, intervals and means.
+
+    Their numbers fit each other and the noise (see `intervals`). The form: whole and not negative,
+    where the spec says so. `parts` are those of the block, with the error of each component.
+    """
+    layout = parts[0][0]
+    wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
+    try:
+        columns = read_table(path, [part for part, _ in parts])
+        found = [label for label in wanted if label in columns]
+        deviations = {label: [float(value) for value in columns[label]] for label in found}
+    except SourceError as error:
+        raise CertificateRejected(
+            f"The table {path.name} is missing or unreadable. {error}"
+        ) from None
+    except (OSError, ValueError, TypeError, OverflowError, duckdb.Error):
+        raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
+    if list(columns) != list(result_columns([part for part, _ in parts])):
+        raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
+    rows = len(next(iter(columns.values())))
+    if rows != layout.cells:
+        raise CertificateRejected(
+            f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
+        )
+    kind = path.suffix.removeprefix(".")
+    keys = [as_read(column, kind) for column in key_columns(layout)]
+    if not all(map(_same, list(columns.values())[: len(keys)], keys)):
+        raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
+    for label, std in wanted.items():
+        if not all(is_close(value, std) for value in deviations[label]):
+            raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
+    text = kind == "csv"
+    told = {
+        label: [_float(_number(value, text=text)) for value in column]
+        for label, column in list(columns.items())[len(keys) :]
+    }
+    for part, noise in parts:
+        _check_form(path, part, columns)
+        if (label := wrong_number(part, told, noise)) is not None:
+            raise CertificateRejected(
+                f"The table {path.name} has a {label} that doesn't fit its other numbers or noise."
+            )
+
+
+def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> None:
+    """Check that what the spec has rounded and clamped is whole, and isn't negative."""
+    for asked in layout.statistics:
+        for label in (f"{asked.label}{suffix}" for suffix in SUFFIXES if suffix != "_std"):
+            found = [_number(value, text=path.suffix == ".csv") for value in columns[label]]
+            if layout.round and asked.counts and not all(map(_is_whole, found)):
+                raise CertificateRejected(f"The table {path.name} has a {label} that isn't whole.")
+            if layout.clamp and asked.kind != "mean" and not all(0 <= x < math.inf for x in found):
+                raise CertificateRejected(f"The table {path.name} has a {label} below 0.")
+
+
+def _number(value: Any, *, text: bool) -> int | float:
+    """Return the number that a field of a table holds, NaN for what is none."""
+    if text and _WHOLE.fullmatch(value):
+        return int(value)
+    if text or type(value) is float:
+        try:
+            return float(value)
+        except ValueError:
+            return math.nan
+    return value if type(value) is int else math.nan
+
+
+def _float(number: float) -> float:
+    """Return it as a float, NaN for a whole number that is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan
+
+
+def _is_whole(number: float) -> bool:
+    return isinstance(number, int) and abs(number) <= LARGEST_WHOLE
+
+
+def _same(told: list[Any], wanted: list[Any]) -> bool:
+    """Say whether two columns of public values are equal; True isn't 1 here, nor 1 1.0."""
+    return told == wanted and list(map(type, told)) == list(map(type, wanted))
+
+
+def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, float]:
+    """Return the `_std` of each count and sum; a mean's depends on what was drawn."""
+    return {
+        f"{asked.label}_std": float(layout.components[uses[0]].radius) * noise[uses[0]].std
+        for asked, uses in zip(layout.statistics, layout.uses, strict=True)
+        if len(uses) == 1
+    }
+
+
+def is_close(told: float, wanted: float) -> bool:
+    """Whether two floats are the same but for the machine that computed them."""
+    return math.isclose(told, wanted, rel_tol=_CLOSE)

@@ -1,0 +1,122 @@
+"""The accuracy that a block asks for: whether the spec says it well, and whether a plan has it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from leastnoise.tables.spec import statistic
+from leastnoise.tables.spec.model import LEAST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.noise_error import ExpectedError
+    from leastnoise.tables.spec.model import Accuracy, Assumed, Query, Spec
+    from leastnoise.tables.spec.statistic import Statistic
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """An error that a block may have at most, and the one that it has.
+
+    `measure` is "half_width_95" or "std". A mean's error is that of a group of
+    so many values, `rows`.
+    """
+
+    statistic: str
+    rows: int | None
+    measure: str
+    wished: float
+    found: float
+
+    @property
+    def met(self) -> bool:
+        """True if the error is as small as wished."""
+        return self.found <= self.wished
+
+    def in_words(self) -> str:
+        """Return it as a sentence."""
+        group = "" if self.rows is None else f" of {self.rows:,} values"
+        measure = "95 % of the noise within ±" if self.measure == "half_width_95" else "std"
+        verdict = "met" if self.met else f"not met, it is {self.found:.4g}"
+        return f"Wished for {self.statistic}{group}: {measure} {self.wished:.6g}: {verdict}."
+
+
+def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
+    """Return what a block wishes of each of its errors; nothing if it has no `accuracy`."""
+    asked = layout.accuracy
+    if asked is None:
+        return ()
+    only = None if asked.statistic is None else statistic.parse(asked.statistic).label
+    found: list[Wish] = []
+    for error in errors:
+        if only in {None, error.statistic}:
+            for measure in ("half_width_95", "std"):
+                wished = getattr(asked, measure)
+                if wished is not None:
+                    found.append(
+                        Wish(
+                            statistic=error.statistic,
+                            rows=error.rows,
+                            measure=measure,
+                            wished=float(wished),
+                            found=getattr(error, measure),
+                        )
+                    )
+    return tuple(found)
+
+
+def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the accuracy, the assumed size and the weight of a block."""
+    statistics = _statistics(spec, query)
+    if query.assume is not None and statistics and not any(map(_is_mean, statistics)):
+        yield f"{path}.assume", "Used for means alone: the other errors are known without it."
+    if spec.privacy.epsilon == LEAST:
+        if query.accuracy is None:
+            why = 'Missing: with epsilon = "least" every block says how far off it may be, such as'
+            yield f"{path}.accuracy", f"{why} accuracy = {{ half_width_95 = 10 }}."
+        if query.weight not in {1, None}:
+            why = 'Not used with epsilon = "least": the accuracies say how much each error counts.'
+            yield f"{path}.weight", why
+    if query.accuracy is not None:
+        yield from _of_wish(query.accuracy, statistics, query.assume, path)
+
+
+def _of_wish(
+    asked: Accuracy, statistics: Sequence[Statistic], assume: Assumed | None, path: str
+) -> Iterator[tuple[str, str]]:
+    if (asked.half_width_95 is None) == (asked.std is None):
+        yield f"{path}.accuracy", "Expected half_width_95 or std, one of the two."
+    if asked.statistic is not None:
+        try:
+            named = statistic.parse(asked.statistic)
+        except ValueError as error:
+            yield f"{path}.accuracy.statistic", str(error)
+            return
+        if statistics and named not in statistics:
+            known = ", ".join(one.label for one in statistics)
+            yield f"{path}.accuracy.statistic", f"The block has no {named.label}, only {known}."
+        statistics = [named]
+    if assume is None and any(map(_is_mean, statistics)):
+        why = "A mean's error depends on how many values its group has: say of how many, such as"
+        yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."
+
+
+def _is_mean(one: Statistic) -> bool:
+    return one.kind == "mean"
+
+
+def _statistics(spec: Spec, query: Query) -> tuple[Statistic, ...]:
+    """Return the statistics that can be read."""
+    counted = statistic.counted(query, by_row=bool(spec.privacy.unit) and spec.privacy.by_row)
+    if counted:
+        return (counted,)
+    found: list[Statistic] = []
+    for text in query.statistics:
+        with suppress(ValueError):
+            found.append(statistic.parse(text))
+    return tuple(found)

@@ -1,0 +1,97 @@
+"""What rows are grouped by: the keys of a column, its bins, or conditions; all of it public."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.tables.spec.model import Bands
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from leastnoise.tables.spec.model import Edge, Key, Predicate, Query, Spec
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KeyColumn:
+    """A column that rows are grouped by, and its public values."""
+
+    column: str
+    values: tuple[Key, ...]
+
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return len(self.values)
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the result that tell the groups apart, each with a value a group."""
+        return {self.column: self.values}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Bins:
+    """A column and the increasing edges of its bins [a, b), the last one closed.
+
+    `missing` stands for what is no number; without it such rows are dropped.
+    """
+
+    column: str
+    edges: tuple[Edge, ...]
+    missing: Fraction | None
+
+    @property
+    def cells(self) -> int:
+        """Number of groups."""
+        return len(self.edges) - 1
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The columns of the result that tell the groups apart, each with a value a group."""
+        edges = tuple(map(float, self.edges))
+        return {f"{self.column}_from": edges[:-1], f"{self.column}_to": edges[1:]}
+
+    @property
+    def dropped(self) -> str:
+        """Which rows are in no bin, to end a sentence; empty if every row is in one."""
+        low, high = float(self.edges[0]), float(self.edges[-1])
+        parts = [f"below {low:.6g}"] if math.isfinite(low) else []
+        parts += [f"above {high:.6g}"] if math.isfinite(high) else []
+        parts += ["missing"] if self.missing is None else []
+        return " or ".join(parts)
+
+
+Axis = KeyColumn | Bins
+"""A column by which rows are grouped."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """A named condition: a public predicate for each of some columns, all of which must hold."""
+
+    name: str
+    predicates: tuple[tuple[str, Predicate], ...]
+
+
+def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
+    """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
+    axes: list[Axis] = [
+        _bins(spec, name, grouping.edges)
+        if isinstance(grouping, Bands)
+        else KeyColumn(column=name, values=grouping)
+        for name, grouping in query.group_by.items()
+    ]
+    if query.histogram:
+        axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
+    return tuple(axes)
+
+
+def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:
+    known = spec.columns.get(column)
+    return Bins(column=column, edges=edges, missing=None if known is None else known.number)

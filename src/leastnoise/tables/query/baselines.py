@@ -1,0 +1,92 @@
+"""What a block would need in the standard ways: the noise that a plan compares with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, final
+
+from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.quantiles import variance_of
+from leastnoise.selection.public import calibrate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.guarantees.budget import Budget
+    from leastnoise.noise.base import Noise
+    from leastnoise.tables.query.layout import Layout
+
+_SPHERICAL = ("l2", "gaussian")  # in one dimension "l2" is laplace
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """Noise for the block's norms alone.
+
+    `laplace` for its l1 norm, `gaussian` for its l2 norm, and the least `spherical`. One that can't
+    serve is None, as `gaussian` at δ = 0.
+    """
+
+    laplace: Noise | None
+    gaussian: Noise | None
+    spherical: Noise
+
+    @classmethod
+    def of(cls, ways: Sequence[Layout], budget: Budget) -> Baselines:
+        """Return what the block needs if no more than the least of its norms is known.
+
+        `ways` are its layouts, one for each way to bound a unit.
+        """
+        dimension = ways[0].dimension
+        found = _spherical(L2(min(way.l2 for way in ways)), budget, dimension)
+        spherical = min(found.values(), key=lambda noise: noise.mse)
+        laplace = None
+        if budget.epsilon:
+            try:
+                least = min(way.l1 for way in ways)
+                laplace = Laplace(scale=least / budget.epsilon, dimension=dimension)
+            except InvalidArgument:  # out of the range of scales
+                laplace = None
+        return cls(laplace=laplace, gaussian=found.get("gaussian"), spherical=spherical)
+
+    def saved(self, certificate: Certificate, layout: Layout, first: int) -> float | None:
+        """Return the part of the spherical noise's variance that fitting to the shape saves.
+
+        The mean over the numbers of a cell; `first` is the block's first coordinate of the noise.
+        None for noise that is as large in every direction.
+        """
+        geometry, noise = certificate.geometry, certificate.noise
+        if geometry is None and not isinstance(noise, VectorNoise):
+            return None
+        numbers = range(first, first + len(layout.components))
+        variances = [variance_of(noise, number) for number in numbers]
+        if geometry is not None:
+            variances = [
+                variance * float(geometry.deviations[number]) ** 2
+                for number, variance in zip(numbers, variances, strict=True)
+            ]
+        return 1 - math.fsum(variances) / len(variances) / self.spherical.variance
+
+
+@lru_cache(maxsize=256)
+def _spherical(ball: L2, budget: Budget, dimension: int) -> dict[str, Noise]:
+    found: dict[str, Noise] = {}
+    for name in _SPHERICAL:
+        try:
+            found[name] = calibrate(
+                name,
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                sensitivity=ball,
+                dimension=dimension,
+            ).noise
+        except Refused:
+            continue
+    return found

@@ -1,0 +1,326 @@
+"""From a query block to its public layout: which integers are summed, and how far one unit moves.
+
+Nothing here looks at data: verification derives the same layout from the stored spec alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, final
+
+from leastnoise.tables.query import missing, replaced
+from leastnoise.tables.query.axes import Axis, Condition, axes_of
+from leastnoise.tables.query.limits import (
+    OF_A_ROW,
+    Bounding,
+    FirstCells,
+    InBall,
+    InCells,
+    Numbers,
+    boundings,
+    integer_limits,
+)
+from leastnoise.tables.spec import statistic
+from leastnoise.tables.spec.model import SKIP, Column
+from leastnoise.tables.spec.statistic import Statistic
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.tables.spec.model import Accuracy, Query, Spec
+
+MAX_BITS = 28
+MIN_BITS = 8
+MAX_DIMENSION = 10**7
+
+# Public caps, on the record of every plan. Row sums are at most 2^34 · 2^28 < 2^63, and totals at
+# most 2^34 times the largest integer of one person, which `_bits` keeps below 2^29: no int64 wraps.
+MAX_ROWS = 2**34
+MAX_UNITS = 2**34
+EXACT_SUMS = 2**53
+_INT64 = 2**63
+ASSUMED = (100, 1_000, 10_000)
+"""Rows of a group: what a plan shows a mean's error for if the spec doesn't say."""
+
+ComponentKind = Literal["count", "units", "value"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """One scalar per row, in [−1, 1]: 1, "this unit is here", or (x − centre) / radius.
+
+    A count of a `column` is 1 where the row has a value, as which the column's value is 0 where it
+    is missing and left out: it is no larger than that count. `lowers` says that it may be below 0.
+    """
+
+    kind: ComponentKind
+    column: str = ""
+    centre: Fraction = Fraction(0)
+    radius: Fraction = Fraction(1)
+    lowers: bool = False
+
+
+class LayoutError(ValueError):
+    """The block has no layout: no limit bounds a person in it, or exact sums have too few bits."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The public shape of a block, or of one of its two parts.
+
+    The persons and the rows that a block counts side by side are two parts with noise of their own:
+    a person adds at most 1 to a cell's `count_units`, and as much as `max_rows` to the others.
+    `part` is "" of a whole block; `places` are those of its statistics among the block's.
+
+    Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
+    the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
+    `uses` names the components of each statistic by position; a mean has its value's, then that of
+    the count that it is divided by. `missing` says in sentences what missing values do.
+    `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
+    is within `bounding` anyway.
+
+    With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
+    what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
+    those of means in groups of as many values as is `assumed`.
+    """
+
+    name: str
+    part: str
+    by_row: bool
+    neighbours: Neighbours
+    statistics: tuple[Statistic, ...]
+    places: tuple[int, ...]
+    axes: tuple[Axis, ...]
+    conditions: tuple[Condition, ...]
+    missing: tuple[str, ...]
+    components: tuple[Component, ...]
+    uses: tuple[tuple[int, ...], ...]
+    bounding: Bounding
+    bits: int
+    round: bool
+    clamp: bool
+    accuracy: Accuracy | None
+    assumed: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """What a draw of noise calls it; no name of a block has a dot."""
+        return f"{self.name}.{self.part}" if self.part else self.name
+
+    @property
+    def cells(self) -> int:
+        """Number of rows of the result."""
+        if self.conditions:
+            return len(self.conditions)
+        return math.prod(axis.cells for axis in self.axes)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.cells * len(self.components)
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers that a person's bounding is about."""
+        kinds = [component.kind for component in self.components]
+        return Numbers(
+            cells=self.cells,
+            each=len(kinds),
+            counts="value" not in kinds,
+            persons=kinds == ["units"],
+            lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
+            rows=Component(kind="count") in self.components,
+            values=tuple(
+                sum(one.lowers for one in self.components if one.column == counted.column)
+                for counted in self.components
+                if counted.kind == "count" and counted.column
+            ),
+        )
+
+    @property
+    def sensitivities(self) -> tuple[Sensitivity, ...]:
+        """What is true of the query: every shift by one unit lies in each of these sets."""
+        if self.neighbours == "replace-one":
+            return replaced.sensitivities(self.bounding, self.numbers)
+        return self.bounding.sensitivities(self.numbers)
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies that hold every shift by one unit, beside what signs say."""
+        if self.neighbours == "replace-one":
+            return replaced.bodies(self.bounding, self.numbers)
+        return self.bounding.bodies(self.numbers)
+
+    @property
+    def l1(self) -> Fraction:
+        """A bound on the l1 norm of every shift by one unit."""
+        if self.neighbours == "replace-one":
+            return replaced.l1(self.bounding, self.numbers)
+        return self.bounding.l1(self.numbers)
+
+    @property
+    def l2(self) -> Fraction:
+        """The radius of the smallest ball that is known to hold every shift by one unit."""
+        balls = (one.radius("l2", dimension=self.dimension) for one in self.sensitivities)
+        return min(radius for radius in balls if radius is not None)
+
+
+def for_noise(layouts: Sequence[Layout], sensitivity: Sensitivity) -> Layout | None:
+    """Return the first of a block's layouts that bounds a unit to `sensitivity`, if any does."""
+    return next((one for one in layouts if sensitivity in one.sensitivities), None)
+
+
+def of_block(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
+    """Return the layouts of each part of `query`, one for each way to bound a person.
+
+    All have the same cells. Raises LayoutError if a part has none.
+    """
+    by_row = spec.privacy.by_row
+    asked = _statistics(query, by_row=by_row)
+    persons = [i for i, one in enumerate(asked) if _counts_persons(one, by_row=by_row)]
+    rows = [i for i in range(len(asked)) if i not in persons]
+    if not persons or not rows:
+        return (_of_part(spec, query, asked, range(len(asked)), part=""),)
+    parts = sorted((("rows", rows), ("persons", persons)), key=lambda part: part[1])
+    return tuple(_of_part(spec, query, asked, places, part=part) for part, places in parts)
+
+
+def _of_part(
+    spec: Spec, query: Query, asked: Sequence[Statistic], places: Sequence[int], *, part: str
+) -> tuple[Layout, ...]:
+    """Return the layouts of the statistics at some `places` of a block."""
+    by_row = spec.privacy.by_row
+    statistics = tuple(asked[place] for place in places)
+    needs = [_needs(spec, one, by_row=by_row) for one in statistics]
+    # Distinct ones only, in order of first use: statistics share the count.
+    components = tuple(dict.fromkeys(component for need in needs for component in need))
+    shape = Layout(
+        name=query.name,
+        part=part,
+        by_row=by_row,
+        neighbours=spec.privacy.neighbours,
+        statistics=statistics,
+        places=tuple(places),
+        axes=axes_of(spec, query),
+        conditions=tuple(
+            Condition(name=name, predicates=tuple(predicates.items()))
+            for name, predicates in query.where.items()
+        ),
+        missing=missing.in_words(spec, query, statistics),
+        components=components,
+        uses=tuple(tuple(components.index(one) for one in need) for need in needs),
+        bounding=OF_A_ROW,
+        bits=MAX_BITS,
+        round=query.round,
+        clamp=query.clamp,
+        accuracy=query.accuracy,
+        assumed=ASSUMED if query.assume is None else (query.assume.n,),
+    )
+    if shape.dimension > MAX_DIMENSION:
+        raise LayoutError(
+            f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
+            "Split the query, or use fewer keys."
+        )
+    return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _counts_persons(asked: Statistic, *, by_row: bool) -> bool:
+    return asked.kind == "count_units" and not by_row
+
+
+def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
+    if query.where:
+        return (FirstCells(most=query.max_conditions or len(query.where)),)
+    if shape.by_row:
+        return (OF_A_ROW,)
+    if spec.contribution is None:
+        raise KeyError("contribution")  # the checks of the spec come first
+    return boundings(spec.contribution, shape.numbers)
+
+
+def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...]:
+    found: list[Layout] = []
+    reasons: list[LayoutError] = []
+    for way in ways:
+        try:
+            found.append(replace(shape, bounding=way, bits=_bits(shape, way)))
+        except LayoutError as error:
+            reasons.append(error)
+    if not ways:
+        raise LayoutError(
+            "Nothing in [contribution] bounds one person here. Give max_rows, max_rows_per_group, "
+            "l1 or l2."
+        )
+    if not found:
+        raise reasons[0]
+    return tuple(found)
+
+
+def _statistics(query: Query, *, by_row: bool) -> tuple[Statistic, ...]:
+    counted = statistic.counted(query, by_row=by_row)
+    return (counted,) if counted else tuple(map(statistic.parse, query.statistics))
+
+
+def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ...]:
+    """Return the scalars that a statistic is made of."""
+    if _counts_persons(asked, by_row=by_row):
+        return (Component(kind="units"),)
+    count = Component(kind="count")  # where a row is a unit, distinct units are rows
+    if asked.column and spec.columns.get(asked.column, Column()).missing == SKIP:
+        count = replace(count, column=asked.column)
+    if asked.counts:
+        return (count,)
+    low, high = _bounds(spec, asked.column)
+    if asked.kind == "sum":
+        largest = max(abs(low), abs(high))
+        return (Component(kind="value", column=asked.column, radius=largest, lowers=low < 0),)
+    centre, radius = (low + high) / 2, (high - low) / 2
+    value = Component(kind="value", column=asked.column, centre=centre, radius=radius, lowers=True)
+    return (value, count)
+
+
+def _bounds(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
+    bounds = spec.columns[column].bounds
+    if bounds is None:
+        raise KeyError(column)  # the checks of the spec come first
+    return bounds
+
+
+def _bits(shape: Layout, way: Bounding) -> int:
+    """Return the most fixed-point bits, up to 28, for which all that bounding adds up is exact.
+
+    A person is over a limit if ΣI² in a ball, or the sum of the cells' largest |I|, passes it.
+    Clamped coordinates keep either below 2^53, where float64 adds whole numbers without rounding,
+    and totals of 2^34 persons below 2^63.
+    """
+    if isinstance(way, FirstCells):
+        return 0
+    if shape.by_row:
+        return MAX_BITS
+    for bits in range(MAX_BITS, MIN_BITS - 1, -1):
+        largest, _ = integer_limits(way, bits=bits)
+        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * largest < _INT64:
+            break
+    else:
+        raise LayoutError(
+            f"{shape.dimension:,} coordinates can't be summed exactly with {MIN_BITS} bits under "
+            "these limits. Split the query, or lower the limits of [contribution]."
+        )
+    if largest < 2**MIN_BITS:
+        raise LayoutError(
+            f"A limit below 2^-{bits - MIN_BITS} would leave nothing of a row, at most 1 each. "
+            "Raise l1 or l2."
+        )
+    return bits
+
+
+def _largest_sum(shape: Layout, way: InBall | InCells, bits: int) -> Fraction:
+    """Bound what a person's clamped integers add up to, as `_bits` says."""
+    if isinstance(way, InBall):
+        return shape.dimension * way.squared * 4**bits
+    return way.moved(shape.numbers) * way.per_cell * 2**bits

@@ -1,0 +1,302 @@
+"""What one person's vector is bounded to in a block, and what noise may rely on because of it.
+
+notation: m cells of q numbers, every row in one cell with numbers in [−1, 1]; M_j = the largest
+size of the j-th cell's numbers. A person with n_j rows there has M_j <= n_j, so that nobody within
+limits on rows is touched by any bounding here (theory/release.md §5).
+
+What is said of shifts here is about a person who is added or removed; `replaced` is about one who
+is replaced by another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.exact import decimal_text, root_above
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.guarantees.within import Within
+
+if TYPE_CHECKING:
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.tables.spec.model import Contribution
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """The numbers of a block: `each` of them in each of `cells`.
+
+    `counts` says that they are counts, which no row lowers, and which move by whole numbers.
+    `persons`: the one number of a cell is 1 for a person in it, whatever their rows. Else
+    `lowered` names those of `each`, by position, that a row may lower; `rows` says that one of
+    them is the number of rows. For each column of which values are counted by themselves, `values`
+    has how many of the lowered sums are of it: none of these is larger than that count.
+    """
+
+    cells: int
+    each: int
+    counts: bool
+    persons: bool = False
+    lowered: tuple[int, ...] = ()
+    rows: bool = False
+    values: tuple[int, ...] = ()
+
+    @property
+    def all(self) -> int:
+        """Numbers released together."""
+        return self.cells * self.each
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FirstCells:
+    """A person adds 1 to the first `most` of the cells that they are in, and 0 to the others."""
+
+    most: int
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"kind": "first-cells", "most": self.most}
+
+    def in_words(self, numbers: Numbers) -> str:
+        """Return what one unit can do, to end a sentence that begins with the unit."""
+        most = min(self.most, numbers.cells)
+        if most == 1:
+            return "is counted once" if numbers.cells == 1 else "is counted in at most one cell"
+        return f"is counted once in each of at most {most:,} cells"
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """Return the largest l1 norm of what one unit adds."""
+        return Fraction(min(self.most, numbers.cells))
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Return what is true of every shift by one person, each by itself."""
+        if numbers.cells == 1:
+            return (Integer(1),)
+        if self.most == 1:
+            return (Linf(1, whole=True),)
+        counting = CountingQueries(dimension=numbers.cells, max_nonzero=self.most)
+        return (counting, Linf(1, l0=self.most, whole=True), L1(self.most))
+
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Return most·(the hull of the cells' intervals), and the box where all cells may move.
+
+        Of several cells signs say more, where nothing else is drawn with them.
+        """
+        most = min(self.most, numbers.cells)
+        hull = Cells(bodies=[Box(bounds=[most])], copies=[numbers.cells])
+        if most == numbers.cells <= MOST_BOUNDS:
+            return (hull, Box(bounds=[1] * numbers.cells))
+        return (hull,)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class InCells:
+    """M_j <= per_cell and Σ M_j <= total, by shrinking all of a person by one factor.
+
+    With `first` = k, only the first k cells that a person is in are looked at. `apart` says that
+    each number is a cell of its own.
+    """
+
+    per_cell: Fraction
+    total: Fraction
+    first: int | None = None
+    apart: bool = False
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "kind": "numbers" if self.apart else "cells",
+            "first": self.first,
+            "per_cell": decimal_text(self.per_cell),
+            "total": decimal_text(self.total),
+        }
+
+    def in_words(self, numbers: Numbers) -> str:
+        """Return what one unit can do, to end a sentence that begins with the unit."""
+        if self.apart:
+            return f"adds at most {_short(self.total)} in l1 norm"
+        most, moved, total = self.most, self.moved(numbers), self.all_cells(numbers)
+        said = f"has at most {_short(total)} {'row' if total == 1 else 'rows'}"
+        if moved > 1 and most < total:
+            said += f", {_short(most)} in a cell"
+        return said + (f", in {moved:,} of the cells" if 1 < moved < numbers.cells else "")
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """Return a bound on the l1 norm of what one unit adds."""
+        if self.apart:
+            return self.total
+        moved = self.moved(numbers)
+        return numbers.each * min(self.total, self.per_cell * moved)
+
+    def moved(self, numbers: Numbers) -> int:
+        """Return how many cells one person can move."""
+        cells = numbers.all if self.apart else numbers.cells
+        return cells if self.first is None else min(self.first, cells)
+
+    @property
+    def most(self) -> Fraction:
+        """The most that one number can be."""
+        return min(self.per_cell, self.total)
+
+    def all_cells(self, numbers: Numbers) -> Fraction:
+        """Return the most that the cells' largest numbers can add up to."""
+        return min(self.total, self.most * self.moved(numbers))
+
+    def squared(self, numbers: Numbers) -> Fraction:
+        """Return the most that ‖x‖² can be: r·R for each number of a cell."""
+        return (1 if self.apart else numbers.each) * self.most * self.all_cells(numbers)
+
+    def shrinks(self, numbers: Numbers) -> bool:
+        """Say whether a person can pass `total` without passing `per_cell`."""
+        return self.total < self.per_cell * self.moved(numbers)
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Return what is true of every shift by one person, each by itself."""
+        most, moved = self.most, self.moved(numbers)
+        q = 1 if self.apart else numbers.each
+        whole = numbers.counts and not self.shrinks(numbers) and most.denominator == 1
+        if numbers.all == 1:
+            return (Integer(most),) if whole else (L1(most),)
+        total = self.all_cells(numbers)
+        ball = L2(root_above(self.squared(numbers)))
+        if q > 1:
+            return (*(Within(body) for body in self.bodies(numbers)), ball)
+        found: list[Sensitivity] = []
+        if not self.shrinks(numbers):
+            found.append(Linf(most, l0=moved, whole=whole))
+            if moved == 1:
+                return tuple(found)
+            if numbers.counts:
+                counting = CountingQueries(dimension=numbers.all, max_nonzero=moved, bound=most)
+                found.insert(0, counting)
+        return (*found, L1(total), ball)
+
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Return total·(the hull of the cells' boxes), and the box that they are in together.
+
+        None where signs say more: of counts that one person moves by as much each.
+        """
+        most, moved = self.most, self.moved(numbers)
+        each, cells = (1, numbers.all) if self.apart else (numbers.each, numbers.cells)
+        if each == 1 and numbers.counts and moved > 1 and not self.shrinks(numbers):
+            return ()
+        total = self.all_cells(numbers)
+        cell = Box(bounds=[total] * each)
+        if cells == 1:
+            return (cell,)
+        hull = Cells(bodies=[cell], copies=[cells])
+        if total == most * cells and numbers.all <= MOST_BOUNDS:
+            return (hull, Box(bounds=[most] * numbers.all))
+        return (hull,)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class InBall:
+    """‖x‖² <= squared, by shrinking all of a person by one factor."""
+
+    squared: Fraction
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"kind": "ball", "squared": decimal_text(self.squared)}
+
+    def in_words(self, numbers: Numbers) -> str:
+        """Return what one unit can do, to end a sentence that begins with the unit."""
+        del numbers
+        return f"adds at most {_short(root_above(self.squared))} in l2 norm"
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """Return the largest l1 norm of what one unit adds."""
+        return root_above(self.squared * numbers.all)
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Return what is true of every shift by one person: it lies in the ball."""
+        bound = root_above(self.squared)
+        if numbers.all == 1 and numbers.counts and bound.denominator == 1:
+            return (Integer(bound),)
+        return (L2(bound),)
+
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Return none: noise for a ball is spherical."""
+        del numbers
+        return ()
+
+
+Bounding = FirstCells | InCells | InBall
+OF_A_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
+"""What a row is within by itself."""
+
+
+def _short(number: Fraction) -> str:
+    return f"{float(number):,.6g}"
+
+
+def integer_limits(way: InBall | InCells, *, bits: int) -> tuple[int, int]:
+    """Return the largest integer of a coordinate, and N, the largest size of a unit's integers.
+
+    The integer I stands for I·2^(−bits). Sizes are ΣI² in a ball, and Σ max|I| in cells.
+    """
+    if isinstance(way, InBall):
+        squared = math.floor(way.squared * 4**bits)
+        return math.isqrt(squared), squared
+    total = math.floor(way.total * 2**bits)
+    return min(math.floor(way.per_cell * 2**bits), total), total
+
+
+def boundings(given: Contribution, numbers: Numbers) -> tuple[Bounding, ...]:
+    """Return the ways to bound a person that touch nobody within all the limits `given`."""
+    found: list[Bounding] = []
+    rows = _rows(given, numbers)
+    persons = numbers.persons
+    if rows is not None:
+        one = numbers.each == 1 and numbers.counts
+        if persons or (one and rows.per_cell == 1):
+            found.append(FirstCells(most=_cells_of(given, rows, numbers)))
+        else:
+            found.append(rows)
+    elif persons and given.max_groups is not None:
+        found.append(FirstCells(most=min(given.max_groups, numbers.cells)))
+    elif persons and _whole_person(given, numbers):
+        found.append(FirstCells(most=1))
+    if persons and numbers.cells == 1 and found:
+        return tuple(found)
+    if given.l1 is not None:
+        found.append(InCells(per_cell=given.l1, total=given.l1, apart=True))
+    if given.l2 is not None:
+        found.append(InBall(squared=given.l2**2))
+    return tuple(found)
+
+
+def _rows(given: Contribution, numbers: Numbers) -> InCells | None:
+    """Return what limits on rows and groups imply; None where they imply nothing."""
+    if given.max_rows is None and given.max_rows_per_group is None:
+        return None
+    known = [one for one in (given.max_rows, given.max_rows_per_group) if one is not None]
+    per_cell = min(known)
+    groups = min(given.max_groups or numbers.cells, numbers.cells)
+    total = per_cell * groups
+    if given.max_rows is not None:
+        total = min(total, given.max_rows)
+    first = groups if groups < numbers.cells else None
+    return InCells(per_cell=Fraction(per_cell), total=Fraction(total), first=first)
+
+
+def _cells_of(given: Contribution, rows: InCells, numbers: Numbers) -> int:
+    """Return in how many cells a person with one row in each can be."""
+    most = rows.moved(numbers)
+    return most if given.max_rows is None else min(most, given.max_rows)
+
+
+def _whole_person(given: Contribution, numbers: Numbers) -> bool:
+    """Say whether a norm leaves a person whole where one number counts persons."""
+    norms = [one for one in (given.l1, given.l2) if one is not None]
+    return numbers.cells == 1 and bool(norms) and min(norms) >= 1

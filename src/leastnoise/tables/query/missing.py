@@ -1,0 +1,94 @@
+"""What missing values do in a block, in sentences: for plans and reports.
+
+Missing are NULL, NaN, infinities, and texts that can't be read as the type of their column, or
+that aren't in the stated encoding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leastnoise import _words
+from leastnoise.tables.spec.model import NONE, SKIP, UTF_8, Bands, Column
+from leastnoise.tables.spec.source_names import is_csv
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
+
+    from leastnoise.tables.spec.model import Query, Spec
+    from leastnoise.tables.spec.statistic import Statistic
+
+
+def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple[str, ...]:
+    """Return a sentence for each column that a block uses; all about public values alone.
+
+    Of bins that drop rows `layout.Bins.dropped` says so.
+    """
+    said: list[str] = []
+    used: dict[str, list[str]] = {}
+    for asked in statistics:
+        if asked.column:
+            used.setdefault(asked.column, []).append(asked.kind)
+    for name, kinds in used.items():
+        said.append(_of_values(spec, name, kinds))
+    for name, grouping in query.group_by.items():
+        if isinstance(grouping, Bands):
+            said += _of_number(spec, name)
+        else:
+            said.append(f"Rows without a {name}, or with another than its keys, are left out.")
+    if query.histogram:
+        said += _of_number(spec, query.histogram.column)
+    said += _of_conditions(spec, query)
+    if said and _holds_bytes(spec):
+        encoding = spec.data.encoding or UTF_8
+        said.append(f"Texts are read as {encoding}: one that isn't counts as missing.")
+    return tuple(dict.fromkeys(said))
+
+
+def _holds_bytes(spec: Spec) -> bool:
+    """Whether the source is CSV, whose texts are bytes in some encoding."""
+    names = spec.data.source or ()
+    return any(map(is_csv, (names,) if isinstance(names, str) else names))
+
+
+def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
+    """Yield what missing values do to the conditions of a block."""
+    none: dict[str, dict[str, None]] = {"no condition on it": {}, "no condition on its keys": {}}
+    for name, predicate in (one for each in query.where.values() for one in each.items()):
+        number = tuple(_of_number(spec, name))
+        if not number:
+            none["no condition on it"][name] = None
+        elif predicate.among:  # keys are compared before a number stands for what is missing
+            none["no condition on its keys"][name] = None
+        else:
+            yield from number
+    for what, names in none.items():
+        if names:
+            yield f"Where {_words.in_turn([*names], 'or')} is missing, {what} holds."
+
+
+def _of_number(spec: Spec, name: str) -> Iterator[str]:
+    """Yield what a number given for missing values does; nothing where there is none."""
+    number = spec.columns.get(name, Column()).number
+    if number is not None:
+        yield _counts_as(name, number)
+
+
+def _counts_as(name: str, number: Fraction) -> str:
+    return f"A missing value of {name} counts as {float(number):.6g}."
+
+
+def _of_values(spec: Spec, name: str, kinds: Sequence[str]) -> str:
+    """Return what missing values do to the statistics `kinds` of the column `name`."""
+    column = spec.columns.get(name, Column())
+    if column.missing == SKIP:
+        return f"Rows without a value of {name} are left out of its {_words.in_turn(kinds)}."
+    every = f" count({name}) counts all rows." if "count" in kinds else ""
+    if column.missing != NONE:
+        return _counts_as(name, column.missing) + every
+    said = f"The spec promises that no value of {name} is missing."
+    if column.counts_as is not None and set(kinds) != {"count"}:
+        middle = f"{float(column.counts_as):.6g}"
+        said += f" One that is counts as {middle}, the middle of its bounds."
+    return said + every

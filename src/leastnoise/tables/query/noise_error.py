@@ -1,0 +1,183 @@
+"""The error that the noise of a block causes, and whether every number stays in float64's range."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.errors import Refused
+from leastnoise.mechanism.accuracy import half_width, standard_deviation
+from leastnoise.mechanism.rounding import LARGEST_RESULT
+from leastnoise.tables.query.columns import SUFFIXES
+from leastnoise.tables.query.results import mean_errors, mean_std, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.tables.query.baselines import Baselines
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.spec.statistic import Statistic
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NoiseError:
+    """The law of one published coordinate's error, in the query's own units; rounding counted.
+
+    `std` is its standard deviation, `half95` and `half975` the half-widths of the intervals that
+    hold it with probability 95 % and 97.5 %.
+    """
+
+    std: float
+    half95: float
+    half975: float
+
+    @classmethod
+    def of(cls, certificate: Certificate, coordinate: int = 0) -> NoiseError:
+        """Return the error of one coordinate."""
+        return cls(
+            std=standard_deviation(certificate, coordinate),
+            half95=half_width(certificate, 0.95, coordinate),
+            half975=half_width(certificate, 0.975, coordinate),
+        )
+
+
+def noise_errors(
+    certificate: Certificate, layout: Layout, first: int = 0
+) -> tuple[NoiseError, ...]:
+    """Return the error of each component of a layout, whose first coordinate is `first`.
+
+    Every cell is alike: a geometry and a body treat the cells of a block the same.
+    """
+    found: dict[float, NoiseError] = {}
+    errors: list[NoiseError] = []
+    for coordinate in range(first, first + len(layout.components)):
+        std = standard_deviation(certificate, coordinate)
+        if std not in found:  # numbers of one box with one bound have one law
+            found[std] = NoiseError.of(certificate, coordinate)
+        errors.append(found[std])
+    return tuple(errors)
+
+
+def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
+    """Return how many rows of a cell can be rounded alike, and be off by 1 % of an interval.
+
+    Each value is rounded to a multiple of 2^(−bits) of the largest. Values that differ are off by
+    far less together, since they are rounded either way. Rounded down to two digits, which another
+    machine's floats give as well. None where no values are summed.
+    """
+    widths = [
+        error.half95
+        for one, error in zip(layout.components, noise, strict=True)
+        if one.kind == "value"
+    ]
+    if not widths:
+        return None
+    rows = math.floor(min(widths) * 2 ** (layout.bits + 1) / 100)
+    unit = 10 ** max(len(str(rows)) - 2, 0)
+    return rows // unit * unit
+
+
+def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[float]:
+    """Return the variance of each component of a layout, whose first coordinate is `first`."""
+    coordinates = range(first, first + len(layout.components))
+    return [standard_deviation(certificate, one) ** 2 for one in coordinates]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExpectedError:
+    """The error of one number in a cell, in the statistic's own units.
+
+    That of a mean, if its group has so many `rows`, is at most so large.
+    """
+
+    statistic: str
+    rows: int | None
+    std: float
+    half_width_95: float
+    plain_laplace_std: float | None
+    plain_gaussian_std: float | None
+
+
+def expected_errors(
+    layout: Layout, noise: Sequence[NoiseError], baselines: Baselines
+) -> tuple[ExpectedError, ...]:
+    """Return what `BlockPlan.errors` says; `noise` holds an error a component."""
+    plain = [
+        None if one is None else math.sqrt(one.variance)
+        for one in (baselines.laplace, baselines.gaussian)
+    ]
+    found: list[ExpectedError] = []
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        unit = float(layout.components[uses[0]].radius)
+        for rows in layout.assumed if asked.kind == "mean" else (None,):
+            parts = [noise[use] for use in uses]
+            std, half_width = unit * parts[0].std, unit * parts[0].half95
+            laplace, gaussian = (None if one is None else unit * one for one in plain)
+            if rows is not None:
+                std, half_width = mean_errors(parts[0], parts[1], rows=rows, half=unit)
+                laplace, gaussian = (
+                    None if one is None else mean_std(one, one, rows=rows, half=unit)
+                    for one in plain
+                )
+            found.append(
+                ExpectedError(
+                    statistic=asked.label,
+                    rows=rows,
+                    std=std,
+                    half_width_95=half_width,
+                    plain_laplace_std=laplace,
+                    plain_gaussian_std=gaussian,
+                )
+            )
+    return tuple(found)
+
+
+def check_range(
+    layout: Layout, certificate: Certificate, baselines: Baselines, first: int = 0
+) -> None:
+    """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
+
+    Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
+    makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, and
+    means stay in their bounds, so the two ends are enough.
+    """
+    try:
+        noise = noise_errors(certificate, layout, first)
+        step = float(certificate.grid or 0)
+        if certificate.geometry is not None:
+            step *= float(certificate.geometry.deviations[0]) * math.sqrt(certificate.dimension)
+        errors = expected_errors(layout, noise, baselines)
+    except OverflowError:
+        raise Refused(
+            f"The noise of {layout.name!r} is out of the range of float64. Raise the budget."
+        ) from None
+    largest = step * LARGEST_RESULT
+    ends = np.array([[end] * len(layout.components) for end in (-largest, largest)])
+    found = iter(numbers(layout, ends, noise))
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        shown = [*itertools.chain.from_iterable(next(found) for _ in SUFFIXES)]
+        for error in errors:
+            if error.statistic == asked.label:
+                shown += [error.std, error.half_width_95]
+                shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
+        vanishes = float(layout.components[uses[0]].radius) * step < sys.float_info.min
+        if vanishes or not all(map(math.isfinite, shown)):
+            raise Refused(_why_out_of_range(layout, asked))
+
+
+def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
+    why = f"{asked.label} of {layout.name!r} could be out of the range of float64, "
+    if asked.counts:
+        return why + "since this budget needs so much noise. Raise epsilon or delta."
+    return why + (
+        f"with the noise that this budget needs at columns.{asked.column}.bounds. Give "
+        f"{asked.column} in another unit, so that its bounds are nearer to 1."
+    )

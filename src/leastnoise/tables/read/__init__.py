@@ -1,0 +1,1 @@
+"""From TOML to a spec, with every problem listed."""

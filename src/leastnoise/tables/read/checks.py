@@ -1,0 +1,379 @@
+"""What only two or more values of a spec can show to be wrong: each problem with its key."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import exact
+from leastnoise.tables.query import accuracy
+from leastnoise.tables.query.columns import result_columns
+from leastnoise.tables.query.layout import LayoutError, of_block
+from leastnoise.tables.spec import source_names, statistic
+from leastnoise.tables.spec.column_types import (
+    Problem,
+    key_types,
+    numeric_type,
+    predicate_type,
+    unit_type,
+)
+from leastnoise.tables.spec.model import LEAST, Bands
+from leastnoise.tables.spec.source_names import (
+    is_spark,
+    needs_types,
+    why_no_engine,
+    why_no_source,
+    why_no_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from leastnoise.tables.spec.model import Edge, Key, Predicate, Query, Spec
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_TAKEN = ("plan", "certificate", "spec")
+# Less of a budget is a slip of the pen, and may pass the range of floats.
+SMALLEST_SHARE = Fraction(1, 10**6)
+# What is scaled by less, to integers of 28 bits or from them, may pass the range of floats.
+SMALLEST_WIDTH = Fraction(1, 10**290)
+MOST_CONDITIONS = 64
+MOST_PROBLEMS = 1000  # of one check: finding what was meant takes time
+_DEEPEST_KEY = 100  # dots and brackets in a key, those in names of columns among them
+MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
+
+
+def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
+    """Return every problem of `spec` beside the keys in `unread`, whose values couldn't be read.
+
+    Such a value is None, or its default. What follows from it is no second problem.
+    """
+    found = [
+        problem
+        for check in (_source, _privacy, _contribution, _columns, _names)
+        for problem in islice(check(spec), MOST_PROBLEMS)
+    ]
+    known = {*unread}
+    above = {outer for key in known for outer in around(key)}
+    for index, query in enumerate(spec.query):
+        if len(found) > MOST_PROBLEMS:
+            break
+        path = f"query[{index}]"
+        of_query = [
+            problem
+            for check in _OF_QUERY
+            for problem in islice(check(spec, query, path), MOST_PROBLEMS)
+        ]
+        # Only a block without a problem has a layout.
+        if not of_query and path not in known and path not in above:
+            of_query = _layout(spec, query, path)
+        found += of_query
+    return [
+        (key, why)
+        for key, why in found
+        if key not in known and key not in above and known.isdisjoint(around(key))
+    ]
+
+
+def around(key: str, *, marks: str = ".[") -> Iterator[str]:
+    """Yield the keys of what `key` stands in, from the outermost one; no more than a spec has."""
+    ends = (place for place, letter in enumerate(key) if letter in marks)
+    return (key[:end] for end in islice(ends, _DEEPEST_KEY))
+
+
+def inside(inner: str, outer: str) -> bool:
+    """Say whether the key `inner` is the key `outer`, or stands under it."""
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+
+
+def _source(spec: Spec) -> Iterator[Problem]:
+    names, engine = _sources(spec), spec.data.engine
+    if why := why_no_engine(engine):
+        yield "data.engine", why
+    if not names and not (spec.data.table and is_spark(engine)):
+        yield "data.source", "Missing: a file, a pattern, a folder, or a list of these."
+    for index, name in enumerate(names):
+        if why := why_no_source(name):
+            several = isinstance(spec.data.source, tuple)
+            yield f"data.source[{index}]" if several else "data.source", why
+    if names and (why := why_no_table(names, spec.data.table)):
+        yield "data.table", why
+    if spec.data.encoding is not None and not is_csv(spec):
+        yield "data.encoding", "Used with CSV alone. Leave it out: other sources say theirs."
+    if any(map(needs_types, names)) and not spec.data.types:
+        what = "a CSV" if is_csv(spec) else "SQLite"
+        yield "data.types", f"Missing: {what} needs the type of each column that is used."
+
+
+def is_csv(spec: Spec) -> bool:
+    """Say whether the source is CSV by its name."""
+    return any(map(source_names.is_csv, _sources(spec)))
+
+
+def _sources(spec: Spec) -> tuple[str, ...]:
+    """Return the texts of the source; () if it couldn't be read."""
+    source = spec.data.source or ()
+    return (source,) if isinstance(source, str) else source
+
+
+def _privacy(spec: Spec) -> Iterator[Problem]:
+    privacy = spec.privacy
+    if privacy.epsilon == 0 and privacy.delta == 0:
+        yield "privacy.epsilon", "Expected epsilon > 0 or delta > 0: no finite noise hides all."
+    if privacy.unit_is is not None and privacy.unit not in {"row", None}:
+        yield "privacy.unit_is", 'Used with unit = "row" alone; any other unit is a column.'
+    if not privacy.unit or privacy.by_row:
+        return
+    yield from _declared(spec, privacy.unit, "privacy.unit")
+    yield from unit_type(spec.data.types.get(privacy.unit), privacy.unit)
+
+
+def _contribution(spec: Spec) -> Iterator[Problem]:
+    given = spec.contribution
+    if spec.privacy.by_row:
+        if given is not None:
+            why = 'Not used with unit = "row": a row is bounded by its bounds.'
+            yield "contribution", f'{why} If a column is called row: unit_is = "column".'
+    elif not _has_limits(spec) and spec.privacy.unit:
+        yield "contribution", "Missing: give max_rows, say, the most rows that one person can have."
+
+
+def _columns(spec: Spec) -> Iterator[Problem]:
+    for name, column in spec.columns.items():
+        path = f"columns.{name}"
+        yield from _declared(spec, name, path)
+        if spec.data.types.get(name) == "text":
+            yield path, "A text column has no bounds; declare a number type, or leave it out."
+        if column.bounds is None:
+            continue
+        low, high = column.bounds
+        if low > high:
+            yield f"{path}.bounds", f"Reversed: [{float(low):g}, {float(high):g}]. Swap them."
+        elif float(low) >= float(high):
+            yield f"{path}.bounds", "Expected low < high, apart by more than float64 can tell."
+        elif high - low < SMALLEST_WIDTH:
+            why = f"Expected bounds apart by 1e-290 at least. Give {name} in a smaller unit."
+            yield f"{path}.bounds", why
+        elif column.number is not None and not low <= column.number <= high:
+            why = f"Expected a number within the bounds, got {float(column.number):g}: it would be "
+            yield f"{path}.missing", why + "clamped. Let the bounds hold it, or choose another."
+
+
+def _names(spec: Spec) -> Iterator[Problem]:
+    if not spec.query:
+        yield "query", "Missing: write at least one [[query]] block."
+    total = sum(query.weight for query in spec.query)
+    seen: set[str] = set()
+    for index, query in enumerate(spec.query):
+        if query.weight < total * SMALLEST_SHARE:
+            yield f"query[{index}].weight", "Expected at least a millionth of all the weights."
+        else:
+            yield from _share(spec, query.weight / total, f"query[{index}]")
+        path, name = f"query[{index}].name", query.name
+        if not name:
+            continue
+        if not _NAME.fullmatch(name):
+            yield (
+                path,
+                f"Expected 1 to 64 letters, digits, - or _ (it names a file), got {name[:40]!r}.",
+            )
+        elif name.lower() in _TAKEN:
+            yield path, f"{name!r} is the name of a file of the release. Choose another."
+        if name.lower() in seen:
+            yield path, f"{name!r} is used twice (capitals don't count). Names must differ."
+        seen.add(name.lower())
+
+
+def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
+    """Yield a problem if a block's part of ε or δ is no number that a budget can have."""
+    epsilon = 1 if spec.privacy.epsilon == LEAST else spec.privacy.epsilon
+    for name, whole in (("epsilon", epsilon), ("delta", spec.privacy.delta)):
+        try:
+            exact((whole or 0) * share, name=name)
+        except InvalidArgument:
+            why = f"The part of {path} would be below 1e-300, or of more than 600 digits."
+            yield f"privacy.{name}", f"{why} Raise {name}, or round it and the weights."
+
+
+def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    other = "a histogram" if query.histogram is not None else "where" if query.where else ""
+    if other:
+        if query.statistics:
+            yield f"{path}.statistics", f"Not used beside {other}: use another block."
+        return
+    if not query.statistics:
+        yield path, 'Expected statistics, a histogram or where, such as statistics = ["count"].'
+    seen: set[statistic.Statistic] = set()
+    for index, text in enumerate(query.statistics):
+        key = f"{path}.statistics[{index}]"
+        try:
+            asked = statistic.parse(text)
+        except ValueError as error:
+            yield key, str(error)
+            continue
+        if asked in seen:
+            yield key, f"{text!r} is asked for twice."
+        seen.add(asked)
+        if asked.kind == "count" and asked.column:
+            yield from _declared(spec, asked.column, key)
+        elif asked.column:
+            wrong = tuple(_numeric(spec, asked.column, key, asked.kind))
+            yield from wrong or _bounded(spec, asked.column, key)
+
+
+def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    histogram = query.histogram
+    if histogram is None or not histogram.column:
+        return
+    yield from _numeric(spec, histogram.column, f"{path}.histogram.column", "histogram")
+    yield from _edges(histogram.edges or (), f"{path}.histogram.edges")
+
+
+def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
+    if len(edges) < 2:
+        yield key, "Expected two or more edges."
+    for left, right in pairwise(edges):
+        if left == right:
+            yield key, f"{float(left):g} is given twice."
+        elif float(left) >= float(right):
+            yield key, f"Expected increasing edges, got {float(left):g} before {float(right):g}."
+
+
+def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.histogram is not None or query.where:
+        return
+    try:
+        asked = [statistic.parse(text) for text in query.statistics]
+    except ValueError:
+        return
+    if query.round and asked and not any(one.counts for one in asked):
+        why = "Expected a count or count_units to round: sums and means aren't whole numbers."
+        yield f"{path}.round", why
+    if not query.clamp:
+        return
+    if asked and all(one.kind == "mean" for one in asked):
+        yield f"{path}.clamp", "Not used with means alone, which are inside their bounds anyway."
+    for one in asked:
+        known = spec.columns.get(one.column)
+        if one.kind == "sum" and known is not None and known.bounds and known.bounds[0] < 0:
+            why = f"sum({one.column}) can be negative, as columns.{one.column}.bounds begin below "
+            yield f"{path}.clamp", why + "0. Leave clamp out, or ask for the sum in another block."
+
+
+def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    conditions = query.where or {}
+    if conditions and (query.group_by or query.histogram is not None):
+        yield f"{path}.where", "Not used beside group_by or a histogram: use another block."
+    if query.max_conditions is not None and not query.max_conditions <= len(conditions):
+        message = f"Expected at most {len(conditions)}, the number of conditions."
+        yield f"{path}.max_conditions", message
+    if len(conditions) > MOST_CONDITIONS:
+        yield f"{path}.where", f"Expected at most {MOST_CONDITIONS} conditions."
+    for name, predicates in conditions.items():
+        if not predicates:
+            yield (
+                f"{path}.where.{name}",
+                "Expected at least one column, like { age = { min = 65 } }.",
+            )
+        for column, predicate in predicates.items():
+            key = f"{path}.where.{name}.{column}"
+            yield from _declared(spec, column, key)
+            yield from _predicate(predicate, key)
+            yield from predicate_type(spec.data.types.get(column), predicate, key)
+
+
+def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
+    ends = [end for end in (predicate.min, predicate.max, predicate.below) if end is not None]
+    if bool(ends) == bool(predicate.among):
+        yield key, "Expected min, max or below, or else among."
+    if predicate.max is not None and predicate.below is not None:
+        yield key, "Expected max or below, not both."
+    if len({type(value) for value in predicate.among}) > 1:
+        yield f"{key}.among", "Expected keys of one type."
+
+
+def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if len(query.group_by) > MOST_KEY_COLUMNS:
+        yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
+    for column, grouping in query.group_by.items():
+        key = f"{path}.group_by.{column}"
+        if not column:
+            yield key, "Expected a column with a name. Give it one in the source."
+        if isinstance(grouping, Bands):
+            yield from _numeric(spec, column, key, "bands")
+            yield from _edges(grouping.edges or (), f"{key}.edges")
+        else:
+            yield from _declared(spec, column, key)
+            yield from key_types(spec.data.types.get(column), grouping or (), key)
+            yield from _keys(grouping or (), key)
+
+
+def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
+    if not keys:
+        yield path, "Expected at least one key."
+    # True == 1 in Python, so the type goes beside the value.
+    for (_, value), times in Counter((type(value), value) for value in keys).items():
+        if times > 1:
+            yield path, f"The key {value!r} is given {times} times."
+    if len({type(value) for value in keys}) > 1:
+        yield path, "Expected keys of one type."
+
+
+def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
+    by_column = not spec.privacy.by_row
+    if not query.name or (by_column and not _has_limits(spec)):
+        return []
+    try:
+        parts = [ways[0] for ways in of_block(spec, query)]
+    except LayoutError as error:
+        return [(path, str(error))]
+    names = Counter(name.lower() for name in result_columns(parts))
+    twice = [
+        (path, f"Two result columns would be called {name!r}. Split the block in two.")
+        for name, times in names.items()
+        if times > 1
+    ]
+    numbers = [len(part.components) for part in parts]
+    least = spec.share(query) * Fraction(min(numbers), sum(numbers))
+    return [*twice, *(_share(spec, least, path) if len(parts) > 1 else ())]
+
+
+def _has_limits(spec: Spec) -> bool:
+    given = spec.contribution
+    return given is not None and any(value is not None for _, value in given)
+
+
+def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    """Yield a problem if a CSV's column, which has no type of its own, is given none."""
+    declared = spec.data.types
+    if is_csv(spec) and declared and column not in declared:
+        hint = _validate.nearest(column, tuple(declared))
+        yield key, f"The column {column!r} is not in data.types.{' ' if hint else ''}{hint}"
+
+
+def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
+    yield from _declared(spec, column, key)
+    yield from numeric_type(spec.data.types.get(column), column, key, use)
+
+
+def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
+    found = spec.columns.get(column)
+    if found is None or found.bounds is None:
+        hint = "" if found else _validate.nearest(column, tuple(spec.columns))
+        needs = f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."
+        yield key, f"{needs}{' ' if hint else ''}{hint}"
+
+
+_OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
+    _statistics,
+    _where,
+    _histogram,
+    _group_by,
+    _published,
+    accuracy.problems,
+)

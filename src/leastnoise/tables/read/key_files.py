@@ -1,0 +1,160 @@
+"""Public keys from a file of one column, which is read once: with the spec that names it.
+
+No message quotes what a file holds, since somebody may name a file of data by mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from leastnoise import _files
+from leastnoise.errors import SourceError
+from leastnoise.tables.values import csv_lines, parquet_rows
+from leastnoise.tables.values.casts import MAX_TEXT, TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from leastnoise.tables.spec.model import Key
+
+LARGEST = 10**7  # bytes: a spec that holds the keys can't be larger either
+MOST_KEYS = 10**6
+SUFFIXES = (".csv", ".txt", ".parquet")
+
+_LINE_END = re.compile("\r\n|\r|\n")  # as in a CSV of rows
+_INT = re.compile("[+-]?[0-9]{1,19}")
+_KINDS = ("int", "text", "bool")
+_BOOLS = {"true": True, "false": False}
+
+
+def resolved(
+    raw: dict[str, Any], folder: Path | None, problems: list[tuple[str, str]]
+) -> dict[str, Any]:
+    """Return the plain spec `raw` with the keys themselves wherever group_by names a file of them.
+
+    Paths start at `folder`; without one no file is read, and each is a problem. A file that can't
+    serve adds its problem, and no keys.
+    """
+    blocks, data = raw.get("query"), raw.get("data")
+    if not isinstance(blocks, list):
+        return raw
+    types = data.get("types") if isinstance(data, dict) else None
+    known = types if isinstance(types, dict) else {}
+    found: list[Any] = []
+    for index, block in enumerate(blocks):
+        groups = block.get("group_by") if isinstance(block, dict) else None
+        if not isinstance(groups, dict):
+            found.append(block)
+            continue
+        read = dict(groups)
+        for column, entry in groups.items():
+            if isinstance(column, str) and isinstance(entry, dict) and "file" in entry:
+                try:
+                    read[column] = _keys(entry, column, known.get(column), folder)
+                except (SourceError, ValueError) as error:
+                    problems.append((f"query[{index}].group_by.{column}.file", str(error)))
+                    read[column] = []
+        found.append({**block, "group_by": read})
+    return {**raw, "query": found}
+
+
+def _keys(
+    entry: Mapping[str, Any], column: str, declared: object, folder: Path | None
+) -> list[Key]:
+    """Return the keys in the file that `entry` names; raises SourceError or ValueError."""
+    if len(entry) > 1:
+        raise ValueError("Not used beside another key: give a file, or edges.")
+    if folder is None:
+        raise ValueError("A file is read with a spec that is a file itself. List the keys here.")
+    name = entry["file"]
+    if not isinstance(name, str) or not name.lower().endswith(SUFFIXES):
+        raise ValueError(f"Expected the path of a file ending in {', '.join(SUFFIXES)}.")
+    content = _files.read_bytes(folder / name, most=LARGEST)
+    if name.lower().endswith(".parquet"):
+        keys = _of_parquet(content, declared)
+    else:
+        header = column if name.lower().endswith(".csv") else None
+        keys = _of_text(content, declared, header=header)
+    if len(keys) > MOST_KEYS:
+        raise ValueError(f"Expected at most {MOST_KEYS:,} keys. Group by fewer, or by bands.")
+    if len(set(keys)) < len(keys):
+        raise ValueError("A key stands in it twice. Leave the second one out.")
+    return keys
+
+
+def _of_text(content: bytes, declared: object, *, header: str | None) -> list[Key]:
+    """Return a key a line, of the column's type; those of a CSV stand below the column's name."""
+    if declared not in _KINDS:
+        raise ValueError(
+            'Expected the type of the column in data.types, one of "int", "text" and "bool": lines '
+            "of a file have none."
+        )
+    try:
+        lines = _LINE_END.split(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ValueError("Expected UTF-8 text. Save the file as UTF-8.") from None
+    if not lines[-1]:  # behind the end of the last line
+        lines.pop()
+    below = 0 if header is None else 1
+    if header is not None and (not lines or csv_lines.split(lines[0]) != [header]):
+        raise ValueError(
+            "Expected a CSV of one column, its first line the column's name. Name the file .txt if "
+            "it has no such line."
+        )
+    return [
+        _key(line, declared, number, quotes=header is not None)
+        for number, line in enumerate(lines[below:], start=below + 1)
+    ]
+
+
+def _key(line: str, declared: object, number: int, *, quotes: bool) -> Key:
+    """Return the key in a line, with `quotes` as a CSV of rows holds it."""
+    if not line:
+        raise ValueError(f"Line {number:,} is empty. Leave it out.")
+    if len(line.encode()) > MAX_TEXT:
+        raise ValueError(f"Line {number:,} has more than {MAX_TEXT:,} bytes, as no key has.")
+    fields = csv_lines.split(line) if quotes else [line]
+    if len(fields) > 1:
+        raise ValueError(f"Line {number:,} has several fields. Put a key with commas in quotes.")
+    key: Key | None = fields[0]
+    if declared == "int":
+        key = int(fields[0]) if _INT.fullmatch(fields[0]) else None
+    elif declared == "bool":
+        key = _BOOLS.get(fields[0].lower())
+    if key is None:
+        raise ValueError(f"Line {number:,} is no {declared}, as the column is in data.types.")
+    return key
+
+
+def _of_parquet(content: bytes, declared: object) -> list[Key]:
+    """Return the keys of a Parquet file of one column, which has a type of its own."""
+    try:
+        with parquet_rows.opened(content) as rows:
+            if len(rows.columns) != 1:
+                raise ValueError("Expected a Parquet file of one column.")
+            keys = _values(rows, held=str(rows.types[0]), declared=declared)
+    except OSError as error:
+        raise ValueError(f"A temporary file can't be made: {error.strerror}.") from None
+    except (duckdb.Error, UnicodeDecodeError):
+        raise ValueError("It is not a readable Parquet file.") from None
+    if None in keys:
+        raise ValueError(f"Row {keys.index(None) + 1:,} is NULL, which is no key. Leave it out.")
+    return keys
+
+
+def _values(rows: duckdb.DuckDBPyRelation, *, held: str, declared: object) -> list[Any]:
+    kind = TYPES.get(held)
+    wanted = (declared,) if declared in _KINDS else _KINDS
+    if kind not in wanted:
+        raise ValueError(f"Expected a column of {' or '.join(map(str, wanted))}, it holds {held}.")
+    cast = "VARCHAR" if kind == "text" else held
+    found = rows.project(f"COLUMNS(*)::{cast} AS key").limit(MOST_KEYS + 1)
+    if kind == "text":
+        ((letters,),) = found.aggregate("sum(strlen(key))").fetchall()
+        if letters is not None and letters > LARGEST:
+            raise ValueError(f"Expected keys of at most {LARGEST:,} bytes in all.")
+    return [key for (key,) in found.fetchall()]

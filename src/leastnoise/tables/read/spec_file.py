@@ -1,0 +1,349 @@
+"""TOML and dictionaries to a `Spec` and back; every problem found is listed at once."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import numpy as np
+import tomli_w
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from leastnoise import _files, _validate
+from leastnoise.errors import InvalidArgument, SourceError, SpecError
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.read import checks, key_files, spec_lines, spec_words
+from leastnoise.tables.spec import statistic
+from leastnoise.tables.spec.model import (
+    Accuracy,
+    Assumed,
+    Column,
+    Contribution,
+    Data,
+    Histogram,
+    LedgerAccount,
+    Output,
+    Privacy,
+    Query,
+    Spec,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Model = TypeVar("Model", bound=BaseModel)
+Problems = list[tuple[str, str]]
+
+LARGEST = 10**7  # bytes: reading one takes seconds
+DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
+_MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
+_ENTRIES = ("types", "group_by")
+_NESTED: dict[str, type[BaseModel]] = {
+    "accuracy": Accuracy,
+    "assume": Assumed,
+    "histogram": Histogram,
+    "ledger": LedgerAccount,
+}
+_EXPECTED = {
+    "string_type": "Expected a text in quotes",
+    "string_too_short": "Expected a text that isn't empty",
+    "int_type": "Expected a whole number",
+    "bool_type": "Expected true or false",
+    "tuple_type": "Expected a list",
+    "dict_type": "Expected a table of keys",
+    "too_short": "Expected {min_length} or more values",
+    "too_long": "Expected at most {max_length} values",
+    "missing": "Missing",
+    "extra_forbidden": "Unknown key",
+}
+"""What pydantic's kinds of errors are called here, with its own fields."""
+_REQUIRED = ("version", "data", "privacy", "query")
+
+
+def read(path: Path, *, assume: int | None = None) -> Spec:
+    """Return the spec in the TOML file `path`; with `assume`, for means of groups of that size.
+
+    Raises SourceError if the file can't be read, SpecError listing every problem it has.
+    """
+    if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
+        raise SourceError(f"Expected a spec file, found none at {path}.")
+    raw = _raw(_files.read_text(path, most=LARGEST))
+    if assume is None:
+        return parse(raw, folder=path.parent)
+    found = parse(_assuming(raw, assume), folder=path.parent)
+    if all(query.assume is None for query in found.query):
+        raise InvalidArgument(
+            name="assume",
+            value=f"n={assume}",
+            expected="no assumed size, as no block asks for a mean",
+        )
+    return found
+
+
+def loads(text: str, *, folder: Path | None = None) -> Spec:
+    """Return the spec that the TOML `text` spells; raises SpecError listing every problem.
+
+    Files of keys are read from `folder`, and none without it.
+    """
+    return parse(_raw(text), folder=folder)
+
+
+def _raw(text: str) -> dict[str, Any]:
+    too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
+    if spec_lines.has_long_names(text, 2 * DEEPEST):
+        raise too_deep
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError([("TOML", f"{error}.")]) from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or brackets in brackets
+        raise too_deep from None
+
+
+def _assuming(raw: dict[str, Any], rows: int) -> dict[str, Any]:
+    """Return a spec in which every block with a mean assumes groups of so many rows."""
+    blocks, changed = raw.get("query"), list[Any]()
+    for block in blocks if isinstance(blocks, list) else []:
+        asked = block.get("statistics") if isinstance(block, dict) else None
+        means = isinstance(asked, list) and any(map(_is_mean, asked))
+        changed.append(block | {"assume": {"n": rows}} if means else block)
+    return raw | {"query": changed} if changed else raw
+
+
+def _is_mean(text: object) -> bool:
+    try:
+        return isinstance(text, str) and statistic.parse(text).kind == "mean"
+    except ValueError:  # said later, with its key
+        return False
+
+
+def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
+    """Return the spec in the nested dictionary `raw`; raises SpecError listing every problem.
+
+    Files of keys are read from `folder`, and none without it.
+    """
+    problems: Problems = []
+    raw = {key: _plain_value(key, value) for key, value in raw.items()}
+    raw = key_files.resolved(raw, folder, problems)
+    _unknown_keys(raw, Spec, "", problems)
+    problems += [(key, spec_words.missing(Spec, key)) for key in _REQUIRED if key not in raw]
+    parts: dict[str, Any] = {
+        "version": _value(Spec, "version", raw, problems, path="") if "version" in raw else 1,
+        "data": _fields(Data, raw.get("data", {}), "data", problems),
+        "privacy": _fields(Privacy, raw.get("privacy", {}), "privacy", problems),
+        "contribution": _optional(Contribution, raw, "contribution", problems),
+        "columns": _columns(raw.get("columns", {}), problems),
+        "query": _queries(raw.get("query", []), problems),
+        "output": _optional(Output, raw, "output", problems),
+    }
+    partial = Spec.model_construct(**parts)
+    problems += checks.problems(partial, unread={key for key, _ in problems})
+    if problems:
+        # What is missing only because the section around it is, is told with the section.
+        absent = {key for key, message in problems if message.startswith("Missing: ")}
+        raise SpecError(
+            [one for one in problems if absent.isdisjoint(checks.around(one[0], marks="."))]
+        )
+    return partial
+
+
+def _plain_value(key: Any, value: Any) -> Any:
+    """Return a section without numpy's types; raises SpecError where it is nested too deep."""
+    try:
+        return _without_numpy(value, DEEPEST)
+    except RecursionError:
+        why = f"Values are nested more than {DEEPEST} deep, as none of a spec are."
+        raise SpecError([(str(key), why)]) from None
+
+
+def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
+    """Return a nested value with lists for arrays, and Python's own ints, bools and texts.
+
+    Raises RecursionError for more than `left` lists and tables in each other.
+    """
+    if left < 0:
+        raise RecursionError
+    if isinstance(value, Mapping):
+        return {
+            _without_numpy(key): _without_numpy(inner, left - 1) for key, inner in value.items()
+        }
+    if isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray) and value.ndim:
+        return [_without_numpy(inner, left - 1) for inner in value]  # no tolist(): float64
+    if isinstance(value, (list, tuple)):
+        return [_without_numpy(inner, left - 1) for inner in value]
+    if isinstance(value, (np.bool_, np.str_)):
+        return value.item()
+    whole = _validate.as_int(value)
+    return value if whole is None else whole
+
+
+def _optional(model: type[Model], raw: Mapping[str, Any], key: str, problems: Problems) -> Any:
+    return _fields(model, raw[key], key, problems) if raw.get(key) is not None else None
+
+
+def _columns(raw: object, problems: Problems) -> dict[str, Column]:
+    if not isinstance(raw, Mapping):
+        problems.append(("columns", "Expected a table of columns."))
+        return {}
+    problems += [
+        (f"columns.{name!r}", "Expected a column's name, a text.")
+        for name in raw
+        if not _is_text(name)
+    ]
+    return {
+        name: _fields(Column, column, f"columns.{name}", problems)
+        for name, column in raw.items()
+        if _is_text(name)
+    }
+
+
+def _queries(raw: object, problems: Problems) -> tuple[Query, ...]:
+    if not isinstance(raw, (list, tuple)):
+        problems.append(("query", "Expected a list of blocks: write [[query]]."))
+        return ()
+    return tuple(
+        _fields(Query, block, f"query[{index}]", problems) for index, block in enumerate(raw)
+    )
+
+
+def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> Model:
+    """Return `model` with every field that can be read; the rest have their default, or None.
+
+    Field by field, and not the model at once, so that a bad field doesn't hide what the checks
+    of the others would find. A model with a problem never leaves `parse`.
+    """
+    if not isinstance(raw, Mapping):
+        problems.append((path, f"Expected a table of {', '.join(model.model_fields)}."))
+        raw = {}
+    else:
+        _unknown_keys(raw, model, path, problems)
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        key = f"{path}.{name}"
+        if raw.get(name) is None:
+            if field.is_required():
+                problems.append((key, spec_words.missing(model, name)))
+                values[name] = None
+        elif name in _NESTED:
+            values[name] = _fields(_NESTED[name], raw[name], key, problems)
+        else:
+            values[name] = _value(model, name, raw, problems, path=path)
+    return model.model_construct(**values)
+
+
+def _value(
+    model: type[BaseModel], name: str, raw: Mapping[str, Any], problems: Problems, *, path: str
+) -> Any:
+    field, adapter, value = model.model_fields[name], _adapter(model, name), raw[name]
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        where = f"{path}.{name}" if path else name
+        hint = spec_words.write(model, name)
+        items = error.errors()
+        problems += [
+            (_dotted(where, item["loc"]), _message(item, hint)) for item in items[:_MOST_HINTS]
+        ]
+        if name in _ENTRIES and isinstance(value, Mapping):
+            # One bad entry doesn't make the others bad. The error names some keys in its own way.
+            bad = {item["loc"][0] for item in items if item["loc"]}
+            named = {key: entry for key, entry in value.items() if _is_text(key)}
+            good = {key: entry for key, entry in named.items() if key not in bad}
+            return adapter.validate_python(good) | {key: None for key in named if key in bad}
+    except UnicodeEncodeError:  # of an error's message, which quotes the value
+        problems.append((f"{path}.{name}" if path else name, "Expected text that UTF-8 can hold."))
+    return None if field.is_required() else field.get_default(call_default_factory=True)
+
+
+@cache
+def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    """Return what reads one field of a model; making it takes a hundred times as long as using."""
+    field = model.model_fields[name]
+    annotation: Any = field.annotation
+    for note in field.metadata:
+        annotation = Annotated[annotation, note]
+    return TypeAdapter(annotation, config={"strict": True})
+
+
+def _is_text(name: object) -> bool:
+    """Say whether `name` is a text that UTF-8 can hold, without half of a surrogate pair."""
+    return isinstance(name, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in name)
+
+
+def _dotted(path: str, location: tuple[int | str, ...]) -> str:
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif not any(mark in part for mark in "[]()"):  # those are pydantic's own names of types
+            path += f".{part}"
+    return path
+
+
+def _message(item: Any, example: str) -> str:
+    """Return pydantic's message in the house's wording, with an `example` of what to write."""
+    if item["type"] == "value_error":
+        return str(item["ctx"]["error"])
+    value = item["input"]
+    got = (
+        f" Got {value!r}." if isinstance(value, (str, int, float)) and len(repr(value)) < 40 else ""
+    )
+    if item["type"] == "literal_error" and isinstance(value, str):
+        allowed = item["ctx"]["expected"]
+        choices = [choice.strip(" '") for choice in allowed.replace(" or ", ",").split(",")]
+        hint = _validate.nearest(value, choices)
+        return f"Expected {allowed}.{got}{' ' if hint else ''}{hint}{_why(value)}"
+    known = _EXPECTED.get(item["type"])
+    why = known.format(**item.get("ctx", {})) if known else item["msg"]
+    return f"{why}.{got} {example}"
+
+
+def _why(value: str) -> str:
+    if "replace" in value or "change" in value or "bounded" in value:
+        return ' Where one person is replaced by another, write "replace-one".'
+    return ""
+
+
+def _unknown_keys(
+    raw: Mapping[str, Any], model: type[BaseModel], path: str, problems: Problems
+) -> None:
+    known = tuple(model.model_fields)
+    for name in raw:
+        if name not in known:
+            near = len(problems) < _MOST_HINTS and _validate.nearest(str(name), known)
+            hint = near or f"Known: {', '.join(known)}."
+            problems.append((f"{path}.{name}" if path else str(name), f"Unknown key. {hint}"))
+
+
+def to_dict(spec: Spec) -> dict[str, Any]:
+    """Return the normalised spec as plain values; fractions become exact ints or texts.
+
+    Floats are left only where an edge is −∞ or ∞, which TOML has words for.
+    """
+    return _plain(spec)
+
+
+def dumps(spec: Spec) -> str:
+    """Return TOML that reads back as an equal spec."""
+    return tomli_w.dumps(to_dict(spec))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return {
+            name: _plain(inner)
+            for name, inner in fields.items()
+            if inner is not False and inner not in (None, (), {})  # 0 == False, and is kept
+        }
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, Fraction):
+        small_integer = value.denominator == 1 and abs(value) < 2**53
+        return int(value) if small_integer else decimal_text(value)
+    return value

@@ -1,0 +1,69 @@
+"""The JSON Schema of a spec, for editors: draft 7 without references, as they all read it.
+
+It says of each value alone what the models of `spec` say. What needs two values, or the columns of
+the source, only `leastnoise release SPEC --plan` can tell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leastnoise.tables.read.key_files import SUFFIXES
+from leastnoise.tables.read.spec_words import WORDS
+from leastnoise.tables.spec.model import Spec
+
+_DRAFT = "http://json-schema.org/draft-07/schema#"
+_REFERENCE = "#/$defs/"
+_STATISTIC = r"^\s*(count|count_units|(count|sum|mean)\s*\([\s\S]+\))\s*$"
+# Beside keys and edges; `key_files` reads it before the models see it.
+_KEY_FILE = {
+    "type": "object",
+    "description": "A file of public keys, relative to the spec.",
+    "properties": {
+        "file": {
+            "type": "string",
+            "pattern": rf"({'|'.join(suffix.replace('.', '[.]') for suffix in SUFFIXES)})$",
+        }
+    },
+    "required": ["file"],
+    "additionalProperties": False,
+}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema that a spec's TOML satisfies, with its own keys."""
+    raw = Spec.model_json_schema()
+    definitions: dict[str, Any] = raw.pop("$defs")
+    for model, words in WORDS.items():
+        named = raw if model is Spec else definitions[model.__name__]
+        for key, one in words.items():
+            said = f"{one.meaning[0].upper()}{one.meaning[1:]}. Example:\n\n{one.example}"
+            named["properties"][key]["description"] = said
+    query = definitions["Query"]["properties"]
+    query["statistics"]["items"]["pattern"] = _STATISTIC
+    groupings = query["group_by"]["additionalProperties"]
+    groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE]
+    raw["properties"]["query"]["minItems"] = 1
+    about = {"title": "leastnoise spec", "description": "A release of a table by leastnoise."}
+    return {"$schema": _DRAFT} | _plain(raw, definitions) | about
+
+
+def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without references, null (TOML has none) and what draft 7 has no word for."""
+    if "$ref" in node:
+        target = definitions[node["$ref"].removeprefix(_REFERENCE)]
+        return _plain({**target, **{key: node[key] for key in node if key != "$ref"}}, definitions)
+    found: dict[str, Any] = {}
+    for key, value in node.items():
+        if key == "properties":
+            found[key] = {name: _plain(inner, definitions) for name, inner in value.items()}
+        elif key == "anyOf":
+            kinds = [_plain(one, definitions) for one in value if one != {"type": "null"}]
+            found |= {key: kinds} if len(kinds) > 1 else {**kinds[0], **found}
+        elif key == "prefixItems":
+            found["items"] = [_plain(one, definitions) for one in value]
+        elif key in {"items", "additionalProperties", "propertyNames"}:
+            found[key] = _plain(value, definitions) if isinstance(value, dict) else value
+        elif key not in {"title", "discriminator"} and not (key == "default" and value is None):
+            found[key] = value
+    return found

@@ -1,0 +1,351 @@
+"""Bound what each unit adds, in exact integers, and sum it over units (theory/release.md §5).
+
+Per row: values are made finite, clamped to the public bounds and turned into fixed-point integers
+of at most 2^bits. Per unit and cell: integer sums, and, where one is over what a cell may hold, all
+of them shrunk toward 0 by one factor, so that none is. Per unit: the exact size of its vector, in
+the gauge or the norm that the noise hides, and, where it is over the limit, every integer shrunk
+likewise. Then integer totals by cell. So a mean of one who is over a limit stays what it is, as far
+as one factor goes. Where a unit is in more cells than are looked at, the first ones count. No step
+depends on the order of rows or on threads.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from leastnoise.tables.query.axes import Bins
+from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.spec.model import Column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.query.axes import Condition
+    from leastnoise.tables.query.layout import Component, Layout
+    from leastnoise.tables.rows.engine import Engine
+    from leastnoise.tables.spec.model import Predicate, Spec
+
+_UNIT, _CELL, _SHRINK, _LARGEST = "unit", "cell", "shrink", "largest"
+_LARGEST_TOTAL = 2**63 - 1
+_PART = 2**14  # an integer of a row is summed as so many of these, and what is left
+_BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
+
+
+def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
+    """Return the exact integer vector of a block before noise, shape (dimension,).
+
+    Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
+    from no public function.
+    """
+    if layout.conditions:
+        return _condition_totals(engine, spec, layout)
+    rows = _in_cells(engine, spec, layout)
+    if layout.by_row:
+        return _scatter(_totals_of_rows(engine, layout, rows), layout)
+    if isinstance(layout.bounding, FirstCells):
+        totals = _first_cells(rows, layout, layout.bounding.most)
+    else:
+        # Where there is one cell, a second key would cost as much as the first.
+        keys = [_UNIT, _CELL] if layout.axes else [_UNIT]
+        per_unit = rows.group_by(*keys).agg(*_row_sums(layout))
+        if not layout.axes:
+            per_unit = per_unit.with_columns(nw.lit(0, nw.Int64).alias(_CELL))
+        totals = _bounded_totals(engine, layout, layout.bounding, per_unit)
+    return _scatter(engine.rows(totals.select(_CELL, *_names(layout))), layout)
+
+
+def _names(layout: Layout) -> list[str]:
+    return [f"i{index}" for index in range(len(layout.components))]
+
+
+def _scatter(rows: list[tuple[Any, ...]], layout: Layout) -> NDArray[np.int64]:
+    """Put the totals where they belong; a cell without rows is 0."""
+    vector = np.zeros((layout.cells, len(layout.components)), dtype=np.int64)
+    for cell, *values in rows:
+        vector[int(cell)] = [int(value) for value in values]
+    return vector.reshape(-1)
+
+
+def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+    """Return one row per row that falls in a public cell: its unit, cell and scaled values.
+
+    A row without a unit is dropped: all such rows clipped together would be one person's rows to
+    the clip, and many persons' in truth. NULL keys and keys that aren't public match no cell.
+    """
+    frame = engine.frame
+    columns = {
+        f"by{index}": _finite(engine, axis.column, axis.missing)
+        if isinstance(axis, Bins)
+        else nw.col(engine.column(axis.column, "k"))
+        for index, axis in enumerate(layout.axes)
+    }
+    if not layout.by_row:
+        columns[_UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~columns[_UNIT].is_null())
+    values: dict[str, Component] = {}
+    for index, component in enumerate(layout.components):
+        if component.kind == "value":
+            values[f"x{index}"] = component
+            counts_as = spec.columns[component.column].counts_as
+            columns[f"x{index}"] = _finite(engine, component.column, counts_as)
+        elif component.column:
+            there = nw.when(engine.has_value(component.column)).then(2**layout.bits).otherwise(0)
+            columns[f"x{index}"] = there.cast(nw.Int64)
+    # A block may need no column but the rows themselves. First with_columns: a select of constants
+    # alone has one row on some engines.
+    frame = frame.with_columns(all=nw.lit(0)).select("all", **columns)
+    frame = _fixed_point(frame, spec, values, bits=layout.bits)
+    cell = nw.lit(0, nw.Int64)
+    for index, axis in enumerate(layout.axes):
+        by, at = f"by{index}", f"at{index}"
+        if isinstance(axis, Bins):
+            frame = _in_bins(engine, frame, axis, value=by, index=at)
+        else:
+            known = engine.keys(axis.values, key=by, index=at)
+            frame = frame.join(known, on=by, how="inner")
+        cell = cell * axis.cells + nw.col(at)
+    return frame.with_columns(cell.alias(_CELL))
+
+
+def _finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
+    """Return the column as float64, `missing` or else NULL where it has no value."""
+    other = None if missing is None else float(missing)
+    value = nw.col(engine.column(column, "v"))
+    return nw.when(engine.has_value(column)).then(value).otherwise(nw.lit(other, nw.Float64))
+
+
+def _fixed_point(
+    frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Component], *, bits: int
+) -> nw.LazyFrame[Any]:
+    """Return the frame, each x of `values` as ⌊(x − centre)·2^bits/radius + ½⌋, at most 2^bits.
+
+    x is clamped to its bounds first; where it is NULL, a value that is left out, the integer is 0.
+    One float64 constant and three operations that IEEE 754 rounds alike everywhere; the last clamp
+    makes the bound a fact, whatever the roundings did. A step at a time, since an expression that
+    is used twice is computed twice.
+    """
+    steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
+    for name, component in values.items():
+        bounds = spec.columns[component.column].bounds
+        if bounds is None:
+            raise KeyError(component.column)  # the checks of the spec come first
+        x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
+        steps[0][name] = x.clip(float(bounds[0]), float(bounds[1]))
+        centred = x - float(component.centre) if component.centre else x
+        steps[1][name] = (centred * factor + 0.5).floor()
+        steps[2][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64).fill_null(0)
+    for step in steps if values else ():
+        frame = frame.with_columns(**step)
+    return frame
+
+
+def _in_bins(
+    engine: Engine, frame: nw.LazyFrame[Any], bins: Bins, *, value: str, index: str
+) -> nw.LazyFrame[Any]:
+    """Return the rows whose `value` is in a bin, with its `index`: [a, b), the last one closed."""
+    edges = [float(edge) for edge in bins.edges]
+    frame = frame.filter((nw.col(value) >= edges[0]) & (nw.col(value) <= edges[-1]))
+    frame = engine.counted(frame, value=value, edges=edges, count=index)
+    place = nw.min_horizontal(nw.col(index) - 1, nw.lit(bins.cells - 1))
+    return frame.with_columns(place.alias(index))
+
+
+def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
+    """Return how many units are in each condition, each unit in the first ones of its own.
+
+    A person is in a condition if any of their rows is.
+    """
+    if not isinstance(layout.bounding, FirstCells):
+        raise TypeError("persons in conditions are counted in the first of them")
+    most = layout.bounding.most
+    names = [f"c{index}" for index in range(layout.cells)]
+    held = [
+        nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
+        for name, condition in zip(names, layout.conditions, strict=True)
+    ]
+    frame = engine.frame
+    if layout.by_row:
+        frame = frame.select(*held)
+    else:
+        unit = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~unit.is_null()).select(unit.alias(_UNIT), *held)
+        frame = frame.group_by(_UNIT).agg(*(nw.col(name).max() for name in names))
+    frame = frame.with_columns(_before=nw.lit(0))
+    for name in names:
+        kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
+        frame = frame.with_columns(kept.alias(name))
+        frame = frame.with_columns(_before=nw.col("_before") + nw.col(name))
+    ((*totals,),) = engine.rows(frame.select(*(nw.col(name).sum() for name in names)))
+    return np.array([int(total or 0) for total in totals], dtype=np.int64)  # NULL: no row at all
+
+
+def _holds(engine: Engine, spec: Spec, condition: Condition) -> nw.Expr:
+    """Return whether a row satisfies every predicate; one that can't be read satisfies none."""
+    return nw.all_horizontal(
+        *(_satisfies(engine, spec, *predicate) for predicate in condition.predicates),
+        ignore_nulls=False,
+    )
+
+
+def _satisfies(engine: Engine, spec: Spec, column: str, predicate: Predicate) -> nw.Expr:
+    if predicate.among:
+        return nw.col(engine.column(column, "k")).is_in(list(predicate.among))
+    value = _finite(engine, column, spec.columns.get(column, Column()).number)
+    ends = [
+        (predicate.min, lambda end: value >= end),
+        (predicate.max, lambda end: value <= end),
+        (predicate.below, lambda end: value < end),
+    ]
+    found = [compare(float(end)) for end, compare in ends if end is not None]
+    return nw.all_horizontal(*found, ignore_nulls=False)
+
+
+def _first_cells(rows: nw.LazyFrame[Any], layout: Layout, at_most: int) -> nw.LazyFrame[Any]:
+    """Return how many persons are in each cell, each in the first `at_most` of their own.
+
+    Where values are counted, a row without one puts nobody into its cell.
+    """
+    if layout.components[0].column:
+        rows = rows.filter(nw.col("x0") > 0)
+    once = rows.group_by(_UNIT, _CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
+    return _in_first(once, at_most).group_by(_CELL).agg(nw.col("i0").sum())
+
+
+def _in_first(per_unit: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
+    """Return the entries of each unit's first `at_most` cells."""
+    placed = per_unit.with_columns(place=nw.col(_CELL).rank("ordinal").over(_UNIT))
+    return placed.filter(nw.col("place") <= at_most)
+
+
+def _totals_of_rows(
+    engine: Engine, layout: Layout, rows: nw.LazyFrame[Any]
+) -> list[tuple[int, ...]]:
+    """Return each cell and its totals where a row is a unit: whatever the number of rows.
+
+    Each integer is summed in two parts, none of which wraps around, and put together here. Totals
+    end where int64 does, so that beyond it one row moves them by no more than before.
+    """
+    sums: dict[str, nw.Expr] = {}
+    for index, component in enumerate(layout.components):
+        if component.column:
+            x = nw.col(f"x{index}")
+            low = x % _PART
+            sums[f"l{index}"] = low.sum()
+            sums[f"h{index}"] = ((x - low) / _PART).cast(nw.Int64).sum()
+        else:
+            sums[f"n{index}"] = nw.len()
+    found: list[tuple[int, ...]] = []
+    for cell, *values in engine.rows(rows.group_by(_CELL).agg(**sums).select(_CELL, *sums)):
+        told = dict(zip(sums, map(int, values), strict=True))
+        totals = (
+            told[f"n{index}"] * 2**layout.bits
+            if f"n{index}" in told
+            else told[f"h{index}"] * _PART + told[f"l{index}"]
+            for index in range(len(layout.components))
+        )
+        found.append(
+            (int(cell), *(min(max(total, -_LARGEST_TOTAL), _LARGEST_TOTAL) for total in totals))
+        )
+    return found
+
+
+def _row_sums(layout: Layout) -> list[nw.Expr]:
+    """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
+
+    Beyond, they would be wrong and within the unit's limits all the same, which follow.
+    """
+    one = 2**layout.bits
+    sums: list[nw.Expr] = []
+    for index, component in enumerate(layout.components):
+        if component.column:
+            total = nw.col(f"x{index}").sum()
+        elif component.kind == "count":
+            total = nw.len().cast(nw.Int64) * one
+        else:
+            total = (nw.len() > 0).cast(nw.Int64) * one
+        sums.append(total.alias(f"i{index}"))
+    return sums
+
+
+def _bounded_totals(
+    engine: Engine, layout: Layout, way: InBall | InCells, per_unit: nw.LazyFrame[Any]
+) -> nw.LazyFrame[Any]:
+    """Return the totals by cell of every unit's integers, each unit within its limit.
+
+    Its size q, ΣI² in a ball and else the sum over cells of the largest |I| (or of all |I|, where
+    each number is a cell), is exact: coordinates are made so small that q < 2^53 by the choice of
+    bits, and float64 adds whole numbers so far without rounding, in any order. Where q is over the
+    limit N, the factor is ŝ = fl((1 − 2^−40)·N/q), or its root for squares; it and its product with
+    I are off by less than 8 roundings of 2^−53 each, far less than the margin 2^−41, and truncation
+    shrinks: |t| <= |I|·N/q, or |I|·√(N/q), so that the size of t is at most N.
+    """
+    names = _names(layout)
+    _, limit = integer_limits(way, bits=layout.bits)
+    if isinstance(way, InCells) and way.first is not None and way.first < layout.cells:
+        per_unit = _in_first(per_unit, way.first)
+    entries = _each_at_most(engine, layout, way, per_unit.select(_UNIT, _CELL, *names))
+    if isinstance(way, InBall) or way.shrinks(layout.numbers):
+        entries = engine.materialise(entries)
+        sizes = entries.select(_UNIT, q=_size(way, names))
+        sizes = sizes.group_by(_UNIT).agg(nw.col("q").sum())
+        share = nw.lit(limit * _BELOW_ONE) / nw.col("q")
+        factor = share.sqrt() if isinstance(way, InBall) else share
+        shrink = sizes.filter(nw.col("q") > limit).select(_UNIT, factor.alias(_SHRINK))
+        joined = entries.join(shrink, on=_UNIT, how="left")
+        entries = joined.select(_CELL, *(_shrunk(name) for name in names))
+    return entries.group_by(_CELL).agg(*(nw.col(name).sum() for name in names))
+
+
+def _each_at_most(
+    engine: Engine, layout: Layout, way: InBall | InCells, entries: nw.LazyFrame[Any]
+) -> nw.LazyFrame[Any]:
+    """Return integers within what one may be: those of a cell are shrunk by one factor.
+
+    Those of a unit, where a norm limits it. A single number is cut off, which leaves it whole.
+    """
+    names = _names(layout)
+    most, _ = integer_limits(way, bits=layout.bits)
+    by_cell = isinstance(way, InCells) and not way.apart
+    if len(names) == 1 and (by_cell or layout.dimension == 1):
+        return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
+    largest = _largest([nw.col(name).abs() for name in names])
+    factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
+    if by_cell:
+        marked = entries.with_columns(largest.alias(_LARGEST))
+        marked = marked.with_columns(
+            nw.when(nw.col(_LARGEST) > most).then(factor).otherwise(None).alias(_SHRINK)
+        )
+    else:
+        entries = engine.materialise(entries)
+        tops = entries.select(_UNIT, largest.alias(_LARGEST)).group_by(_UNIT)
+        over = tops.agg(nw.col(_LARGEST).max()).filter(nw.col(_LARGEST) > most)
+        marked = entries.join(over.select(_UNIT, factor.alias(_SHRINK)), on=_UNIT, how="left")
+    return marked.select(_UNIT, _CELL, *(_shrunk(name) for name in names))
+
+
+def _size(way: InBall | InCells, names: list[str]) -> nw.Expr:
+    """Return what a cell adds to the size of its unit's vector."""
+    values = [nw.col(name).cast(nw.Float64) for name in names]
+    if isinstance(way, InBall):
+        return nw.sum_horizontal(*(value * value for value in values))
+    sizes = [value.abs() for value in values]
+    return nw.sum_horizontal(*sizes) if way.apart else _largest(sizes)
+
+
+def _largest(values: list[nw.Expr]) -> nw.Expr:
+    return values[0] if len(values) == 1 else nw.max_horizontal(*values)  # Spark takes two or more
+
+
+def _shrunk(name: str) -> nw.Expr:
+    """Return trunc(I·ŝ) where there is a factor ŝ, I elsewhere."""
+    value = nw.col(name)
+    scaled = value.cast(nw.Float64) * nw.col(_SHRINK)
+    # Casts from float to int round in one engine and truncate in another: truncate first.
+    whole = nw.when(scaled >= 0).then(scaled.floor()).otherwise(scaled.ceil()).cast(nw.Int64)
+    return nw.when(nw.col(_SHRINK).is_null()).then(value).otherwise(whole).alias(name)

@@ -1,0 +1,167 @@
+"""Rows on embedded DuckDB, as typed lazy frames.
+
+No dialect and no type is sniffed, since what a sniffer decides depends on the rows. What can't be
+read counts as a missing value, or is dropped with its line; nothing raises.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+import duckdb
+import narwhals as nw
+
+from leastnoise.errors import SourceError
+from leastnoise.tables.rows.engine import Engine
+from leastnoise.tables.values import duck, spill
+from leastnoise.tables.values.casts import by_use
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from leastnoise.tables.rows.inputs import Input
+    from leastnoise.tables.spec.model import ColumnType, Key
+    from leastnoise.tables.values.casts import Held, Rows
+
+
+@contextmanager
+def opened(
+    source: Input,
+    *,
+    columns: Mapping[str, ColumnType],
+    threads: int | None = None,
+    rehearsed: bool = False,
+) -> Iterator[DuckDB]:
+    """Yield an engine over the `columns` (name to type) of the rows; it is closed on leaving.
+
+    It takes as much memory as DuckDB does by default, which is 80 % of the machine's or of the
+    control group's, and then a private folder for temporary files. Where it is `rehearsed`, the
+    source is opened as it is, but no row is read. Raises SourceError, which never quotes data, if
+    DuckDB can't read the file.
+    """
+    try:
+        # The connection is closed first, and then what feeds a pipe that it reads from.
+        with (
+            spill.folder() as folder,
+            ExitStack() as feeders,
+            _connected(folder, threads) as connection,
+        ):
+            opened = source.opened(connection, folder, list(columns), rehearsed=rehearsed)
+            engine = DuckDB(connection, feeders.enter_context(opened), columns)
+            if rehearsed:
+                engine.settle()
+            yield engine
+    except duckdb.OutOfMemoryException:
+        raise SourceError(f"{source.name} needs more memory or temporary disk space.") from None
+    except (duckdb.Error, OSError, UnicodeDecodeError):
+        # DuckDB's messages quote the values that they complain about, UTF-8 or not.
+        raise SourceError(f"{source.name} can't be read: it may be damaged.") from None
+
+
+@contextmanager
+def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    config: dict[str, Any] = {
+        "temp_directory": str(folder),
+        "preserve_insertion_order": False,
+    }
+    if threads is not None:
+        config["threads"] = threads
+    with duck.connected(**config) as connection:
+        yield connection
+
+
+def columns_of(source: Input) -> list[tuple[str, Held]]:
+    """Return names and columns; reads the header or the metadata alone.
+
+    Raises SourceError if there is nothing readable, or no room for temporary files.
+    """
+    _rehearse(source)
+    with duck.connected() as connection:
+        return source.columns(connection)
+
+
+def _rehearse(source: Input) -> None:
+    """Make what `opened` will need in the temporary folder, now that failing costs nothing."""
+    try:
+        with spill.folder() as folder:
+            source.rehearse(folder)
+    except OSError as error:
+        raise SourceError(
+            f"{source.name} can't be read: a private folder for temporary files can't be made, or "
+            f"no named pipe in it ({error.strerror or error}). Let TMPDIR be a folder on a local "
+            "disk."
+        ) from None
+
+
+@final
+class DuckDB(Engine):
+    """An engine that `opened` makes."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        rows: Rows,
+        columns: Mapping[str, ColumnType],
+    ) -> None:
+        self._connection = connection
+        self._tables = 0
+        super().__init__(nw.from_native(self._typed(rows, columns)), columns)
+
+    def _typed(self, rows: Rows, columns: Mapping[str, ColumnType]) -> duckdb.DuckDBPyRelation:
+        """Return the `rows`, each column cast for each use; what doesn't cast is NULL.
+
+        DuckDB reads and casts only what the query will use. Columns are called by their positions,
+        since to DuckDB names that differ in capitals are one.
+        """
+        casts = [
+            f"{sql} AS {use}{place}"
+            for place, (name, kind) in enumerate(columns.items())
+            for use, sql in by_use(rows.columns[name], kind).items()
+        ]
+        # A block that only counts rows uses no column.
+        listed = ", ".join(casts) or "0 AS nothing"
+        query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound
+        return self._connection.sql(query, params=rows.bound)
+
+    def settle(self) -> None:
+        """Have the rows in a table: what is known to have none would shorten the queries."""
+        self._frame = self.materialise(self._frame)
+
+    def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        name = self._new_name()
+        frame.to_native().create(name)
+        return nw.from_native(self._connection.table(name))
+
+    def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
+        kind = "BOOLEAN" if isinstance(values[0], bool) else "BIGINT"
+        kind = "VARCHAR" if isinstance(values[0], str) else kind
+        name = self._new_name()
+        self._connection.execute(
+            f"CREATE TABLE {name} AS SELECT unnest(?::{kind}[]) AS {key}, "
+            f"unnest(?::BIGINT[]) AS {index}",
+            [list(values), list(range(len(values)))],
+        )
+        return nw.from_native(self._connection.table(name))
+
+    def counted(
+        self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
+    ) -> nw.LazyFrame[Any]:
+        """A binary search, in one list beside every row."""
+        name = self._new_name()
+        self._connection.execute(f"CREATE TABLE {name} AS SELECT ?::DOUBLE[] AS edges", [edges])
+        query = f"SELECT *, 0::BIGINT AS {count} FROM rows, {name}"  # noqa: S608  # own names alone
+        for step in (2**power for power in reversed(range(len(edges).bit_length()))):
+            # The first edge has place 1, and past the last one there is NULL.
+            at_least = f"CASE WHEN edges[{count} + {step}] <= {value} THEN {step} ELSE 0 END"
+            query = f"SELECT * REPLACE ({count} + {at_least} AS {count}) FROM ({query})"  # noqa: S608
+        found = frame.to_native().query("rows", f"SELECT * EXCLUDE (edges) FROM ({query})")  # noqa: S608
+        return nw.from_native(found)
+
+    def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
+        return frame.to_native().fetchall()
+
+    def _new_name(self) -> str:
+        self._tables += 1
+        return f"made{self._tables}"

@@ -1,0 +1,104 @@
+"""Rows on Polars, streamed: DuckDB reads and casts them, as it does for itself.
+
+So what a value is, and what can't be read, is the same on both; Polars bounds and sums.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+import narwhals as nw
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from leastnoise.errors import SourceError
+from leastnoise.tables.rows import engine_duckdb
+from leastnoise.tables.rows.engine import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import duckdb
+
+    from leastnoise.tables.rows.inputs import Input
+    from leastnoise.tables.spec.model import ColumnType, Key
+
+_ROWS_AT_ONCE = 2**19  # smaller batches cost more by themselves
+_KINDS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "BIGINT": pl.Int64,
+    "HUGEINT": pl.Decimal(38, 0),
+    "VARCHAR": pl.String,
+    "BOOLEAN": pl.Boolean,
+    "DOUBLE": pl.Float64,
+    "INTEGER": pl.Int32,
+}
+"""What casts can give, and what it is to Polars."""
+
+
+@contextmanager
+def opened(
+    source: Input, *, columns: Mapping[str, ColumnType], rehearsed: bool = False
+) -> Iterator[Polars]:
+    """Yield an engine over the `columns` (name to type) of the rows; see `engine_duckdb.opened`."""
+    try:
+        with engine_duckdb.opened(source, columns=columns, rehearsed=rehearsed) as reader:
+            yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns)
+    except pl.exceptions.PolarsError:  # whose messages may quote values
+        raise SourceError(f"{source.name} can't be read by Polars.") from None
+
+
+@final
+class Polars(Engine):
+    """An engine that `opened` makes."""
+
+    def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """It is in memory."""
+        return nw.from_native(_collected(frame).lazy())
+
+    def keys(self, values: Sequence[Key], *, key: str, index: str) -> nw.LazyFrame[Any]:
+        kind = pl.Boolean if isinstance(values[0], bool) else pl.Int64
+        kind = pl.String if isinstance(values[0], str) else kind
+        places = pl.Series(index, range(len(values)), dtype=pl.Int64)
+        return nw.from_native(
+            pl.DataFrame([pl.Series(key, list(values), dtype=kind), places]).lazy()
+        )
+
+    def counted(
+        self, frame: nw.LazyFrame[Any], *, value: str, edges: Sequence[float], count: str
+    ) -> nw.LazyFrame[Any]:
+        """A binary search."""
+        found = pl.lit(pl.Series(edges, dtype=pl.Float64)).search_sorted(
+            pl.col(value), side="right"
+        )
+        places = pl.when(pl.col(value).is_null()).then(0).otherwise(found).cast(pl.Int64)
+        return nw.from_native(frame.to_native().with_columns(places.alias(count)))
+
+    def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
+        return _collected(frame).rows()
+
+
+def _collected(frame: nw.LazyFrame[Any]) -> pl.DataFrame:
+    return frame.to_native().collect(engine="streaming")
+
+
+def _streamed(relation: duckdb.DuckDBPyRelation) -> pl.LazyFrame:
+    """Return a frame that reads the relation in batches, once."""
+    kinds = zip(relation.columns, map(str, relation.types), strict=True)
+    schema = {name: _KINDS[kind] for name, kind in kinds}
+
+    def batches(
+        columns: list[str] | None,
+        predicate: pl.Expr | None,
+        rows: int | None,
+        at_once: int | None,
+    ) -> Iterator[pl.DataFrame]:
+        del at_once
+        wanted = relation if columns is None else relation.select(*columns)
+        if rows is not None:
+            wanted = wanted.limit(rows)
+        for batch in wanted.to_arrow_reader(_ROWS_AT_ONCE):
+            frame = pl.DataFrame(batch)
+            yield frame if predicate is None else frame.filter(predicate)
+
+    return register_io_source(batches, schema=schema)

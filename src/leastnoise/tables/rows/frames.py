@@ -1,0 +1,272 @@
+"""Rows in memory, or a query for them: pandas, and all that speaks the Arrow C stream.
+
+A frame that can be read again is read where it is, without a copy through text. What can be read
+only once (a record batch reader: the second time it has no rows, and says nothing), or is a query
+that would be run again each time, is written to a private file first, when a release reads it.
+
+Types are those of the schema, and never told from rows: pandas' columns of Python objects have
+none, nor have its categories, whose type is that of the values that are there.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, final
+
+import duckdb
+import narwhals as nw
+
+from leastnoise.errors import SourceError
+from leastnoise.tables.rows.databases import Copy
+from leastnoise.tables.rows.inputs import Input
+from leastnoise.tables.rows.spark_rows import SparkRows
+from leastnoise.tables.values import arrow_values, duck
+from leastnoise.tables.values.casts import Held, Rows, held
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+_OBJECTS = "Python objects (astype gives them a type)"
+_BEGUN: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Streams that were read, by this release or another, if only in part."""
+_CATEGORIES = "categories (astype gives them a type)"
+_TWICE = "dictionaries or runs within others (a cast makes them one)"
+_UNREAD = {_OBJECTS, _CATEGORIES, _TWICE}
+"""What is said instead of a type, of columns that can't be used."""
+
+
+def frame_of(source: object) -> Frame | SparkRows | None:
+    """Return the rows of a frame, which may be narwhals'; None for what is none.
+
+    Raises SourceError for a frame whose columns can't be told apart.
+    """
+    native = nw.to_native(source, pass_through=True)
+    try:
+        known = nw.from_native(native, pass_through=True)
+    except nw.exceptions.NarwhalsError:
+        raise SourceError("The frame's columns can't be told apart. Rename them.") from None
+    if isinstance(known, nw.DataFrame):
+        _check_names([str(name) for name in known.columns])  # pandas has numbers, too
+        pandas = known.implementation.is_pandas()
+        return Pandas(native) if pandas else Frame(native)
+    if isinstance(known, nw.LazyFrame) and known.implementation.is_spark_like():
+        return SparkRows("the frame", native)
+    if isinstance(known, nw.LazyFrame) and known.implementation.is_polars():
+        _check_names(_resolved(known))
+        return Frame(_Polars(known), again=False, schema=_Polars(known.head(0)))
+    return _stream(native) if hasattr(native, "__arrow_c_stream__") else None
+
+
+def _stream(native: Any) -> Frame:
+    names = getattr(native, "columns", getattr(getattr(native, "schema", None), "names", []))
+    _check_names([str(name) for name in names])
+    if hasattr(native, "__arrow_c_array__"):  # a record batch: it is in memory
+        return Frame(native)
+    # of a query, what has no rows has the same types
+    if callable(getattr(native, "limit", None)):
+        return Frame(native, again=False, schema=native.limit(0))
+    return Frame(native, again=False, stream=native)
+
+
+def _resolved(frame: nw.LazyFrame[Any]) -> list[str]:
+    try:
+        return frame.collect_schema().names()
+    except Exception:  # noqa: BLE001  # a query's error quotes its constants
+        raise SourceError("The frame's query has no schema: it can't be resolved.") from None
+
+
+def _check_names(names: Collection[str]) -> None:
+    """Refuse names that differ in capitals alone: DuckDB would give one of them another."""
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            why = f"has another column called like {name!r}, but for capitals"
+            raise SourceError(f"The frame {why}. Rename one of them.")
+        seen.add(name.casefold())
+
+
+@final
+class _Streamed:
+    """A frame as its stream alone, so that DuckDB needs no other library to read it."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+@final
+class _Polars:
+    """A lazy frame, which is run when its stream is first asked for, and then kept."""
+
+    def __init__(self, frame: nw.LazyFrame[Any]) -> None:
+        self._frame = frame
+        self._collected: Any = None
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        if self._collected is None:
+            self._collected = self._frame.collect().to_native()
+        return self._collected.__arrow_c_stream__(requested_schema)
+
+
+class Frame(Input):
+    """Rows that an object gives as an Arrow stream; `again` if it does as often as one likes."""
+
+    def __init__(
+        self,
+        native: Any,
+        *,
+        again: bool = True,
+        schema: Any = None,
+        stream: Any = None,
+    ) -> None:
+        self._rows = _Streamed(native)
+        self._schema = _Streamed(native if schema is None else schema)
+        self._again = again
+        self._stream, self._begun = stream, False
+        self._copy: Copy | None = None
+
+    @property
+    def name(self) -> str:
+        return "the frame"
+
+    def columns(self, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, Held]]:
+        """The schema."""
+        kinds = self._types(connection).items()
+        return [
+            (name, Held(sql="NULL", kind=kind) if kind in _UNREAD else held(f"c{place}", kind))
+            for place, (name, kind) in enumerate(kinds)
+        ]
+
+    def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+        """Return DuckDB's name of each column's type, or one of `_UNREAD`."""
+        try:
+            twice = arrow_values.check_schema(self._schema)
+            connection.register("the_frame", self._schema)
+            found = connection.table("the_frame")
+            kinds = (_TWICE if at in twice else str(kind) for at, kind in enumerate(found.types))
+            return dict(zip(found.columns, kinds, strict=True))
+        except SourceError:
+            raise
+        except Exception:  # noqa: BLE001  # what a frame's own library raises may quote what it holds
+            raise SourceError(
+                "The frame's schema can't be read. Leave out columns that are not numbers, texts, "
+                "bools or dates, such as half floats."
+            ) from None
+
+    @contextmanager
+    def opened(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        folder: Path,
+        used: Collection[str],
+        *,
+        rehearsed: bool = False,
+    ) -> Iterator[Rows]:
+        if not self._again:
+            with self._copied(folder, used, rehearsed=rehearsed).opened(connection, folder) as rows:
+                yield rows
+            return
+        columns = self.columns(connection)
+        places = {place for place, (name, _) in enumerate(columns) if name in used}
+        connection.register("the_frame", self._readable(places, rehearsed=rehearsed))
+        listed = ", ".join(f"c{place}" for place in range(len(columns)))
+        kept = {name: column for name, column in columns if name in used}
+        rows = Rows(sql=f"the_frame AS t({listed})", columns=kept)
+        yield rows.none() if rehearsed else rows
+
+    def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
+        """Return what DuckDB reads, in which the columns at these places fail on no row."""
+        return self._schema if rehearsed else arrow_values.Checked(self._rows, places)
+
+    def _copied(self, folder: Path, used: Collection[str], *, rehearsed: bool) -> Copy:
+        """Return a private copy of the `used` columns, made once; it goes with this object.
+
+        Of no row, and in `folder`, where it is `rehearsed`. Raises SourceError where a stream was
+        read before: what is left of it is too few rows.
+        """
+        if self._copy is not None:
+            return self._copy
+        with duck.connected() as connection:
+            columns = self.columns(connection)
+        kept = {name: held.sql for name, held in columns if name in used}
+        places = {place for place, (name, _) in enumerate(columns) if name in used}
+        self._check_unread()
+        if rehearsed:
+            return Copy.made(folder / "rows.duckdb", self._schema, kept, rehearsed=True)
+        self._begin()
+        self._copy = Copy.kept(self, self._readable(places, rehearsed=False), kept)
+        self._rows = self._schema  # what was collected isn't needed any more
+        return self._copy
+
+    def _check_unread(self) -> None:
+        begun = self._begun
+        with suppress(TypeError):  # one that can't be remembered but by this release
+            begun = begun or self._stream in _BEGUN
+        if begun:
+            raise SourceError("The frame is a stream that was read already. Make it anew.")
+
+    def _begin(self) -> None:
+        if self._stream is not None:
+            self._begun = True
+            with suppress(TypeError):
+                _BEGUN.add(self._stream)
+
+
+@final
+class Pandas(Frame):
+    """A pandas frame, which DuckDB reads in place and pandas' own library isn't asked for."""
+
+    def __init__(self, native: Any) -> None:
+        super().__init__(native)
+        self._frame = native
+        kinds = {str(name): _without_type(kind) for name, kind in native.dtypes.items()}
+        self._typeless = {name: why for name, why in kinds.items() if why is not None}
+
+    def _types(self, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+        """The frame's columns are looked at without a row."""
+        try:
+            connection.register("the_frame", self._frame.iloc[:0])
+            kinds = map(str, connection.table("the_frame").types)
+            found = dict(zip(map(str, self._frame.columns), kinds, strict=True))
+        except Exception:  # noqa: BLE001  # pandas' extension types raise what they like
+            raise SourceError("The frame's schema can't be read.") from None
+        return found | self._typeless
+
+    def _readable(self, places: Collection[int], *, rehearsed: bool) -> object:
+        """Texts that are Python's may hold halves of letters."""
+        frame = self._frame.iloc[:0] if rehearsed else self._frame
+        mended: dict[Any, Any] = {}
+        for place, (name, kind) in enumerate(frame.dtypes.items()):
+            storage = getattr(kind, "storage", "")
+            if str(name) in self._typeless or (storage and place not in places):
+                mended[name] = 0  # else its rows would be looked at
+            elif storage == "python":
+                # of which no text is left, it would be a column of objects, or of floats
+                mended[name] = frame[name].map(_without_halves, na_action="ignore").astype(kind)
+            elif storage == "pyarrow":
+                mended[name] = arrow_values.checked_column(frame[name].array)
+        if mended:
+            frame = frame.copy(deep=False)
+            for name, column in mended.items():
+                frame[name] = column
+        return frame
+
+
+def _without_type(kind: Any) -> str | None:
+    """Return why pandas' columns of that `kind` can't be used; None if they can."""
+    if str(kind) in {"category", "object"}:
+        return _CATEGORIES if str(kind) == "category" else _OBJECTS
+    arrow = getattr(kind, "pyarrow_dtype", None)
+    return _TWICE if arrow is not None and arrow_values.encoded_twice(arrow) else None
+
+
+def _without_halves(text: str) -> str | None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return None
+    return text

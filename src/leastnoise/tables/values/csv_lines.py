@@ -1,0 +1,234 @@
+"""CSV by the line: what a line breaks into is decided by that line alone.
+
+A line ends at a line feed or a carriage return, quotes or not, so no line can swallow another: a
+person's lines move no one else's. A field is either "…", with "" for a quote within, or everything
+up to the next comma; a quote that opens and doesn't close is a letter like any other.
+
+A field that isn't in the file's encoding is missing, and the others of its line are what they are.
+The encodings have one byte for each of ASCII's characters, so lines and fields are found in bytes.
+
+DuckDB's reader drops lines that are too long or not UTF-8, but with an eye to where its buffers
+end: which others go with them would depend on the lines before. And a query holds 2,048 lines at a
+time, with all of their fields. So it is only given short lines of UTF-8: the file, if it has no
+others, and else a pipe of the lines as they may be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+from typing import TYPE_CHECKING
+
+from leastnoise.errors import SourceError
+from leastnoise.tables.spec.model import UTF_8
+from leastnoise.tables.values import compression, parquet_rows, pipe
+from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from leastnoise.tables.spec.model import Encoding
+
+MAX_LINE = 2**20
+_MARK = b"\xef\xbb\xbf"  # at the start of a file: it is UTF-8
+_BLOCK = 2**19
+# Of the alternatives, the first that lets a comma follow; both RE2 and Python choose so. Either
+# takes the line with one more comma behind it.
+_FIELD = '("(?:[^"]|"")*"|[^,]*),'
+_FIELD_BYTES = re.compile(_FIELD.encode("ascii"))
+_LINE = re.compile(rb"[^\r\n]+")
+
+# Each line is one field to DuckDB's reader: quote and escape are off, and the delimiter is a
+# control character. Where it stands nevertheless, the rest of that line is ignored.
+_DELIMITER = "\x1f"
+_LINES_SQL = (
+    f"read_csv($path, header = false, skip = 1, auto_detect = false, delim = '{_DELIMITER}', "
+    "quote = '', escape = '', new_line = '\\n', columns = {'line': 'VARCHAR'}, "
+    "ignore_errors = true, null_padding = true, strict_mode = false, "
+    "hive_partitioning = false, compression = 'none', encoding = 'utf-8', "
+    f"max_line_size = {2 * MAX_LINE})"
+)
+# "\r\n" ends a line and then an empty one, which is none; it splits faster without quotes.
+_QUOTED = f"regexp_extract_all(line || ',', '{_FIELD}', 1)"
+_FIELDS_SQL = (
+    f"SELECT CASE WHEN contains(line, '\"') THEN {_QUOTED} "  # noqa: S608  # constants alone
+    f"ELSE string_split(line, ',') END AS fields FROM {_LINES_SQL} WHERE line <> ''"
+)
+
+
+def rows(path: Path, used: Collection[str], encoding: Encoding = UTF_8) -> Rows:
+    """Return the rows of the file and the `used` columns, text without quotes; NULL if empty."""
+    places = {name: place for place, name in enumerate(header(path, encoding)) if name in used}
+    held = {name: Held(sql=f"c{place}", kind="VARCHAR") for name, place in places.items()}
+    unquoted = [f"{_unquoted_sql(place)} AS c{place}" for place in places.values()]
+    listed = ", ".join(unquoted) or "0 AS nothing"
+    return Rows(sql=f"(SELECT {listed} FROM ({_FIELDS_SQL}))", columns=held)  # noqa: S608
+
+
+def _unquoted_sql(place: int) -> str:
+    field = f"fields[{place + 1}]"
+    return (
+        f"CASE WHEN {field} LIKE '\"%\"' "
+        f"THEN replace(substring({field}, 2, length({field}) - 2), '\"\"', '\"') "
+        f"ELSE nullif({field}, '') END"
+    )
+
+
+def split(line: str) -> list[str]:
+    """Return the fields of `line`, as the SQL above does.
+
+    >>> split('1,"a ""b"", c",,"oops')
+    ['1', 'a "b", c', '', '"oops']
+    """
+    return [_unquoted(field) for field in re.findall(_FIELD, f"{line},")]
+
+
+def _unquoted(field: str) -> str:
+    if len(field) >= 2 and field[0] == field[-1] == '"':
+        return field[1:-1].replace('""', '"')
+    return field
+
+
+def header(path: Path, encoding: Encoding = UTF_8) -> list[str]:
+    """Return the fields of the first line; raises SourceError if there is none to be read."""
+    try:
+        with compression.opened(path) as file:
+            start = file.read(MAX_LINE + 1)
+    except OSError:
+        raise SourceError(f"The header of {path.name} can't be read.") from None
+    first = re.split(rb"[\r\n]", start, maxsplit=1)[0]
+    if encoding != UTF_8 and first.startswith(_MARK):
+        raise SourceError(f"{path.name} says that it is UTF-8. Leave out data.encoding.")
+    first = first.removeprefix(_MARK)
+    if not first:
+        raise SourceError(f"{path.name} has no header line.")
+    found = _in_utf8(first, encoding)
+    if found is None or len(first) > MAX_LINE:
+        advice = "If it has another encoding, say which in data.encoding, or save it as UTF-8."
+        raise SourceError(f"The header of {path.name} is too long, or not {encoding}. {advice}")
+    return split(found.decode("utf-8"))
+
+
+@contextlib.contextmanager
+def readable(
+    path: Path,
+    folder: Path,
+    used: Collection[str],
+    encoding: Encoding = UTF_8,
+    *,
+    rehearsed: bool = False,
+) -> Iterator[Path]:
+    """Yield what `rows` can read once: `path`, or a pipe in `folder` of its lines put right.
+
+    It is UTF-8, whatever the file's `encoding`. Lines longer than MAX_LINE are left out. Of a line
+    longer than MAX_TEXT, or with a field that isn't in the encoding, only the `used` columns are
+    kept, and of those no field longer than MAX_TEXT, and none that isn't. Where it is `rehearsed`,
+    a pipe of a header alone, whatever the file is.
+    """
+    if rehearsed:
+        with pipe.piped(iter([b"\n"]), folder / "lines.csv") as piped:
+            yield piped
+        return
+    if not compression.is_compressed(path) and parquet_rows.is_utf8(path):
+        with path.open("rb") as file:
+            if all(_is_plain(block, encoding) for block in _blocks(file)):
+                yield path
+                return
+    places = frozenset(place for place, name in enumerate(header(path, encoding)) if name in used)
+    with compression.opened(path) as file:
+        blocks = (
+            block if _is_plain(block, encoding) else _mended(block, places, encoding)
+            for block in _blocks(file)
+        )
+        with pipe.piped(blocks, folder / "lines.csv") as piped:
+            yield piped
+
+
+def _mended(block: bytes, places: Collection[int], encoding: Encoding) -> bytes:
+    lines = (line for line in _LINE.findall(block) if len(line) <= MAX_LINE)
+    kept = (shortened(line, places, encoding) for line in lines)
+    return b"".join(line + b"\n" for line in kept if len(line) <= 2 * MAX_LINE)
+
+
+def shortened(line: bytes, places: Collection[int], encoding: Encoding = UTF_8) -> bytes:
+    r"""Return a line in UTF-8 with the same fields at `places`, but those that aren't `encoding`.
+
+    If it is long, or has one that isn't, its other fields are left out.
+
+    >>> shortened(b'1,"a, b",' + b"x" * 5000 + b",2,3", {1, 3})
+    b',"a, b",,"2",'
+    >>> shortened(b'\xe9,\xe9,2', {1, 2}), shortened(b'\xe9', {0}, "latin-1").decode()
+    (b',,"2",', 'é')
+    """
+    whole = _in_utf8(line, encoding)
+    if whole is not None and len(whole) <= MAX_TEXT:
+        return whole
+    # What follows the reader's delimiter would be ignored, quotes and commas too.
+    kept, _, _ = line.partition(_DELIMITER.encode("ascii"))
+    if not kept:
+        return b""
+    found = _FIELD_BYTES.finditer(kept + b",")
+    fields = (match[1] for match in itertools.islice(found, max(places, default=0) + 1))
+    # All in quotes: a quote that opened and never closed could now find one to close it.
+    listed = [
+        _quoted(_in_utf8(field, encoding)) if at in places else b""
+        for at, field in enumerate(fields)
+    ]
+    return b",".join([*listed, b""])  # one comma at least, as an empty line is none
+
+
+def _quoted(field: bytes | None) -> bytes:
+    if not field or len(field) > MAX_TEXT:
+        return b""
+    if len(field) >= 2 and field[:1] == field[-1:] == b'"':
+        field = field[1:-1].replace(b'""', b'"')
+    return b'"' + field.replace(b'"', b'""') + b'"'
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the file in blocks that end where a line does.
+
+    A line that is too long comes as its first MAX_LINE + 1 bytes or more, and its end.
+    """
+    rest = b""
+    while read := file.read(_BLOCK):
+        end = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
+        if end:
+            yield rest + read[:end]
+            rest = read[end:]
+        elif len(rest) <= MAX_LINE:
+            rest += read
+    if rest:
+        yield rest
+
+
+def _is_plain(block: bytes, encoding: Encoding) -> bool:
+    """Say whether every line of the block is UTF-8 as it is, and short, without looking at each."""
+    start = 0
+    while len(block) - start > MAX_TEXT:
+        # From the start of a line, the last end within reach: no line between can be longer.
+        stop = start + MAX_TEXT + 1
+        start = max(block.rfind(b"\n", start, stop), block.rfind(b"\r", start, stop)) + 1
+        if not start:
+            return False
+    return is_utf8(block) if encoding == UTF_8 else block.isascii()
+
+
+def _in_utf8(text: bytes, encoding: Encoding) -> bytes | None:
+    """Return the text in UTF-8; None if it isn't in the encoding."""
+    try:
+        return text.decode(encoding).encode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def is_utf8(text: bytes) -> bool:
+    """Say whether that is UTF-8."""
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
