@@ -16,6 +16,11 @@ _DIGITS = 4
 _LONGEST = 120  # characters of a line
 _EXPONENT = re.compile(r"e([+-])0*")
 _LEAST_GROUPED, _MOST_GROUPED = 1000, 10**9
+_IGNORED = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
+    r"\U000e0100-\U000e01ef]"
+)
+"""What Python calls printable and Unicode says to show as nothing: Default_Ignorable_Code_Point."""
 _JOINERS = "\u200c\u200d"  # shape the letters beside them, as Persian words and emoji need
 
 
@@ -23,23 +28,33 @@ def plain(text: str, *, lines: bool = False) -> str:
     r"""Return `text` as it is safe to show: each character is one that is seen, or a blank.
 
     What a terminal or a page would obey becomes "?": escapes that move the cursor or rename the
-    window, marks that turn the direction of letters, half of a surrogate pair. All text that isn't
-    leastnoise's own goes through here on its way to a person, line ends too unless `lines` says
-    that they are ours.
+    window, marks that turn the direction of letters, half of a surrogate pair; and so does what is
+    shown as nothing, as a Hangul filler is, since names that differ in it alone would look the
+    same. All text that isn't leastnoise's own goes through here on its way to a person, line ends
+    too unless `lines` says that they are ours.
 
     >>> plain("a\x1b[2Jb\u202ec\nd")
     'a?[2Jb?c d'
     """
-    if text.isprintable():
+    if is_seen(text):
         return text
     return "".join(
         letter
-        if letter.isprintable() or letter in _JOINERS or (lines and letter == "\n")
+        if is_seen(letter) or letter in _JOINERS or (lines and letter == "\n")
         else " "
         if letter.isspace()
         else "?"
         for letter in text
     )
+
+
+def is_seen(text: str) -> bool:
+    r"""Say whether each character of `text` is shown as one.
+
+    >>> is_seen("a b"), is_seen("a\u3164"), is_seen("a\x1b")
+    (True, False, False)
+    """
+    return text.isprintable() and not _IGNORED.search(text)
 
 
 def html(text: str) -> str:

@@ -164,4 +164,4 @@ def _columns(columns: Mapping[str, Held], *, typed: bool) -> str:
 def _key(name: str) -> str:
     """Return a name as TOML has it for a key; it never holds a line break, nor what isn't seen."""
     written = tomli_w.dumps({name: 0}).removesuffix(" = 0\n")
-    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in written)
+    return "".join(one if _words.is_seen(one) else f"\\U{ord(one):08x}" for one in written)
