@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, as Markdown tables."""
+"""`make bench`: the benchmarks, as Markdown tables; that of learning is run by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from benchmarks import (
     bench_composition,
     bench_generalized_gamma,
     bench_geometry,
-    bench_learning,
     bench_ledger,
     bench_plans,
     bench_sampling,
@@ -39,7 +38,6 @@ def main() -> None:
         bench_sources,
         bench_tables,
         bench_audit,
-        bench_learning,
     ):
         bench.main()
 

@@ -31,13 +31,16 @@ LONGEST = 60.0  # of one slow test; what takes longer is named
 _UNKNOWN = 10.0  # a test of a file that was never timed
 _SHARE = 0.1  # of the tests of what didn't change
 _TOOK = "processor seconds"
+_HEADER = ("file", "tests", "seconds")
 _SEVERAL = {  # tests that are of several packages
-    "engines": {"tables"},
+    "engines": {"tables", "clusters"},
     "experiments": {"design", "noise"},
     "statistical": {"audit", "entropy", "noise"},
 }
 _PACKAGING = {"pyproject.toml", "constraints.txt"}
-_BEFORE, _TOLD = pytest.StashKey[float](), pytest.StashKey[list[str]]()
+_OF_ALL = "conftest.py"  # at the root: every test is run with it
+_BEFORE = pytest.StashKey[float]()
+_TOLD, _FOUND = pytest.StashKey[list[str]](), pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -130,9 +133,18 @@ def _package(path: str) -> str:
     return Path(inside[0]).stem if inside else path
 
 
-def changed_packages(base: str, root: Path = ROOT) -> set[str]:
-    """Return what has other files than `base`, commits and what isn't committed yet."""
-    names = _git(root, "diff", "--name-only", "--no-renames", base, "--").splitlines()
+def changed_packages(base: str, root: Path = ROOT) -> set[str] | None:
+    """Return what has other files than `base`: in commits, not committed yet, or new to git.
+
+    None if that is every package, or if git doesn't say.
+    """
+    differ = _git(root, "diff", "--name-only", "--no-renames", "-z", base, "--")
+    new = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    if differ is None or new is None:
+        return None
+    names = {*differ.split("\0"), *new.split("\0")}
+    if _OF_ALL in names:
+        return None
     places = ("src/leastnoise/", "tests/", "experiments/")
     known = {name for name in names if name.startswith(places) or name in _PACKAGING}
     return {"experiments" if one.startswith("experiments/") else _package(one) for one in known}
@@ -150,25 +162,27 @@ def landed(root: Path = ROOT) -> str | None:
     return None
 
 
-def _git(root: Path, *arguments: str) -> str:
-    """Return what git says; nothing where it fails, as in a copy without a history."""
+def _git(root: Path, *arguments: str) -> str | None:
+    """Return what git says; None where it fails, as in a copy without a history."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=root, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
-        return ""
+        return None
     return done.stdout.strip()
 
 
 def read_times(path: Path = TIMES) -> dict[str, float]:
     """Return the seconds of one slow test, by file; nothing where none were written."""
+    return {name: float(seconds) / int(tests) for name, tests, seconds in _lines(path)}
+
+
+def _lines(path: Path) -> list[tuple[str, str, str]]:
     if not path.exists():
-        return {}
+        return []
     with path.open(encoding="utf-8", newline="") as file:
-        return {
-            row["file"]: float(row["seconds"]) / int(row["tests"]) for row in csv.DictReader(file)
-        }
+        return [(row["file"], row["tests"], row["seconds"]) for row in csv.DictReader(file)]
 
 
 @pytest.hookimpl(trylast=True)
@@ -177,36 +191,41 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--gate"):
         return
     base = landed()
+    changed = changed_packages(base) if base else None
     choice = choose(
         [item.nodeid for item in items],
-        changed=changed_packages(base) if base else None,
-        commit=_git(ROOT, "rev-parse", "HEAD"),
+        changed=changed,
+        commit=_git(ROOT, "rev-parse", "HEAD") or "",
         seconds=float(str(config.getoption("--gate-seconds"))),
         times=read_times(),
     )
-    since = f"since {base}" if base else "all of it, since no landed commit is known"
-    config.stash[_TOLD] = [f"changed {since}", *choice.told]
+    since = f"changed since {base}"
+    if changed is None:
+        since = "everything counts as changed" if base else "no landed commit is known"
+    config.stash[_FOUND] = sum(item.get_closest_marker("slow") is not None for item in items)
+    config.stash[_TOLD] = [since, *choice.told]
     config.hook.pytest_deselected(items=[one for one in items if one.nodeid not in choice.tests])
     items[:] = [one for one in items if one.nodeid in choice.tests]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand a worker's choice to the process that reports; that nothing is chosen is no error."""
-    told = session.config.stash.get(_TOLD, None)
+    """Hand a worker's choice to the process that reports.
+
+    That none of the slow tests that were found is chosen is no error; that none was found is.
+    """
+    stash = session.config.stash
     output = getattr(session.config, "workeroutput", None)
-    if told and output is not None:
-        output["gate"] = told
-    if (
-        session.config.getoption("--gate")
-        and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
-    ):
+    if _TOLD in stash and output is not None:
+        output["gate"], output["gate found"] = stash[_TOLD], stash[_FOUND]
+    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and stash.get(_FOUND, 0):
         session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    if told := getattr(node, "workeroutput", {}).get("gate"):
-        node.config.stash[_TOLD] = told
+    output = getattr(node, "workeroutput", {})
+    if told := output.get("gate"):
+        node.config.stash[_TOLD], node.config.stash[_FOUND] = told, output["gate found"]
 
 
 def _processor_seconds() -> float:
@@ -258,13 +277,23 @@ def _times_of(stats: Iterable[Iterable[Any]]) -> dict[str, float]:
 
 
 def write_times(times: Mapping[str, float], path: Path = TIMES) -> None:
-    """Write what the slow tests of each file took together."""
+    """Write what the slow tests of each file took together; lines of files that weren't run stay.
+
+    `make test-slow` runs none of tests/engines, whose lines are of another run. What is of a file
+    that is gone is dropped.
+    """
     counts, sums = Counter[str](), Counter[str]()
     for test, took in times.items():
         name = _file(test)
         counts[name] += 1
         sums[name] += round(1000 * took)
+    lines = {
+        name: (tests, seconds)
+        for name, tests, seconds in _lines(path)
+        if name not in counts and (ROOT / name).exists()
+    }
+    lines |= {name: (f"{counts[name]}", f"{sums[name] / 1000:.1f}") for name in counts}
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(("file", "tests", "seconds"))
-        rows.writerows((name, counts[name], f"{sums[name] / 1000:.1f}") for name in sorted(counts))
+        rows.writerow(_HEADER)
+        rows.writerows((name, *lines[name]) for name in sorted(lines))

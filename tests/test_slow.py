@@ -74,8 +74,12 @@ def test_without_a_landed_state_everything_counts_as_changed() -> None:
 
 
 def test_tests_of_several_packages_are_run_for_each() -> None:
-    tests = ["tests/statistical/test_laws.py::test_a", "tests/test_packaging.py::test_b"]
-    for changed, expected in [("noise", 0), ("test_packaging", 1)]:
+    tests = [
+        "tests/statistical/test_laws.py::test_a",
+        "tests/test_packaging.py::test_b",
+        "tests/engines/test_vectors_on_dask.py::test_c",
+    ]
+    for changed, expected in [("noise", 0), ("test_packaging", 1), ("tables", 2), ("clusters", 2)]:
         choice = choose(tests, changed={changed}, commit="a", seconds=PLENTY, times={})
         assert tests[expected] in choice.tests
 
@@ -96,6 +100,27 @@ def test_what_changed_is_told_by_folder(history: Path) -> None:
     assert changed_packages(base, history) == {
         *("errors", "experiments", "noise", "tables", "test_packaging", "test_site")
     }
+
+
+def test_files_that_git_does_not_know_yet_are_changes(history: Path) -> None:
+    base = git(history, "rev-parse", "HEAD")
+    (history / ".gitignore").write_text("build\n")
+    commit(history, "README.md")
+    for path in ("tests/audit/test_new.py", "src/leastnoise/ledger/größe.py", "tests/learn/build"):
+        (history / path).parent.mkdir(parents=True, exist_ok=True)
+        (history / path).write_text("new")
+    assert changed_packages(base, history) == {"audit", "ledger"}
+
+
+@pytest.mark.parametrize("base", ["0" * 40, "no-branch"])
+def test_a_state_that_git_cannot_compare_with_changes_everything(history: Path, base: str) -> None:
+    assert changed_packages(base, history) is None
+
+
+def test_what_every_test_is_run_with_is_of_every_package(history: Path) -> None:
+    base = git(history, "rev-parse", "HEAD")
+    commit(history, "conftest.py")
+    assert changed_packages(base, history) is None
 
 
 def test_the_landed_state_is_where_the_branch_left_the_remotes(
@@ -137,6 +162,14 @@ def test_times_are_those_of_one_test_of_each_file(tmp_path: Path) -> None:
     assert read_times(path) == {"a.py": 1.5, "b.py": 5.0}
 
 
+def test_lines_of_files_that_were_not_run_stay(tmp_path: Path) -> None:
+    path = tmp_path / "times.csv"
+    kept, again, gone = "tests/slow.py", "tests/test_slow.py", "tests/gone.py"  # the first is there
+    write_times({f"{kept}::one": 1.0, f"{again}::one": 3.0, f"{gone}::one": 1.0}, path)
+    write_times({f"{again}::one": 2.0, f"{again}::two": 4.0}, path)
+    assert read_times(path) == {kept: 1.0, again: 3.0}
+
+
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_says_what_was_chosen_and_what_it_took(tmp_path: Path, workers: str) -> None:
     (tmp_path / "test_it.py").write_text(
@@ -147,23 +180,40 @@ def test_a_run_says_what_was_chosen_and_what_it_took(tmp_path: Path, workers: st
         "    end = time.process_time() + 0.01\n"
         "    while time.process_time() < end: pass\n"
     )
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: takes minutes\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.slow", "-n", workers, "--gate"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def run(seconds: int) -> str:
-        done = subprocess.run(
-            [*command, "--gate-seconds", str(seconds)],
-            check=False,
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        code, said = gate(tmp_path, "-n", workers, "--gate-seconds", str(seconds))
+        assert code == 0, said
+        return said
 
     told = run(10**6)
     assert " of 30 slow tests, about " in told
     assert " s of processor time" in told
     assert "0 of 30 slow tests" in run(0)  # not a failure
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("asked", [("-m", "slwo"), ("nowhere.py",), ("-k", "nowhere"), ()])
+def test_a_run_that_found_no_slow_test_fails(
+    tmp_path: Path, workers: str, asked: tuple[str, ...]
+) -> None:
+    source = "import pytest\n@pytest.mark.slow\ndef test_it():\n    pass\n"
+    if not asked:
+        source = f"import pytest\npytest.importorskip('not_there_at_all')\n{source}"
+    (tmp_path / "test_it.py").write_text(source)
+    code, said = gate(tmp_path, "-n", workers, *asked)
+    assert code in {4, 5}, said
+
+
+def gate(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Return the exit code of a gate in `folder`, and what it said."""
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow: takes minutes\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "tests.slow", "--gate", *arguments],
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stdout + done.stderr

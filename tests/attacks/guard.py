@@ -104,9 +104,11 @@ def failed(batches: Sequence[Batch]) -> Iterator[Failure]:
         with process, process.stdout or open(os.devnull) as lines:
             for line in lines:
                 yield from _told(json.loads(line), left)
-        if process.returncode == 0:
+        if not left:
+            if process.returncode:
+                raise RuntimeError(f"after its last case the guard {_death(process.returncode)}")
             return
-        # it died of the case after the last that it told of
+        # it ended, be it with code 0, by the case after the last that it told of
         kind, seed, cases = left[0]
         yield from _told([kind, seed, cases.start, _death(process.returncode)], left)
 
@@ -148,7 +150,7 @@ def _tell(report: int, kind: str, seed: str, cases: range) -> None:
         why = None
         try:
             module.attack(case)
-        except Exception as error:  # noqa: BLE001 (whatever comes out is what was looked for)
+        except BaseException as error:  # noqa: BLE001 (whatever comes out is what was looked for)
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
             why = f"{type(error).__name__} at {place}: {str(error)[:600]}\n    case: {case!r:.3000}"

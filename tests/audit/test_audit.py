@@ -68,7 +68,7 @@ def test_whole_noise_that_is_nearly_always_0_is_not_accused(epsilon: int) -> Non
     found = ln.audit_mechanism(honest, draws=10_000, detectors=["noise", "sensitivity"])
     assert [one.verdict for one in found.findings] == ["nothing found"] * 2
     smaller, distance = (one.would_detect for one in found.findings)
-    assert "No smaller noise" in smaller  # all outputs are alike
+    assert "No thinner tail" in smaller  # all outputs are alike
     assert "a distance of 2 " in distance  # 1 is claimed
 
 
@@ -111,9 +111,8 @@ def test_the_largest_violations_are_found(name: str, claim: str) -> None:
     found = ln.audit_mechanism(
         LARGEST[name], NAMED[claim], inputs=(0, 1), draws=2000, detectors=["noise", "sensitivity"]
     )
-    assert found.findings[0].verdict == "violation"
+    assert [one.verdict for one in found.findings] == ["violation"] * 2
     assert "agree" not in str(found)
-    assert found.findings[1].verdict == "not tried"
 
 
 @pytest.mark.parametrize("name", LARGEST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -128,6 +129,30 @@ for place in range(3): print(place)
             os.kill(daemon, 0)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a daemon isn't found")
+def test_a_daemon_of_another_user_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"""
+import os, pathlib, time
+if not os.fork():
+    os.setsid()
+    pathlib.Path({str(tmp_path)!r}, f"{{os.getpid()}}.daemon").touch()
+    for one in (0, 1, 2): os.close(one)
+    time.sleep(300)
+while not list(pathlib.Path({str(tmp_path)!r}).glob("*.daemon")): time.sleep(0.01)
+for place in range(3): print(place, flush=True)
+"""
+    kill = os.kill
+
+    def refused(process: int, number: int) -> None:
+        raise PermissionError(process, number)
+
+    monkeypatch.setattr(os, "kill", refused)
+    assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
+    (daemon,) = (int(one.stem) for one in tmp_path.glob("*.daemon"))
+    kill(daemon, signal.SIGKILL)
+    os.waitpid(daemon, 0)
+
+
 @pytest.mark.parametrize("command", ["", "'unclosed", "no-such-program {value}", "a\0b"])
 def test_commands_that_are_none(command: str) -> None:
     with pytest.raises(InvalidInput, match="command"):
@@ -138,6 +163,23 @@ def test_commands_that_are_none(command: str) -> None:
 def test_times_that_are_none(seconds: float) -> None:
     with pytest.raises(InvalidInput, match="--timeout"):
         Program(command="true", seconds=seconds)
+
+
+def test_a_command_that_prints_enough_and_fails_then_has_served(tmp_path: Path) -> None:
+    code = "import sys\nfor place in range(3): print(place, flush=True)\nsys.exit(3)"
+    assert _drawn(code, tmp_path).tolist() == [[0], [1], [2]]
+
+
+def test_a_run_that_waits_to_be_read_has_all_its_time(tmp_path: Path) -> None:
+    """The second prints more than a pipe holds while the first is read."""
+    code = (
+        "import sys, time\n"
+        "print('1\\n' * 50_000, end='', flush=True)\n"
+        "time.sleep(3)\n"
+        "print('2\\n' * 50_000, end='', flush=True)\n"
+    )
+    runs = Program(command=_python(code, tmp_path), seconds=5).together(0, 100_000)
+    assert [run.sum() for run in runs] == [150_000] * 2
 
 
 def test_two_runs_are_at_the_same_time(tmp_path: Path) -> None:

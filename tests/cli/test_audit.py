@@ -35,6 +35,15 @@ def failing(value, count):
 def leaving(value, count):
     sys.exit(0)
 
+class Stop(BaseException):
+    pass
+
+def stopping(value, count):
+    raise Stop("secret 987")
+
+def closing(value, count):
+    raise GeneratorExit("secret 987")
+
 number = 3
 
 if __name__ == "__main__":
@@ -49,6 +58,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mechanisms")
     (folder / "mechanisms.py").write_text(MODULE)
     (folder / "leaving.py").write_text("raise SystemExit(0)")
+    (folder / "stopping.py").write_text("raise GeneratorExit('secret 987')")
     return folder
 
 
@@ -109,7 +119,10 @@ def test_a_command(folder: Path) -> None:
     [
         (("mechanisms:failing",), "The function failed: ValueError at mechanisms.py"),
         (("mechanisms:leaving",), "The function failed: SystemExit at mechanisms.py"),
+        (("mechanisms:stopping",), "The function failed: Stop at mechanisms.py"),
+        (("mechanisms:closing",), "The function failed: GeneratorExit at mechanisms.py"),
         (("leaving:draw",), "can't be imported: SystemExit at leaving.py"),
+        (("stopping:draw",), "can't be imported: GeneratorExit at stopping.py"),
         (("mechanisms:missing",), "name of a function"),
         (("mechanisms:number",), "name of a function"),
         (("nowhere:draw",), "can't be imported: ModuleNotFoundError"),
@@ -134,6 +147,18 @@ def test_what_is_malformed_is_exit_code_2(
     assert done.stderr.startswith("leastnoise: ")
     assert says in done.stderr
     assert "987" not in done.stderr
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_command_without_noise_breaks_the_sensitivity_s_claim(noise: str) -> None:
+    """No sensitivity is exceeded, but outputs that are all alike have no centre with that noise."""
+    asked = ("--epsilon", "0.1", "--detector", "sensitivity", "--noise", noise, "--scale", "10")
+    inputs = ("--norm", "l2", "--input", "0", "--input", "1")
+    done = run("audit", "--command", "yes 0", *asked, *inputs, *SMALL)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"no number fits as the centre of {noise} noise of scale 10" in " ".join(
+        done.stdout.split()
+    )
 
 
 def test_a_command_that_ends_its_output_and_not_itself_is_stopped(tmp_path: Path) -> None:

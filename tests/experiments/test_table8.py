@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import learning_peers
 from tests.experiments.scripts import FOLDER
 
 HERE = FOLDER / "liu2026" / "table8"
@@ -66,7 +67,7 @@ def test_sizes_are_the_papers_and_rows_are_no_longer_than_said(scripts: Any, nam
     assert np.abs(data.features).max() <= 1 + 1e-15
     assert set(np.unique(data.labels)) == {-1, 1}
     longest = (data.features**2).sum(axis=1).max()
-    assert longest <= scripts.run.SQUARED_NORMS[name] + 1e-9
+    assert longest <= scripts.prepare.SQUARED_NORMS[name] + 1e-9
 
 
 def test_a_line_is_computed_again(scripts: Any) -> None:
@@ -84,6 +85,29 @@ def test_a_line_is_computed_again(scripts: Any) -> None:
 
 def test_the_page_is_that_of_the_errors(scripts: Any) -> None:
     assert (HERE / "README.md").read_text(encoding="utf-8") == scripts.page.page(lines())
+
+
+def test_the_page_says_where_the_default_loses(scripts: Any) -> None:
+    """By the errors in and out of sample, against coordinates in the same table."""
+    page = scripts.page.page(lines())
+    assert "best of leastnoise" not in page
+    assert "on ecoli and spect Gaussian noise" in page
+    better = [
+        one | {"in": "50", "out": "50"} if one["method"] == "gaussian" else one for one in lines()
+    ]
+    assert scripts.page._lost(better) == ""
+
+
+def test_the_benchmark_has_the_same_splits_and_reads_a_set_once(
+    scripts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = scripts.prepare.spect()
+    inside, outside = scripts.prepare.split(len(data.labels), 3)
+    found = learning_peers.split_of("spect", 3)
+    assert (found.features == data.features[inside, 1:]).all()
+    assert (found.answers == data.labels[outside]).all()
+    monkeypatch.setattr(learning_peers.prepare, "ALL", {})
+    assert len(learning_peers.split_of("spect", 4).labels) == len(inside)
 
 
 def test_verdicts_follow_from_the_errors(scripts: Any) -> None:

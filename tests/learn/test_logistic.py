@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, OverBudget, Refused
 from leastnoise.learn import BoundedScaler, LogisticRegression, PrivacyWarning
-from leastnoise.learn.training import BITS
+from leastnoise.learn.training import BITS, vector_rounds
 
 FRESH = "noise is fresh, so that no two fits are alike to 1e-7"
 # Beside it only checks that compare two fits of a few rows, which noise makes differ.
@@ -293,6 +293,43 @@ def test_errors_quote_no_value(secret: Any) -> None:
     with pytest.raises(ValueError, match="2D") as caught:
         model().fit([123.456, 2], [0, 1])
     assert "123.456" not in str(caught.value)
+
+
+@TOO_FEW
+def test_features_are_shortened_to_max_norm_and_the_constant_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In prediction as in training; all of a row has a length of √(max_norm² + 1) at most."""
+    seen: list[NDArray[np.float64]] = []
+
+    def caught(whole: NDArray[np.float64], *others: Any, **more: Any) -> NDArray[np.float64]:
+        seen.append(whole)
+        return vector_rounds(whole, *others, **more)
+
+    monkeypatch.setattr("leastnoise.learn.logistic.vector_rounds", caught)
+    x, y = np.array([[3.0, 4.0], [0.9, -0.9], [0.3, 0.4]]), np.array([0, 1, 1])
+    short = np.array([[0.5, 0.5], [0.5, -0.5], [0.3, 0.4]])
+    for norm in (Fraction(1, 2), Fraction("0.70710678118")):
+        found = model(max_norm=norm, max_iter=3).fit(x, y)
+        whole = seen.pop()
+        assert (whole[:, 2] == 2**BITS).all()
+        squares = (whole[:, :2].astype(np.int64).astype(object) ** 2).sum(axis=1)
+        assert max(squares) <= norm**2 * 2 ** (2 * BITS)
+        scores = whole[:, :2] / 2**BITS @ found.coef_[0] + found.intercept_
+        assert found.decision_function(x) == pytest.approx(scores, abs=1e-4)
+    assert whole[:, :2] / 2**BITS == pytest.approx(short, abs=1e-5)
+    assert found.predict_proba(x) == pytest.approx(found.predict_proba(short), abs=1e-5)
+
+
+@TOO_FEW
+@pytest.mark.parametrize("norm", ["1e200", 1e10, 7])
+def test_a_norm_that_no_row_has_changes_nothing(norm: Any) -> None:
+    x, y = data(100)
+    found, other = (model(max_norm=one, max_iter=3).fit(x, y) for one in (norm, None))
+    assert found.plan_.mechanism.noise == other.plan_.mechanism.noise
+    assert found.decision_function(2 * x) == pytest.approx(
+        (2 * x).clip(-1, 1) @ found.coef_[0] + found.intercept_
+    )
 
 
 def test_a_norm_below_which_nothing_is_left_is_refused() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,6 +125,37 @@ def test_what_is_predicted_is_no_less_than_the_worst_curvature_loses(
     left, variance = filtered(few, curvatures)
     worst = float((curvatures / 2 * ((left * few.size) ** 2 + variance)).max())
     assert features * worst <= few.predicted_noise + few.predicted_optimization
+
+
+def test_the_table_of_the_theory() -> None:
+    """docs/theory/learning.md §2, at λ = B = 1, from the recursion; bounds are the last digit's."""
+    text = (Path(__file__).parents[2] / "docs" / "theory" / "learning.md").read_text("utf-8")
+    cells = r"([\d,]+) \| (\d+) \| (\S+) \| (\S+) \| ≤(\S+) \| ≤(\S+)"
+    rows = re.findall(rf"^\| {cells} \|$", text, re.MULTILINE)
+    assert len(rows) == 4
+    for row in rows:
+        ratio, rounds, *printed = (float(cell.replace(",", "")) for cell in row)
+        root = ratio**-0.5
+        assert rounds == math.ceil(3 / root)
+        plan = replace(
+            plan_training(problem()),
+            rounds=int(rounds),
+            step=1 / ratio,
+            momentum=(1 - root) / (1 + root),
+            ridge=0.0,
+            noise=1.0,
+        )
+        ends = ((0.7, 1.2), (4, 8), (1, ratio))
+        curvatures = np.concatenate([np.geomspace(*pair, 100) for pair in ends])
+        left, variance = filtered(plan, curvatures)
+        variance *= curvatures**2
+        losses = curvatures / 2 * (left**2 + variance / curvatures**2)
+        worst = int(losses.argmax())
+        most_left = np.abs(left[curvatures >= 4]).max()
+        found = (losses[worst], left[worst], most_left, variance.max())
+        assert found[:2] == pytest.approx(printed[:2], abs=0.006)
+        for one, bound, digits in zip(found[2:], printed[2:], (0.001, 0.01), strict=True):
+            assert bound - 1.2 * digits < one <= bound
 
 
 def test_without_delta_rounds_are_fewer_as_each_costs() -> None:

@@ -20,6 +20,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 FOLDER = Path(__file__).parent / "data"
+SQUARED_NORMS = {
+    "adult": 14,
+    "annealing": 25,
+    "breast-cancer": 10,
+    "dermatology": 35,
+    "ecoli": 8,
+    "spect": 23,
+}
+"""R²: 1 for the intercept and for each feature before dummies, one of which at most is 1."""
 _MISSING = "?"
 _GROUPS = 4  # of the ten scores of breast-cancer
 
@@ -32,6 +41,13 @@ class Prepared:
     name: str
     features: Floats
     labels: Floats
+
+
+def split(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a random split of so many rows: four fifths to train on, and the others."""
+    order = np.random.default_rng([8, seed]).permutation(rows)
+    inside, outside = np.split(order, [int(0.8 * rows)])
+    return inside, outside
 
 
 def adult() -> Prepared:

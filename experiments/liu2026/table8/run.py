@@ -21,7 +21,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 from page import page
-from prepare import ALL, Prepared
+from prepare import ALL, SQUARED_NORMS, Prepared, split
 
 import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
@@ -39,15 +39,6 @@ SPLITS = 500
 SHARE_OF_ADULT = 10  # a split of it takes as long as a hundred of the others
 EPSILON = 5
 ROUNDS, PENALTY = 100, 1e-8
-SQUARED_NORMS = {
-    "adult": 14,
-    "annealing": 25,
-    "breast-cancer": 10,
-    "dermatology": 35,
-    "ecoli": 8,
-    "spect": 23,
-}
-"""R²: 1 for the intercept and for each feature before dummies, one of which at most is 1."""
 METHODS = (
     "gaussian",
     "quasi-gaussian",
@@ -149,10 +140,8 @@ def errors_of(data: Prepared, method: Method, splits: int) -> NDArray[np.float64
     """Return in- and out-of-sample errors in per cent, shape (splits, 2)."""
     whole = whole_features(data.features, squared_norm=Fraction(SQUARED_NORMS[data.name]))
     found = np.empty((splits, 2))
-    size = int(0.8 * len(data.labels))
     for seed in range(splits):
-        order = np.random.default_rng([8, seed]).permutation(len(data.labels))
-        inside, outside = order[:size], order[size:]
+        inside, outside = split(len(data.labels), seed)
         weights = trained(method, whole[inside], data.labels[inside], seed)
         for place, rows in enumerate((inside, outside)):
             wrong = data.labels[rows] * (whole[rows] @ weights) <= 0

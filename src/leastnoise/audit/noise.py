@@ -21,7 +21,9 @@ from leastnoise import _words
 from leastnoise.audit import binomial
 from leastnoise.audit.finding import Finding
 from leastnoise.audit.law import Centre, ClaimedLaw, Sample, centre_of, claimed_law, cut_points
-from leastnoise.audit.power import MISS, centre_reach, detectable_below, least_scale
+from leastnoise.audit.power import least_scale
+from leastnoise.audit.refuted import noise_of, outright, point
+from leastnoise.audit.thinned import TailTest, least_thinning
 
 if TYPE_CHECKING:
     from leastnoise.audit.subject import Subject
@@ -34,8 +36,7 @@ _MOST_COORDINATES = 8
 def detect(subject: Subject) -> Finding:
     """Return the finding of the test of goodness of fit."""
     law = claimed_law(subject.claim, subject.dimension)
-    named = subject.claim.noise
-    claim = f"{named.name} noise of scale {_words.number(named.scale)}" if named else "the noise"
+    claim = noise_of(subject.claim)
     found = Finding(
         detector="noise", verdict="not tried", claim=claim, statement="", error=float(subject.error)
     )
@@ -51,7 +52,10 @@ def detect(subject: Subject) -> Finding:
     else:
         return replace(found, statement="Where the noise is centred can't be told in so few draws.")
     return replace(
-        found, verdict=verdict, statement=statement, would_detect=_would_detect(law, tested)
+        found,
+        verdict=verdict,
+        statement=statement,
+        would_detect=_would_detect(law, tested, error=level),
     )
 
 
@@ -84,7 +88,7 @@ class _Tested:
     def of(cls, law: ClaimedLaw, sample: Sample, error: Fraction) -> _Tested:
         """Count; all bounds together but for a probability of `error`."""
         points = cut_points(sample.chosen, _PROBABILITIES, law.beside)
-        level = error / (2 * len(points) + 3)  # two bounds of each, two of c, and `strange`
+        level = _level(error, len(points))
         centre = centre_of(law, sample, 2 * level)
         found: list[_Threshold] = []
         for u in points if centre.is_known else []:
@@ -106,26 +110,23 @@ class _Tested:
 
     def refuted_by(self, law: ClaimedLaw, claim: str) -> str:
         """Return in words what the claimed noise can't do, empty if there is nothing."""
-        sample, centre = self.sample, self.centre
-        if sample.strange:
-            share = _words.at_most(binomial.lower(sample.strange, sample.size, self.level))
-            return f"{law.strange} have probability >= {share}, and 0 with {claim}."
-        if centre.is_empty:
-            first, last = (sample.anchor + end for end in centre.ends)
-            return (
-                f"P(Y <= {first:.6g}) is at most {_words.at_least(centre.most)} and P(Y <= "
-                f"{last:.6g}) at least {_words.at_most(centre.least)}: no number fits as the "
-                f"centre of {claim}."
-            )
+        if said := outright(law, self.sample, self.centre, level=self.level, noise=claim):
+            return said
         worst = max(self.thresholds, key=lambda one: one.gap, default=None)
         if worst is None or worst.gap <= 0:
             return ""
         low, high = _words.at_most(worst.counted[0]), _words.at_least(worst.counted[1])
         least, most = _words.at_most(worst.claimed[0]), _words.at_least(worst.claimed[1])
+        where = point(self.sample.anchor, worst.u, near=law.spread / 10)
         return (
-            f"P(Y > {sample.anchor + worst.u:.6g}) is between {low} and {high}, and with {claim} "
-            f"it would be between {least} and {most}."
+            f"P(Y > {where}) is between {low} and {high}, and with {claim} it would be between "
+            f"{least} and {most}."
         )
+
+
+def _level(error: Fraction, points: int) -> Fraction:
+    """Return the level of each bound: two of each point, two of c, and one of `strange`."""
+    return error / (2 * points + 3)
 
 
 def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]:
@@ -137,11 +138,11 @@ def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]
     return samples, subject.error / len(samples)
 
 
-def _would_detect(law: ClaimedLaw, tested: list[_Tested]) -> str:
-    """Say which smaller scale would have been found; on a lattice, which smaller probability."""
+def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) -> str:
+    """Say which smaller scale would have been found; on whole numbers, which thinner tail."""
     sizes = tested[0].sample.chosen.size, tested[0].sample.counted.size
-    level = min(one.level for one in tested)
     if not law.whole:
+        level = min(one.level for one in tested)
         share = least_scale(law, [1 - p for p in _TAILS], sizes=sizes, level=level)
         if share is None:
             return "No smaller scale would have been found at this number of draws."
@@ -149,21 +150,12 @@ def _would_detect(law: ClaimedLaw, tested: list[_Tested]) -> str:
             f"It would have found noise that is {_words.at_least(100 * (1 - share))} % smaller "
             "(with probability >= 99 %)."
         )
-    down, _ = centre_reach(law, sizes=sizes, error=2 * level, miss=MISS / 2)
-    best, where = 0.0, 0.0
-    for one in tested:
-        for threshold in one.thresholds:
-            # c is within the enclosure, and that of another audit reaches `down` below c
-            from_centre = threshold.u - one.centre.low
-            claimed = 1 - law.distribution(from_centre + down)[1]
-            if from_centre <= 0 or not 0 < claimed < 1:
-                continue
-            rate = detectable_below(claimed, sizes[1], level=float(level), miss=MISS / 2)
-            if rate is not None and rate / claimed > best:
-                best, where = rate / claimed, one.sample.anchor + threshold.u
-    if not best:
-        return "No smaller noise would have been found at this number of draws."
+    level = _level(error, 2 * len(_PROBABILITIES))  # another audit has so many points at most
+    found = least_thinning(TailTest(law=law, tails=_TAILS, sizes=sizes, level=level))
+    if found is None:
+        return "No thinner tail would have been found at this number of draws."
     return (
-        f"It would have found a P(Y > {where:.6g}) that is {_words.at_least(100 * (1 - best))} % "
-        "smaller (with probability >= 99 %)."
+        f"It would have found that {_words.at_least(100 * found.share)} % of the outputs more than "
+        f"{found.above:.6g} above the centre of the noise are drawn again from the others (with "
+        "probability >= 99 %)."
     )

@@ -77,7 +77,7 @@ def centre_reach(
 
     counted, share = sizes[1], miss / 2
     down = up = 0.0
-    for middle in (law.quantile(p) for p in _order_statistic(0.5, sizes[0], share)):
+    for middle in (law.quantile(p) for p in order_statistic(0.5, sizes[0], share)):
         first = last = middle + law.beside if law.whole else middle
         below, above = (law.distribution(middle + sign * law.beside) for sign in (-1, 1))
         if above[1] - below[0] > MANY:  # then a threshold is on either side
@@ -108,12 +108,12 @@ def least_scale(
 
     share = MISS / 4
     best = 0.0
-    middles = _order_statistic(0.5, sizes[0], share)
+    middles = order_statistic(0.5, sizes[0], share)
     for probability in probabilities:
         if probability <= 0.5:
             continue
         ends: list[float] = []
-        for high in _order_statistic(probability, sizes[0], share):
+        for high in order_statistic(probability, sizes[0], share):
             for middle in middles:
                 whole = law.quantile(high) - law.quantile(middle)
                 left = law.inverse_below(1 - upper(1 - high)) - law.inverse_above(upper(middle))
@@ -122,7 +122,7 @@ def least_scale(
     return best if 0 < best < 1 else None
 
 
-def _order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
+def order_statistic(probability: float, size: int, share: float) -> tuple[float, ...]:
     """Return where the quantile of `size` outputs lies, as probabilities, but for `share`."""
     from scipy.stats import beta  # noqa: PLC0415 (half a second, where it is needed)
 

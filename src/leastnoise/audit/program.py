@@ -10,6 +10,7 @@ to stderr is lost.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import select
 import shlex
@@ -68,8 +69,9 @@ class Program:
     def together(self, value: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the outputs of two runs that are started at the same time.
 
-        Raises InvalidInput for a command that can't be started, fails, takes too long, prints too
-        few lines, or prints something that isn't numbers; it quotes nothing that was printed.
+        Raises InvalidInput for a command that can't be started, takes too long, prints too few
+        lines, or prints something that isn't numbers; it quotes nothing that was printed. What it
+        ends with once it has printed enough is not looked at: it may be stopped before it ends.
         """
         words = self._words(value, count)
         with _Run(words, self.seconds) as one, _Run(words, self.seconds) as other:
@@ -103,7 +105,7 @@ class _Run:
     """A process of the command, which is stopped with all that it started when it isn't needed."""
 
     def __init__(self, words: list[str], seconds: float) -> None:
-        self._until, self._seconds = time.monotonic() + seconds, seconds
+        self._until, self._seconds = math.inf, seconds
         _adopt_orphans()
         self._earlier = _strays()
         try:
@@ -130,16 +132,25 @@ class _Run:
         self._process.wait()
         if self._process.stdout:
             self._process.stdout.close()
+        spared = self._earlier
         for _round in range(_ROUNDS):
-            if not (left := _strays() - self._earlier):
+            if not (left := _strays() - spared):
                 break
             for process in left:
                 with suppress(ProcessLookupError, ChildProcessError):  # it has ended
-                    os.kill(process, signal.SIGKILL)
-                    os.waitpid(process, 0)
+                    try:
+                        os.kill(process, signal.SIGKILL)
+                    except PermissionError:  # it runs as another user
+                        spared = spared | {process}
+                    else:
+                        os.waitpid(process, 0)
 
     def outputs(self, count: int) -> NDArray[np.float64]:
-        """Return the first `count` lines as numbers."""
+        """Return the first `count` lines as numbers.
+
+        The time counts from here: until it is read, a run that prints much has to wait.
+        """
+        self._until = time.monotonic() + self._seconds
         found: list[NDArray[np.float64]] = []
         done = 0
         width = 0

@@ -2,7 +2,7 @@
 
 With the claimed noise, outputs are c + X on one input and c' + X on the other. Both centres are
 enclosed, each by a median of its own, and the claim refuted if even the nearest centres are further
-apart than Δ in its norm.
+apart than Δ in its norm. Outputs that have no centre with that noise refute the claim as they are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from leastnoise import _words
 from leastnoise.audit.finding import Finding
 from leastnoise.audit.law import Sample, centre_of, claimed_law
 from leastnoise.audit.power import MISS, centre_reach
+from leastnoise.audit.refuted import noise_of, outright
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 
@@ -46,18 +47,17 @@ def detect(subject: Subject) -> Finding:
     )  # fmt: skip
     if why or isinstance(law, str) or bound is None:
         return found
-    level = subject.error / (2 * subject.dimension)
-    gaps: list[Fraction] = []
-    for index in range(subject.dimension):
-        samples = [Sample.of(outputs[:, index], law) for outputs in subject.outputs]
-        centres = [centre_of(law, sample, level) for sample in samples]
-        if any(one.strange for one in samples) or not all(one.is_known for one in centres):
-            return replace(
-                found, statement="The outputs have no centre that the claimed noise could have."
-            )
-        gaps.append(_gap(*((one.anchor, end) for one, end in zip(samples, centres, strict=True))))
+    level = subject.error / (6 * subject.dimension)  # two inputs: two bounds of c, and `strange`
+    gaps = _gaps(law, subject, level)
+    if isinstance(gaps, str):
+        return replace(found, verdict="violation", statement=gaps)
+    known = [gap for gap in gaps if gap is not None]
+    if len(known) < len(gaps):
+        return replace(
+            found, statement="Where the outputs are centred can't be told in so few draws."
+        )
     in_l1 = isinstance(sensitivity, L1)
-    norm = sum(gaps) if in_l1 else _l2(gaps)
+    norm = sum(known) if in_l1 else _l2(known)
     refuted = norm > bound
     statement = f"The centres may be {_words.at_least(bound)} apart."
     if refuted:
@@ -69,12 +69,33 @@ def detect(subject: Subject) -> Finding:
         found,
         verdict="violation" if refuted else "nothing found",
         statement=statement,
-        would_detect=_would_detect(law, float(bound), subject, level),
+        would_detect=_would_detect(law, float(bound), subject, 2 * level),
     )
 
 
-def _gap(one: tuple[float, Centre], other: tuple[float, Centre]) -> Fraction:
-    """Return a lower bound of the distance of two centres, each less its anchor."""
+def _gaps(law: ClaimedLaw, subject: Subject, level: Fraction) -> list[Fraction | None] | str:
+    """Return how far apart the centres of each coordinate are, or what refutes the noise."""
+    gaps: list[Fraction | None] = []
+    noise = noise_of(subject.claim)
+    for index in range(subject.dimension):
+        ends: list[tuple[float, Centre]] = []
+        for outputs in subject.outputs:
+            sample = Sample.of(outputs[:, index], law)
+            centre = centre_of(law, sample, 2 * level)
+            if refuted := outright(law, sample, centre, level=level, noise=noise):
+                return refuted
+            ends.append((sample.anchor, centre))
+        gaps.append(_gap(*ends))
+    return gaps
+
+
+def _gap(one: tuple[float, Centre], other: tuple[float, Centre]) -> Fraction | None:
+    """Return a lower bound of the distance of two centres, each less its anchor.
+
+    None if one of them may be anywhere.
+    """
+    if not (one[1].is_known and other[1].is_known):
+        return None
     lows, highs = (
         [Fraction(anchor) + Fraction(end) for anchor, end in ends]
         for ends in (

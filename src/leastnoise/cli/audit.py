@@ -162,7 +162,9 @@ def _function(target: str) -> Callable[..., Any]:
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = function_at(module, name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (it may raise anything, with data in it)
+    except KeyboardInterrupt:  # the user's
+        raise
+    except BaseException as error:  # noqa: BLE001 (it may raise anything, with data in it)
         raise _failed("can't be imported", error) from None
     if not callable(found):
         raise InvalidArgument(
@@ -174,14 +176,17 @@ def _function(target: str) -> Callable[..., Any]:
 def _guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function, whose exceptions are told apart from ours and never shown.
 
-    One that exits the process has not been examined: an exit code of its own would say otherwise.
+    One that exits the process, or stops it by what no one else catches, has not been examined: an
+    exit code of its own would say otherwise.
     """
 
     @functools.wraps(draw)
     def guarded(*arguments: Any) -> Any:
         try:
             return draw(*arguments)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 (its message may hold data)
+        except KeyboardInterrupt:  # the user's
+            raise
+        except BaseException as error:  # noqa: BLE001 (its message may hold data)
             raise _failed("failed", error) from None
 
     return guarded

@@ -23,7 +23,13 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.learn.plan import AUTO, UPDATES, Problem, TrainingPlan, plan_training
-from leastnoise.learn.training import BITS, coordinate_rounds, vector_rounds, whole_features
+from leastnoise.learn.training import (
+    BITS,
+    coordinate_rounds,
+    shortened,
+    vector_rounds,
+    whole_features,
+)
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.registry import family_named
@@ -95,9 +101,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     fit_intercept : bool
         Whether there is a constant feature 1.
     max_norm : number or None
-        How long a row of features is at most in l2, publicly known; longer rows are shortened to
-        it, again without a word. With dummies for k nominal features beside m numbers it is
-        √(m + k). None: √d.
+        How long a row of features is at most in l2, publicly known, the intercept's constant not
+        among them; longer rows are shortened to it, in training and prediction, again without a
+        word. With dummies for k nominal features beside m numbers it is √(m + k). None: √d.
     classes : pair or None
         The two labels, negative first. If it is None they are read off the data with a
         PrivacyWarning: that both occur is then known.
@@ -180,9 +186,10 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             warnings.warn(plan.advice, ConvergenceWarning, stacklevel=2)
         certificate = plan.mechanism.certificate
         charged = self._charge(certificate)
-        if self.fit_intercept:
-            X = np.column_stack([X, np.ones(len(X))])
-        whole = whole_features(X, squared_norm=problem.norm_limit)
+        limit = self._limit(X.shape[1])
+        whole = whole_features(X, squared_norm=limit)
+        if self.fit_intercept:  # beside features that are short enough: R² is limit + 1
+            whole = np.column_stack([whole, np.full(len(whole), float(1 << BITS))])
         weights = _trained(whole, labels, plan, rows=problem.rows, penalty=penalty)
         split = -1 if self.fit_intercept else len(weights)
         self.classes_ = classes
@@ -192,6 +199,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         )
         self.n_iter_: NDArray[np.int32] = np.array([plan.rounds], dtype=np.int32)
         self.plan_: TrainingPlan = plan
+        self._squared_norm = limit
         self.certificate_: Certificate = certificate
         self.privacy_: Spent = Spent(
             certificate=certificate, neighbours=problem.neighbours, charged=charged
@@ -199,10 +207,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return h·x + intercept for each row, features cut to [−1, 1], shape (n,)."""
+        """Return h·x + intercept for each row, cut to [−1, 1] and `max_norm`, shape (n,)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.clip(X, -1.0, 1.0) @ self.coef_[0] + self.intercept_[0]
+        rows = shortened(X, squared_norm=self._squared_norm)
+        return rows @ self.coef_[0] + self.intercept_[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likelier class of each row, shape (n,)."""
@@ -278,19 +287,20 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             )
         delta = Fraction(1, max(rows, 2) ** 2) if self.delta is None else self.delta
         constant = 1 if _validate.flag(self.fit_intercept, name="fit_intercept") else 0
-        family = _chosen_noise(self.noise)
+        family, limit = _chosen_noise(self.noise), self._limit(features)
         return Problem(
             budget=Budget(epsilon=self.epsilon, delta=delta),
             neighbours=neighbours,
             rows=rows,
             features=features + constant,
             rounds=_rounds(self.max_iter),
-            squared_norm=self._squared_norm(constant),
+            squared_norm=None if limit is None else limit + constant,
             noise=family,
             parameters=_parameters(family, self.noise_parameters),
         )
 
-    def _squared_norm(self, constant: int) -> Fraction | None:
+    def _limit(self, features: int) -> Fraction | None:
+        """Return `max_norm`², at most what so many features have."""
         if self.max_norm is None:
             return None
         norm = exact(self.max_norm, name="max_norm")
@@ -300,7 +310,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
                 value=_validate.shown(self.max_norm),
                 expected="max_norm >= 2^-20, below which every feature is 0",
             )
-        return norm**2 + constant
+        return min(norm**2, Fraction(features))
 
     def _charge(self, certificate: Certificate) -> int | None:
         if self.ledger is None:

@@ -156,7 +156,7 @@ def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     """Return the plan with `updates`; "auto" takes the one that is predicted to lose least.
 
     Of Gaussian noise those are vectors: their derivatives have R/√d <= 1 of the noise of
-    coordinates', and converge.
+    coordinates', and reach what curves less. Whether the rounds are enough, `converged` says.
 
     Raises Refused if no noise can serve, InvalidArgument for more than 10⁷ releases.
     """

@@ -11,6 +11,7 @@ the last bit, and all sums are exact (below 2^53).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -36,16 +37,18 @@ Noisy = Callable[[Floats], Floats]
 
 
 @_quietly
-def whole_features(features: Floats, *, squared_norm: Fraction) -> Floats:
+def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats:
     """Return features as whole numbers of 2^−20, shape (n, d), in a row's order in memory.
 
-    Each is cut to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, exactly.
+    Each is cut to [−1, 1] and every row to ‖x‖₂² <= `squared_norm`, if there is one, exactly.
     """
     if len(features) > MOST_ROWS:
         raise InvalidArgument(
             name="X", value=f"{len(features):,} rows", expected=f"at most {MOST_ROWS:,} rows"
         )
     whole = np.trunc(np.clip(features, -1.0, 1.0) * _UNIT)
+    if squared_norm is None:
+        return whole
     limit = int(squared_norm * _UNIT**2)
     squares = (whole.astype(np.int64) ** 2).sum(axis=1)
     long = squares > limit
@@ -55,6 +58,16 @@ def whole_features(features: Floats, *, squared_norm: Fraction) -> Floats:
         still = (whole.astype(np.int64) ** 2).sum(axis=1) > limit
         whole[still] = 0.0  # never seen: the factor has room
     return whole
+
+
+@_quietly
+def shortened(features: Floats, *, squared_norm: Fraction | None) -> Floats:
+    """Return features as training sees them, but for the cut to multiples of 2^−20: for scores."""
+    near = np.clip(features, -1.0, 1.0)
+    if squared_norm is None:
+        return near
+    lengths = np.sqrt((near**2).sum(axis=1, keepdims=True))
+    return near * np.minimum(1.0, math.sqrt(squared_norm) / np.maximum(lengths, 1 / _UNIT))
 
 
 @_quietly

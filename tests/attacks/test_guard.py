@@ -1,0 +1,61 @@
+"""The guard itself: a case that ends its process, however it does, is told, and the rest is tried.
+
+This module is a kind too, whose cases end in these ways; no long part tries it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from random import Random
+
+import pytest
+
+from tests.attacks.guard import case_of, failed
+
+_TOLD = {
+    "withstood": None,
+    "raises": "ValueError at test_guard.py",
+    "exits": "SystemExit at test_guard.py",
+    "stops": "GeneratorExit at test_guard.py",
+    "ends": "ended the process: exit 0",
+    "ends with 3": "ended the process: exit 3",
+    "is killed": "ended the process: SIGKILL",
+}
+_CASES = 30
+
+
+def drawn(random: Random) -> str:
+    return random.choice(sorted(_TOLD))
+
+
+def attack(case: str) -> None:
+    if case == "raises":
+        raise ValueError
+    if case == "exits":
+        sys.exit(0)
+    if case == "stops":
+        raise GeneratorExit
+    if case.startswith("ends"):
+        os._exit(3 if case.endswith("3") else 0)
+    if case == "is killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_every_case_that_is_not_withstood_is_told() -> None:
+    cases = {number: case_of("guard", "1", number) for number in range(_CASES)}
+    assert set(cases.values()) == set(_TOLD)
+    told = {one.again: one.why for one in failed([("guard", "1", range(_CASES))])}
+    wanted = {f"guard 1 {number}": _TOLD[case] for number, case in cases.items() if _TOLD[case]}
+    assert told.keys() == wanted.keys()
+    for again, why in told.items():
+        assert why.startswith(wanted[again] or ""), again
+
+
+@pytest.mark.parametrize("case", ["ends", "exits"])
+def test_the_last_case_of_a_batch_is_told_too(case: str) -> None:
+    number = next(n for n in range(_CASES) if case_of("guard", "1", n) == case)
+    one = next(n for n in range(_CASES) if case_of("guard", "1", n) == "withstood")
+    batches = [("guard", "1", range(n, n + 1)) for n in (one, number)]
+    assert [found.again for found in failed(batches)] == [f"guard 1 {number}"]

@@ -1,0 +1,132 @@
+"""What a finding says would have been found is found, and where outputs are is told precisely."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import leastnoise as ln
+from leastnoise.audit import noise
+from leastnoise.audit.refuted import point
+from leastnoise.audit.subject import Subject
+
+Generator = np.random.Generator
+_SAID = r"that ([\d.e-]+) % of the outputs more than ([\d.]+) above"
+
+
+def _subject(claim: ln.Claim, *outputs: Any) -> Subject:
+    one, other = outputs
+    return Subject(
+        claim=claim, inputs=(0, 1), outputs=(one[:, None], other[:, None]),
+        draw=lambda value, count: one[:count], error=Fraction(1, 10**9),
+    )  # fmt: skip
+
+
+def _geometric(generator: Generator, epsilon: float, count: int) -> Any:
+    p = -np.expm1(-epsilon)
+    return (generator.geometric(p, count) - generator.geometric(p, count)).astype(float)
+
+
+def _thinned(
+    generator: Generator, epsilon: float, count: int, *, share: float, above: float
+) -> Any:
+    """Return outputs of which a share of those above a point is drawn again from the others."""
+    outputs = _geometric(generator, epsilon, count)
+    others = _geometric(generator, epsilon, 4 * count)
+    again = (outputs > above) & (generator.random(count) < share)
+    outputs[again] = generator.choice(others[others <= above], int(again.sum()))
+    return outputs
+
+
+def _claim(epsilon: float) -> ln.Claim:
+    return ln.Claim(epsilon=str(epsilon), sensitivity=ln.Integer(1), noise=ln.calibrate(
+        "geometric", epsilon=str(epsilon), sensitivity=ln.Integer(1)
+    ).noise)  # fmt: skip
+
+
+def _said(claim: ln.Claim, epsilon: float, draws: int) -> tuple[str, float, float]:
+    """Return the sentence of an honest audit, and its share and point."""
+    generator = np.random.default_rng(23)
+    honest = _subject(claim, *(_geometric(generator, epsilon, draws) + at for at in (0, 1)))
+    found = noise.detect(honest)
+    assert found.verdict == "nothing found"
+    said = re.search(_SAID, found.would_detect)
+    assert said is not None, found.would_detect
+    return found.would_detect, float(said[1]) / 100, float(said[2])
+
+
+WHOLE = [(0.2, 5000), (0.1, 20_000)]
+
+
+@pytest.mark.parametrize(("epsilon", "draws"), WHOLE)
+def test_a_thinner_tail_that_would_have_been_found_is_found(epsilon: float, draws: int) -> None:
+    _check(epsilon, draws, audits=5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "draws"), WHOLE)
+def test_it_is_found_by_99_of_100_audits(epsilon: float, draws: int) -> None:
+    _check(epsilon, draws, audits=60)
+
+
+def _check(epsilon: float, draws: int, *, audits: int) -> None:
+    """Audit outputs thinned as much as an honest audit said, on one of the inputs alone."""
+    claim = _claim(epsilon)
+    _, share, above = _said(claim, epsilon, draws)
+    generator = np.random.default_rng([7, draws])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noise, "least_thinning", lambda _: None)  # a second of each audit
+        found = sum(
+            noise.detect(
+                _subject(
+                    claim,
+                    _thinned(generator, epsilon, draws, share=share, above=above),
+                    _geometric(generator, epsilon, draws),
+                )
+            ).verdict
+            == "violation"
+            for _ in range(audits)
+        )
+    assert found >= 0.99 * audits
+
+
+def test_it_does_not_depend_on_the_outputs() -> None:
+    """So that another audit's sentence holds for this one, too."""
+    claim = _claim(0.5)
+    generator = np.random.default_rng(5)
+    said = {
+        noise.detect(
+            _subject(claim, *(_geometric(generator, 0.5, 3000) + at for at in ends))
+        ).would_detect
+        for ends in ((0, 1), (10**6, 10**6 + 1))
+    }
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("anchor", "beyond", "near", "text"),
+    [
+        (3.25, 0.5, 0.1, "3.75"),
+        (1e17, -8.0, 4.0, "1e+17 - 8"),
+        (1e17, 8.0, 4.0, "1e+17 + 8"),
+        (1000.5, 0.0097, 0.0001, "1000.5 + 0.0097"),
+        (1234567.0, 2.5, 0.1, "1234567 + 2.5"),
+        (-1e308, -1.0, 1.0, "-1e+308"),
+    ],
+)
+def test_points_are_as_precise_as_they_have_to_be(
+    anchor: float, beyond: float, near: float, text: str
+) -> None:
+    assert point(anchor, beyond, near=near) == text
+
+
+def test_outputs_far_from_0_are_told_apart() -> None:
+    claim = ln.Claim(epsilon="0.1", sensitivity=ln.L1(1), noise=ln.noise.Laplace(scale=10))
+    two = np.where(np.arange(2000) % 2, 1e17, 1e17 + 32)
+    (statement,) = {noise.detect(_subject(claim, two, two)).statement}
+    ends = re.findall(r"P\(Y <= (.*?)\)", statement)
+    assert len(set(ends)) == 2, statement
