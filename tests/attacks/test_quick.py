@@ -16,7 +16,7 @@ def test_a_little_of_each_kind(guard: Guard) -> None:
         files=5,
         texts=12,
         values=5,
-        models=3,
+        models=2,
     )
 
 
