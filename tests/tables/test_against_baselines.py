@@ -176,7 +176,8 @@ def check(seed: int) -> None:
             assert any(max(some) < v for some, v in zip(own, joint, strict=True)), (raw, ours)
 
 
-@pytest.mark.parametrize("seed", range(4))
+# in 480 noise of one block that is found late leaves another with more than it would have alone
+@pytest.mark.parametrize("seed", [*range(4), 480])
 def test_no_standard_way_has_less_noise(seed: int) -> None:
     check(seed)
 

@@ -188,12 +188,17 @@ def _chosen(
     if len(draws) > 1 and budget.delta:
         search.tell("Accounting for all queries together")
         joint = jointly(budget, [search.quick(draw) for draw in draws])
-    to_beat = [one.mse for one in joint[0]] if joint else [math.inf] * len(draws)
-    offers = [search.every(draw, to_beat=least) for draw, least in zip(draws, to_beat, strict=True)]
-    if joint and not _all_less(joint[0], offers):  # what was found since is to be beaten as well
+    while joint:
+        offers = [
+            search.every(draw, to_beat=noise.mse)
+            for draw, noise in zip(draws, joint[0], strict=True)
+        ]
+        if _all_less(joint[0], offers):
+            return joint[0], [one.noise for one in joint[1]]
+        # What was found since has to be beaten as well. That leaves others with more noise than
+        # before, and so with more that might have less.
         joint = jointly(budget, offers)
-    if joint:
-        return joint[0], [one.noise for one in joint[1]]
+    offers = [search.every(draw, to_beat=math.inf) for draw in draws]
     return tuple(some[0] for some in offers), [None] * len(draws)
 
 
