@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -386,17 +385,3 @@ def test_the_hook_is_not_public() -> None:
     public = {name for name in vars(Release) if not name.startswith("_")}
     known = {"from_toml", "spec", "to_toml", "plan", "needed_epsilon", "afford", "run"}
     assert public == known
-
-
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
-def test_totals_of_rows_end_where_int64_does(tmp_path: Path, engine: str) -> None:
-    """With 50 bits after 8,192 rows, as with 28 bits after more than any table has: none wraps."""
-    raw = by_row() | {"query": [{"name": "q", "statistics": ["count", "count(y)", "sum(y)"]}]}
-    raw |= {"data": {"source": "rows.parquet", "engine": engine}, "columns": {"y": COLUMNS["y"]}}
-    spec = spec_file.parse(raw)
-    layout = dataclasses.replace(of_block(spec, spec.query[0])[0][0], bits=50)
-    for rows in (5_000, 8_191, 8_192, 8_193, 20_000):
-        pd.DataFrame({"y": [30.0] * rows}).to_parquet(tmp_path / "rows.parquet")
-        with engines.opened(source.find(spec, tmp_path)) as opened:
-            found = bounding.query_vector(opened, spec, layout).tolist()
-        assert found == [min(rows * 2**50, 2**63 - 1)] * 3

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     Column = NDArray[np.float64]
 
 _CLOSE = 1e-6  # relative: floats of another machine, and n by way of the `_std`
-_ROUNDING = 1e-15  # relative, of a value as it is written
+_ROUNDING = 4e-15  # relative, of a value that was computed in a few steps
+_AMPLIFIED = 1e-12  # that, after a division by a count that noise may have brought near 0
 _NEAR = 1e-4  # where a mean's interval depends on n or S beyond what the table shows
 
 
@@ -92,7 +93,7 @@ def _wrong_mean(
     label, uses = layout.statistics[place].label, layout.uses[place]
     middle, half = _span(layout, place)
     value, std, low, high = (told[f"{label}{suffix}"] for suffix in SUFFIXES)
-    slack = _CLOSE * (abs(middle) + half)
+    slack = _CLOSE * half + _ROUNDING * abs(middle)
     limits = {
         "": (value, middle - half, middle + half),
         "_std": (std, 0.0, half),
@@ -130,7 +131,8 @@ def _of_means(
         change = np.maximum(np.abs(others[0][index] - end), np.abs(others[1][index] - end))
         least = np.where(known, end - change, middle - half)
         most = np.where(known, end + change, middle + half)
-        found.append((least, most, np.full_like(value, abs(middle) + half)))
+        scale = half + _AMPLIFIED / _CLOSE * abs(middle)
+        found.append((least, most, np.full_like(value, scale)))
     return found
 
 
@@ -148,7 +150,7 @@ def _fits(
     )
     room = _CLOSE + _ROUNDING * abs(middle) / half
     fits = (std >= least * (1 - room)) & (std <= most * (1 + room))
-    none = (count + away <= 0) & (np.abs(value - middle) > _CLOSE * (abs(middle) + half))
+    none = (count + away <= 0) & (np.abs(value - middle) > _CLOSE * half + _ROUNDING * abs(middle))
     return bool((fits & ~none).all())
 
 
