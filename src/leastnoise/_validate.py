@@ -23,7 +23,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
@@ -233,9 +233,14 @@ def items(value: object, *, name: str, like: str) -> tuple[Any, ...]:
 
     A text is refused, whose characters would be taken for the items, and what has no order.
     """
+    return tuple(in_order(value, name=name, like=like))
+
+
+def in_order(value: object, *, name: str, like: str) -> Iterator[Any]:
+    """Return an iterator over what `items` returns: for what no memory holds at once."""
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping | Set):
         try:
-            return tuple(value)
+            return iter(value)
         except TypeError:  # a numpy array of no dimension
             pass
     raise InvalidArgument(name=name, value=shown(value), expected=f"{name} to be {like}")

@@ -221,6 +221,7 @@ CASES = [
     ((l2(5, "3", 4), l2(5, "2", 3)), "1"),
     ((l2(5, "3", 4), normal("4", 3)), "1"),
     ((l2(2, "3", 1), l2(30, "1", 2), normal("9", 1)), "0.5"),
+    ((l2(600, "1.7", 1), l2(200, "8.8", 1), l2(400, "1.56", 1)), "0.1"),
 ]
 
 
@@ -233,6 +234,11 @@ def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], eps
     high = composed_upper(upper_parts(parts, points_per_std=32), exact)
     assert float(low.lower()) <= interval.lower <= interval.upper <= float(high.upper())
     assert width(interval) < 1e-7 < float((high - low) / high)
+
+
+def test_far_up_where_bessel_functions_are_hazy_a_series_tells_the_moments() -> None:
+    """Of 400 dimensions Bessel functions of orders 199 and 200 lose all digits at the last node."""
+    assert width(found(*CASES[-1])) < 1e-9
 
 
 def test_composition_goes_by_the_sum() -> None:

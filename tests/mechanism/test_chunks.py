@@ -96,7 +96,7 @@ def test_chunks_that_are_not_the_vector_are_refused(chunks: Any, why: str) -> No
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("chunks", [7, None, "secret", b"secret", {"a": 1}])
+@pytest.mark.parametrize("chunks", [7, None, "secret", b"secret", {"a": 1}, np.array(3)])
 def test_what_has_no_chunks_is_refused_at_once(chunks: Any) -> None:
     with pytest.raises(InvalidArgument, match="chunks"):
         mechanism().release_chunks(chunks)

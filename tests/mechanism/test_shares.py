@@ -144,7 +144,10 @@ def test_too_few_shares_are_no_release() -> None:
     for count in (6, 11, 0):
         with pytest.raises(InvalidArgument, match="7 to 10 shares"):
             shares.total(shares.add(sent), clients=count)
-    for wrong in ([1.5] * 8, ["secret"] * 8, [], 7, None, [np.int64(1), np.zeros(2, np.int64)]):
+    endless: list[object] = []
+    endless.append(endless)
+    two_shapes = [np.int64(1), np.zeros(2, np.int64)]
+    for wrong in ([1.5] * 8, ["secret"] * 8, [], 7, None, two_shapes, [[[1], 1]], endless):
         with pytest.raises(InvalidArgument, match="shares") as caught:
             shares.add(wrong)  # type: ignore[arg-type]
         assert "secret" not in str(caught.value)

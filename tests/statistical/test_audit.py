@@ -15,7 +15,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.registry import FAMILIES
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS
 
-# A draw takes up to 40 µs of one number for these two, and up to 600 µs of a vector.
+# A draw takes up to 200 µs of one number for these two, and up to 600 µs of a vector.
 DRAWS = {"gaussian-mixture": 10**5, "quasi-gaussian": 10**5, "gaussian": 10**6, "laplace": 10**6}
 VECTORS = 4000
 EPSILON = Fraction(1)

@@ -18,6 +18,7 @@ from leastnoise.tables.plan.plan import BlockPlan, Plan, plan
 from leastnoise.tables.read import spec_file
 
 CLOSE = 1e-3  # of the objective: what scales are rounded up by, and coarse accounting
+_ALONE = 4  # blocks of a spec that are planned alone, too: each takes seconds
 LIMITS: tuple[dict[str, Any], ...] = (
     {"max_rows": 1},
     {"max_rows": 4},
@@ -161,9 +162,9 @@ def check(seed: int) -> None:
     for found, least in zip(ours, apart, strict=True):
         assert max(found) <= least * (1 + CLOSE), (raw, ours, apart)
     if len(made.blocks) > 1:
-        own = [alone(raw, block) for block in made.blocks]
-        for found, least in zip(ours, own, strict=True):
-            assert all(a <= b * (1 + 1e-6) for a, b in zip(found, least, strict=True)), (raw, own)
+        for i in Random(seed).sample(range(len(ours)), min(_ALONE, len(ours))):
+            own = alone(raw, made.blocks[i])
+            assert all(a <= b * (1 + 1e-6) for a, b in zip(ours[i], own, strict=True)), (raw, own)
     joint = ways.get("gaussian together")
     if joint and all(a < b for a, b in zip(joint, apart, strict=True)):
         shares = shares_of(raw, made.blocks)

@@ -318,13 +318,9 @@ class Mechanism:
         if self.certificate.geometry is not None:
             why = "a geometry takes the whole vector at once; release it as one"
             raise NotApplicable(family=self.noise.name, why=why)
-        if isinstance(chunks, str | bytes | dict) or not isinstance(chunks, Iterable):
-            raise InvalidArgument(
-                name="chunks",
-                value=_validate.shown(chunks),
-                expected="an iterable of vectors, such as a generator of arrays",
-            )
-        return _in_chunks(self.noise, self.grid, iter(chunks))
+        like = "an iterable of vectors, such as a generator of arrays"
+        given = _validate.in_order(chunks, name="chunks", like=like)
+        return _in_chunks(self.noise, self.grid, given)
 
 
 def _in_chunks(

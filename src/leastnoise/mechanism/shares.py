@@ -166,7 +166,10 @@ def _are_whole(values: Plain) -> bool:
 
 
 def _whole_numbers(one: Any) -> NDArray[np.int64]:
-    array = np.asarray(one)
+    try:
+        array = np.asarray(one)
+    except ValueError:  # lists in lists without end, or of several lengths
+        array = np.array(None)
     if array.dtype != np.int64:
         raise InvalidArgument(
             name="shares",

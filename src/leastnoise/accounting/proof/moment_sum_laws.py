@@ -182,13 +182,22 @@ class SphericalMoments:
         """
         wide = points()
         squares = [float(abs(z).upper()) ** 2 / 4 for z in wide]
-        near = [i for i, square in enumerate(squares) if self._cancelling(square) <= self._room]
+        lost = [self._cancelling(square) for square in squares]
+        far = {i: self._by_bessel(z) for i, z in enumerate(wide) if lost[i] > self._room}
+        near = [i for i in range(len(wide)) if i not in far or self._hazy(far[i], lost[i])]
         largest = max((squares[i] for i in near), default=0.0)
         with precision(ctx.prec + math.ceil(self._cancelling(largest))):
             narrow = points()
             sums = self._by_series([narrow[i] for i in near], largest)
-        found = dict(zip(near, sums, strict=True))
-        return [found[i] if i in found else self._by_bessel(z) for i, z in enumerate(wide)]
+        found = far | dict(zip(near, sums, strict=True))
+        return [found[i] for i in range(len(wide))]
+
+    def _hazy(self, found: acb, lost: float) -> bool:
+        """Say whether Bessel functions enclose it badly, as where |z| is below ν, and a series can.
+
+        `lost` bits cancel in the series.
+        """
+        return found.rel_accuracy_bits() < ctx.prec // 2 and lost <= _LONG_SERIES
 
     @property
     def _room(self) -> float:
