@@ -16,8 +16,8 @@ from leastnoise.noise.registry import FAMILIES
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS
 
 # A draw takes up to 200 µs of one number for these two, and up to 600 µs of a vector.
-DRAWS = {"gaussian-mixture": 10**5, "quasi-gaussian": 10**5, "gaussian": 10**6, "laplace": 10**6}
-VECTORS = 4000
+DRAWS = {"gaussian-mixture": 50_000, "quasi-gaussian": 50_000, "gaussian": 10**6, "laplace": 10**6}
+VECTORS = 2500
 EPSILON = Fraction(1)
 LAW_OF = {law.name: law for law in reversed((*LAWS, *LATTICE_LAWS, *BODY_LAWS))}
 
