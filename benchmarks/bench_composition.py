@@ -14,9 +14,9 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.laplace.law import TruncatedLaplace
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Staircase
 
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
 _RUNS = 5

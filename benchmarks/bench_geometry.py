@@ -17,7 +17,7 @@ from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 
 DIMENSIONS = (10**3, 10**6)
 

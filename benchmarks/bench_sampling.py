@@ -26,14 +26,10 @@ from leastnoise.noise.bodies.law.k_staircase import KStaircase
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
+from leastnoise.noise.radial.law import SphericalLaplace
+from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap
 
 DIMENSION = 10**6
 PEER_DIMENSION = 10**4  # the peer takes as long for these

@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 from scipy import special
 
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law import GeneralizedGamma
 
 
 @dataclass(frozen=True, kw_only=True)

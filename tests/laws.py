@@ -17,21 +17,12 @@ from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
-from leastnoise.noise.steps.law.geometric import Geometric
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
+from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
+from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
 
 # Each family is here: test_families checks that.
 LAWS: tuple[Noise, ...] = (

@@ -20,9 +20,9 @@ import leastnoise as ln
 from leastnoise.design import radial_bound_find
 from leastnoise.design.effort import Effort
 from leastnoise.design.radial_bound_find import VectorTask
-from leastnoise.noise.common.profile import gaussian
+from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.radial.fit.generalized_gamma import greatest_advantage
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.numerics.roots import IncreasingRoot
 from leastnoise.report.comparison import radial_density
 from leastnoise.report.figures import Figure, Line
@@ -60,7 +60,7 @@ def threshold(epsilon: float) -> float:
 
     def intercept_above_1(log_mu: float) -> float:
         mu = math.exp(log_mu)
-        delta = math.exp(gaussian.log_delta(shift_ratio=mu, epsilon=epsilon))
+        delta = math.exp(common_profile.gaussian_log_delta(shift_ratio=mu, epsilon=epsilon))
         density = math.exp(-((epsilon / mu - mu / 2) ** 2) / 2) / math.sqrt(2 * math.pi)
         return delta + mu * density / 2 - 1
 
@@ -68,7 +68,7 @@ def threshold(epsilon: float) -> float:
     found = IncreasingRoot(tolerance=1e-13).between(
         intercept_above_1, safe=math.log(1e-3), unsafe=-math.log(inflection) / 2
     )
-    return math.exp(gaussian.log_delta(shift_ratio=math.exp(found), epsilon=epsilon))
+    return math.exp(common_profile.gaussian_log_delta(shift_ratio=math.exp(found), epsilon=epsilon))
 
 
 def table_2(epsilon: str) -> Row:

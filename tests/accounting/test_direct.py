@@ -19,19 +19,13 @@ from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
+from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap
 from tests.accounting import direct
 from tests.accounting.direct import Masses, Real, Step, mp, mpf
 

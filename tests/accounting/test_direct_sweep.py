@@ -11,13 +11,10 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.shells.law import SphericalStaircase
+from leastnoise.noise.steps.law import TruncatedStaircase, Tulap
 from tests.accounting import direct
 from tests.accounting.direct import Masses, mp, mpf
 from tests.accounting.test_direct import cells, stairs

@@ -19,9 +19,8 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.releases import ProvedDelta, Releases
 from tests.laws import LATTICE_LAWS, LAWS, label
 

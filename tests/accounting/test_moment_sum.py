@@ -29,11 +29,10 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
-from leastnoise.noise.common.proof.gaussian import delta_of_ratio
+from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.proof import spherical_laplace
 from leastnoise.noise.releases import Releases
 from tests.angles import angle_integral, spherical, weights

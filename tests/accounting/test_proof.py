@@ -28,11 +28,11 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.gaussian import proof as gaussian
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Staircase
 from tests.laws import LAWS
 
 ONE = ShiftBounds.of(L2(1))

@@ -21,10 +21,9 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.lattice.law import DiscreteStaircase
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.releases import Releases
 from tests.scalar import density
 

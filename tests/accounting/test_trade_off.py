@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import Optimal
 from leastnoise.noise.releases import ProvedDelta, Releases
 
 Floats = NDArray[np.float64]

@@ -20,10 +20,9 @@ from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
+from leastnoise.noise.steps.law import Staircase
 
 SCALE = 10.0  # of sensitivity 1: claims ε = 0.1, so P0(S) <= e^0.1·P1(S) for every event S
 ACCEPT = 1e-3  # of fixed seeds

@@ -22,11 +22,10 @@ from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import proof as gaussian
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.laplace.proof import laplace
+from leastnoise.noise.laplace import proof as laplace_proof
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Staircase
 
 ONE = ShiftBounds.of(L2(1))
 SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
@@ -90,7 +89,7 @@ def test_atoms_at_both_ends_stay_whole() -> None:
     noise, step = Laplace(scale=1), Fraction(1, 32)
 
     def profile(epsilon: Fraction) -> arb:
-        return laplace.delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
+        return laplace_proof.laplace_delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
 
     upper = losses.upper_lattice(profile, step, 32)
     cells = losses.lower_cells(profile, upper)
@@ -108,7 +107,7 @@ def test_cells_of_long_steps_do_not_overlap() -> None:
     noise, step = Laplace(scale=Fraction(1, 200)), Fraction(25)
 
     def profile(epsilon: Fraction) -> arb:
-        return laplace.delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
+        return laplace_proof.laplace_delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
 
     cells = losses.lower_cells(profile, losses.upper_lattice(profile, step, 8))
     assert math.fsum(mass for _, mass in cells.atoms) <= 1

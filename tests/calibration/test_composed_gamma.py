@@ -16,14 +16,13 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.profile import gaussian
+from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.fit.generalized_gamma_several import _log_delta, _Several
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import sketch
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
+from leastnoise.noise.radial.privacy_losses import sketch
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request
 
@@ -143,7 +142,7 @@ def test_the_float_search_agrees_with_the_gaussian(count: int) -> None:
     law = GeneralizedGamma(scale=1, alpha=2, p=2, dimension=3)
     shift = 0.8 / math.sqrt(count)
     found = _log_delta(sketch(law, shift), count, 1.0)
-    truth = gaussian.log_delta(shift_ratio=math.sqrt(2 * count) * shift, epsilon=1)
+    truth = common_profile.gaussian_log_delta(shift_ratio=math.sqrt(2 * count) * shift, epsilon=1)
     assert found == pytest.approx(truth, abs=2e-3)
 
 

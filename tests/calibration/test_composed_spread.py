@@ -17,7 +17,7 @@ from leastnoise.noise.common.fit.several import least_factor
 from leastnoise.noise.huber import fit as huber
 from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.lattice.fit import cactus
-from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.lattice.law import Cactus
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.request import Request

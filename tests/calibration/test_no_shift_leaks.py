@@ -26,17 +26,12 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.kernels.law import GaussianMixture
+from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.registry import all_families
 from leastnoise.noise.request import Request
-from leastnoise.noise.steps.law.geometric import Geometric
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
 from tests.shifts import ROUTES, worst
 
 # Of a design: quick, and neither privacy nor the bound rests on it. Beyond ε = 5 no bound is asked,

@@ -12,12 +12,11 @@ from leastnoise.accounting.proof.single import method_of
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.shells.law import SphericalStaircase
+from leastnoise.noise.steps.law import Staircase, Tulap
 from tests.laws import LAWS, label
 
 PURE: tuple[tuple[Noise, int], ...] = (

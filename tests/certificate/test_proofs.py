@@ -13,9 +13,9 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.longest_shift import worst_shift
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import family_named
 from tests.problems import DELTAS, MINIMAL_SCALES, Delta, MinimalScale, fractions_of
 

@@ -20,22 +20,16 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.optimal import Optimal
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.radial.privacy_losses.generalized_gamma import chosen
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.lattice.law import Cactus, Optimal
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
+from leastnoise.noise.radial.privacy_losses import chosen
 from leastnoise.noise.radial.proof.generalized_gamma import tails
 from leastnoise.noise.radial.proof.generalized_gamma_curve import Curve
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
+from leastnoise.noise.steps.law import Staircase, TruncatedStaircase, Tulap
 
 ONE = Fraction(1)
 

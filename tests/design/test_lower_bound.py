@@ -13,7 +13,7 @@ from leastnoise.design.lower_bound import LowerBound, Witness
 from leastnoise.design.refine import Design, Scope, Task, refine
 from leastnoise.errors import CertificateRejected, InvalidInput, LeastnoiseError
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import Optimal
 from leastnoise.noise.loss import Loss
 
 

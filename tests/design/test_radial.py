@@ -18,8 +18,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
 from leastnoise.selection.public import calibrate
 

@@ -22,7 +22,7 @@ from leastnoise.design.radial_bound_tail import tail
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.request import Request
 
 EXAMPLES = ((2, "1", "1e-5"), (3, "1", "0.01"), (7, "3", "1e-6"), (40, "0.5", "1e-4"))

@@ -20,12 +20,11 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import profile as analysis_lattice
 from leastnoise.noise.lattice import proof as lattice
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
-from leastnoise.noise.steps.fit import truncated_staircase
-from leastnoise.noise.steps.proof import step
+from leastnoise.noise.steps import fit as steps_fit
+from leastnoise.noise.steps import proof as steps_proof
 from tests.design.test_lower_bound import bound_of, made
 
 # Brackets of the optimum at sensitivity 1, from the issue that asked for them: an independent
@@ -83,7 +82,7 @@ def test_delta_is_met_at_every_shift_by_three_routes(epsilon: str, delta: str) -
         # between lattice shifts, by the general route for step densities
         for shift in (Fraction(1, 7 * law.cells), Fraction(1, 3), Fraction(5, 7)):
             fast = lattice.step_delta_ball(law, shift=shift, epsilon=e)
-            slow = step.delta_ball(law, shift=shift, epsilon=e)
+            slow = steps_proof.step_delta_ball(law, shift=shift, epsilon=e)
             assert fast.overlaps(slow)
     floats = analysis_lattice.delta(
         law.lattice, shifts=range(1, law.cells + 1), epsilon=float(epsilon)
@@ -99,7 +98,10 @@ def test_delta_of_any_shift_and_epsilon_encloses_the_step_route() -> None:
             for epsilon in ("0", "0.3", "1", "9"):
                 arguments = {"shift": Fraction(shift), "epsilon": Fraction(epsilon)}
                 fast = lattice.step_delta_ball(law, **arguments)
-                assert fast.overlaps(step.delta_ball(law, **arguments)), (shift, epsilon)
+                assert fast.overlaps(steps_proof.step_delta_ball(law, **arguments)), (
+                    shift,
+                    epsilon,
+                )
                 assert float(fast.rad()) < 1e-30
 
 
@@ -207,7 +209,7 @@ def test_a_law_that_is_not_private_is_mended_by_a_mixture() -> None:
 
 def test_a_staircase_rounded_to_the_lattice_is_as_private() -> None:
     budget = Budget(epsilon="0.7", delta="1e-4")
-    law = truncated_staircase.search(Request(budget=budget, loss=Loss.MSE))
+    law = steps_fit.truncated_staircase_search(Request(budget=budget, loss=Loss.MSE))
     task = Task(budget=Budget(epsilon="0.7", delta="1.000001e-4"), loss=Loss.MSE)
     rounded = repair.rounded(law.steps, cells=7, delta=1e-4)
     private, _ = examined(task, 7, rounded)

@@ -15,7 +15,7 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.base import Noise
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.laplace.law import TruncatedLaplace
 from tests.both_routes import (
     FULL,
     GivenWords,

@@ -20,13 +20,8 @@ from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.base import Noise
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
-from leastnoise.noise.steps.law.geometric import Geometric
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
+from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
 from tests.both_routes import (
     FULL,
     GivenWords,

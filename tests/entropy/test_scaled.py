@@ -13,8 +13,8 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import SphericalLaplace
 
 NOISES = [
     Gaussian(scale=Fraction(10, 3), dimension=300),

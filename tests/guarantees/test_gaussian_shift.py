@@ -6,7 +6,7 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.gaussian_shift import gaussian_differential, zero_concentrated
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law import GaussianMixture
 
 
 def test_a_mixture_keeps_the_curve_of_its_gdp() -> None:

@@ -17,15 +17,12 @@ from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
 from leastnoise.interop.proved_pld import ProvedPld
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.kernels.law import GaussianMixture
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
+from leastnoise.noise.lattice.law import Cactus
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.steps.law.geometric import Geometric
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Geometric, Staircase
 
 EPSILONS = ("0", "0.1", "0.5", "2")
 # of dp-accounting's sums of floats, against exact ones; at most 2e-16 was met

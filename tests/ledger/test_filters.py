@@ -30,8 +30,8 @@ from leastnoise.ledger.filters import (
 )
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.releases import Releases
 from tests.ledger.releases import certificate, sampled
 

@@ -31,7 +31,7 @@ from leastnoise.ledger.check import check_ledger
 from leastnoise.ledger.costs import Cost
 from leastnoise.ledger.filters import SUMS, ZCDP, fits
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from tests.ledger.releases import account, certificate, sampled
 
 

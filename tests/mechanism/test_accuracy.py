@@ -12,7 +12,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.noise.quantiles import absolute_quantile
-from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law import Geometric
 
 L1, L2 = ln.L1(1), ln.L2(1)
 COUNTS = ln.CountingQueries(dimension=2)

@@ -11,8 +11,8 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.mechanism.grid import check_grid, default_grid, exponent_of, is_power_of_two
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import SphericalLaplace
 
 TWO = Fraction(2)
 

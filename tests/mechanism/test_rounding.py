@@ -26,8 +26,8 @@ from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.selection.public import calibrate
 from tests.both_routes import Counting, OnlyBalls
 

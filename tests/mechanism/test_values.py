@@ -23,7 +23,7 @@ from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers, fractions_of, nearest_whole
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law import DiscreteStaircase
 
 LAW = DiscreteStaircase(scale=1, cells=1, masses=(4, 2, 1))
 ALMOST_NONE = DiscreteStaircase(scale=1, cells=1, masses=(10**40, 1))  # other than 0: 2e-40

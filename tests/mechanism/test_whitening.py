@@ -22,7 +22,7 @@ from leastnoise.mechanism.values import (
 from leastnoise.mechanism.whitening import whiten
 from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 
 PLAIN = CountEllipse(queries=5, shared="-0.13")
 COUNTED = CountEllipse(queries=4, shared="-0.13", offset="-1/3", total="1.7")

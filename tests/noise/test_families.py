@@ -10,12 +10,11 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.law.radial_steps import RadialStepNoise
-from leastnoise.noise.common.law.steps import StepNoise
+from leastnoise.noise.common.law import RadialStepNoise, StepNoise
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.laplace.law import TruncatedLaplace
 from leastnoise.noise.registry import FAMILIES, family_named
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Staircase
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS, label
 from tests.routes import integrate
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.profile import gaussian, spherical_laplace
+from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.profile import laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.laplace import profile as laplace_profile
+from leastnoise.noise.radial.law import SphericalLaplace
 from tests.problems import DELTAS, MINIMAL_SCALES, Delta, MinimalScale, fractions_of
 
 # Of ln δ, so relative in δ. Worst met on 3,000 random laws like these: 6.4e-13 (l2, where δ is
@@ -25,11 +25,13 @@ TOLERANCE = 2e-12
 def _log_delta(family: str, dimension: int, scale: Fraction, epsilon: Fraction) -> float:
     ratio = 1 / scale
     if family == "gaussian":
-        return gaussian.log_delta(shift_ratio=float(ratio), epsilon=float(epsilon))
+        return common_profile.gaussian_log_delta(shift_ratio=float(ratio), epsilon=float(epsilon))
     excess = float(ratio - epsilon)
     if family == "laplace":
-        return laplace.log_delta(excess=excess)
-    return spherical_laplace.log_delta(dimension=dimension, epsilon=float(epsilon), excess=excess)
+        return laplace_profile.laplace_log_delta(excess=excess)
+    return common_profile.spherical_laplace_log_delta(
+        dimension=dimension, epsilon=float(epsilon), excess=excess
+    )
 
 
 @pytest.mark.parametrize("problem", DELTAS, ids=lambda problem: problem.name)
@@ -58,7 +60,7 @@ def _proved_log(noise: Gaussian | SphericalLaplace, epsilon: Fraction) -> float:
 @given(st.floats(-5, 5), st.floats(-8, 4))
 def test_gaussian_agrees_with_the_proof(log_ratio: float, log_epsilon: float) -> None:
     ratio, epsilon = Fraction(math.exp(log_ratio)), Fraction(math.exp(log_epsilon))
-    found = gaussian.log_delta(shift_ratio=float(ratio), epsilon=float(epsilon))
+    found = common_profile.gaussian_log_delta(shift_ratio=float(ratio), epsilon=float(epsilon))
     if found > -600:
         proved = _proved_log(Gaussian(scale=1 / ratio), epsilon)
         assert found == pytest.approx(proved, abs=TOLERANCE, rel=TOLERANCE)
@@ -72,7 +74,7 @@ def test_gaussian_agrees_with_the_proof(log_ratio: float, log_epsilon: float) ->
 )
 def test_l2_agrees_with_the_proof(dimension: int, log_epsilon: float, log_excess: float) -> None:
     epsilon, excess = Fraction(math.exp(log_epsilon)), Fraction(math.exp(log_excess))
-    found = spherical_laplace.log_delta(
+    found = common_profile.spherical_laplace_log_delta(
         dimension=dimension, epsilon=float(epsilon), excess=float(excess)
     )
     if found > -600:
@@ -82,6 +84,12 @@ def test_l2_agrees_with_the_proof(dimension: int, log_epsilon: float, log_excess
 
 
 def test_pure_guarantee_is_exactly_the_inverse_scale() -> None:
-    assert laplace.log_delta(excess=0.0) == -math.inf
-    assert spherical_laplace.log_delta(dimension=9, epsilon=2.0, excess=0.0) == -math.inf
-    assert spherical_laplace.log_delta(dimension=9, epsilon=2.0, excess=1e-3) > -math.inf
+    assert laplace_profile.laplace_log_delta(excess=0.0) == -math.inf
+    assert (
+        common_profile.spherical_laplace_log_delta(dimension=9, epsilon=2.0, excess=0.0)
+        == -math.inf
+    )
+    assert (
+        common_profile.spherical_laplace_log_delta(dimension=9, epsilon=2.0, excess=1e-3)
+        > -math.inf
+    )

@@ -12,11 +12,10 @@ from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.quantiles import absolute_quantile, has_quantiles
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from tests.routes import integrate
 
 

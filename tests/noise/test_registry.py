@@ -21,8 +21,8 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import sampler_of
 from leastnoise.noise.family import Family
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.lattice.law import Optimal
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.quantiles import absolute_quantile
 from leastnoise.noise.registry import (
@@ -33,8 +33,8 @@ from leastnoise.noise.registry import (
     registered,
 )
 from leastnoise.noise.request import Request
-from leastnoise.noise.steps.proof.step import delta_ball
-from leastnoise.noise.steps.sampler.step import sampler
+from leastnoise.noise.steps.proof import step_delta_ball
+from leastnoise.noise.steps.sampler import step_sampler
 
 
 class Stranger(Gaussian):  # pyright: ignore[reportGeneralTypeIssues] - what a stranger might do
@@ -92,8 +92,8 @@ ROLES = {
 }
 LAW = Gaussian(scale=1)
 WRONG: dict[str, Callable[[], object]] = {
-    "noise.steps.proof.step": lambda: delta_ball(LAW, shift=Fraction(1), epsilon=Fraction(1)),
-    "noise.steps.sampler.step": lambda: sampler(LAW, Fraction(1), ENTROPY),
+    "noise.steps.proof.step": lambda: step_delta_ball(LAW, shift=Fraction(1), epsilon=Fraction(1)),
+    "noise.steps.sampler.step": lambda: step_sampler(LAW, Fraction(1), ENTROPY),
 }
 
 
@@ -162,10 +162,19 @@ def test_a_part_that_a_family_lacks_is_named() -> None:
 @pytest.mark.parametrize(
     ("family", "why"),
     [
-        (Family(law=Gaussian, proof=delta_ball, fit=unit_law), "Gaussian: its law inherits from"),
-        (Family(law=Taken, proof=delta_ball, fit=unit_law), "gaussian: another family has that"),
-        (Family(law=Stranger, proof=delta_ball, fit=unit_law), "Stranger: its law inherits from"),
-        (Family(law=Own, proof=delta_ball), "own: it has no fit, and no design"),
+        (
+            Family(law=Gaussian, proof=step_delta_ball, fit=unit_law),
+            "Gaussian: its law inherits from",
+        ),
+        (
+            Family(law=Taken, proof=step_delta_ball, fit=unit_law),
+            "gaussian: another family has that",
+        ),
+        (
+            Family(law=Stranger, proof=step_delta_ball, fit=unit_law),
+            "Stranger: its law inherits from",
+        ),
+        (Family(law=Own, proof=step_delta_ball), "own: it has no fit, and no design"),
     ],
 )
 def test_what_cannot_be_a_family_is_not_registered(family: Family, why: str) -> None:
@@ -175,10 +184,10 @@ def test_what_cannot_be_a_family_is_not_registered(family: Family, why: str) -> 
 
 
 def test_a_law_elsewhere_is_looked_at_when_it_is_registered() -> None:
-    family = Family(law="fractions:Fraction", proof=delta_ball, fit=unit_law)
+    family = Family(law="fractions:Fraction", proof=step_delta_ball, fit=unit_law)
     with pytest.raises(InvalidArgument, match="law to be a subclass of Noise"):
         register(family)
-    nowhere = Family(law="fractions:Nothing", proof=delta_ball, fit=unit_law)
+    nowhere = Family(law="fractions:Nothing", proof=step_delta_ball, fit=unit_law)
     with pytest.raises(NotRegistered, match="there is no law at fractions:Nothing"):
         register(nowhere)
 

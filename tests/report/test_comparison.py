@@ -11,8 +11,8 @@ from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.radial.law import GeneralizedGamma
+from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.report.comparison import (
     MOST_DIMENSIONS,
     dimensions_around,

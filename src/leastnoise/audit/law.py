@@ -29,7 +29,7 @@ from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.quantiles import absolute_quantile, has_quantiles
 
 if TYPE_CHECKING:

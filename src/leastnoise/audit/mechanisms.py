@@ -10,7 +10,7 @@ from leastnoise.guarantees.exact import float_at_most
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:

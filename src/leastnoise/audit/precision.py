@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastnoise.audit.events import Feature, choose, judge
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -29,7 +29,7 @@ from leastnoise.audit.events import Feature, choose, judge
 from leastnoise.audit.finding import Finding
 from leastnoise.audit.twice import ways
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

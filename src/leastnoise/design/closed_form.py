@@ -16,8 +16,7 @@ from leastnoise.balls.exponential import exponential_between
 from leastnoise.design.lower_bound import Witness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.lattice import MAX_POINTS
+from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase
 
 _SLACK = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
 _BITS = 128  # of e^ε and of the outermost mass: rounding costs a relative 2^-120

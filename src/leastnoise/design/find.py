@@ -13,8 +13,7 @@ from leastnoise.design.refine import Design, Task, examined, refine
 from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.request import Request
 
 GAP = 0.005

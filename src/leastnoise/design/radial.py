@@ -19,8 +19,7 @@ from leastnoise.noise.common.fit.fixed_shape import least_scale
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.noise.shells import fit as spherical_staircase
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
 
 _EVERY_EPSILON = 3  # up to this dimension it pays for every ε

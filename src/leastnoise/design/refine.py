@@ -19,13 +19,11 @@ from leastnoise.design.program import Program, Solution
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import proof as certify_lattice
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.lattice import MAX_POINTS, Lattice
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase, Lattice, Optimal
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
-from leastnoise.noise.steps.fit import truncated_staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps import fit as steps_fit
+from leastnoise.noise.steps.law import TruncatedStaircase
 
 # A solver's law misses ε and δ by rounding: it is asked for a little less (relative to e^ε and δ),
 # and what its exact δ is still too large by is mended by a mixture.
@@ -178,7 +176,7 @@ class _Rough:
 def _staircase(task: Task, delta: float) -> TruncatedStaircase:
     budget = Budget(epsilon=task.budget.epsilon, delta=delta)
     try:
-        return truncated_staircase.search(Request(budget=budget, loss=task.loss))
+        return steps_fit.truncated_staircase_search(Request(budget=budget, loss=task.loss))
     except Refused as error:
         raise NotApplicable(family=task.family, why=str(error)) from error
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from leastnoise.design.lower_bound import Witness
 from leastnoise.design.program import Floats, Solution
-from leastnoise.noise.common.law.steps import Steps
+from leastnoise.noise.common.law import Steps
 
 _PRICE_BITS = 64
 _FACTOR_BITS = 128

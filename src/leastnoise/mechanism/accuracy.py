@@ -20,12 +20,12 @@ from leastnoise.design.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid
-from leastnoise.noise.bodies.profile.one_coordinate import representatives
+from leastnoise.noise.bodies.profile import representatives
 from leastnoise.noise.body_noise import BodyNoise
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.quantiles import absolute_quantile, has_quantiles, variance_of
 from leastnoise.noise.registry import registered
-from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law import Geometric
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:

@@ -16,14 +16,13 @@ from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.lattice.law import Cactus
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import all_families, registered
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps.law import TruncatedStaircase
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.fit import Problem, Way
 

@@ -20,7 +20,7 @@ from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vert
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.selection.public import calibrate
 
 Record = dict[str, Any]

@@ -25,9 +25,9 @@ from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircas
 from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import SphericalLaplace
+from leastnoise.noise.steps.law import Staircase
 from leastnoise.numerics.minima import minimise
 from tests.guarantees.bodies.examples import ONE_SIDED
 

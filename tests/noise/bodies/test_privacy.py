@@ -19,7 +19,7 @@ from leastnoise.noise.bodies.law.k_staircase import KStaircase
 from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Staircase
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED
 from tests.guarantees.bodies.shifts import ADDED, SHIFTS, both_ways
 

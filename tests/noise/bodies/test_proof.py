@@ -30,16 +30,16 @@ from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.noise.bodies import proof as bodies_proof
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.k_staircase import KStaircase
 from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
 from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
-from leastnoise.noise.bodies.proof import pure as bodies
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.proof import staircase
+from leastnoise.noise.steps import proof as steps_proof
+from leastnoise.noise.steps.law import Staircase
 from tests.accounting.direct import Masses, delta_of_masses
 
 POINTS, WIDTH = 15, 4.0  # 2^15 points of a wide Laplace law
@@ -131,7 +131,7 @@ CASES = {
 
 def at(law: VectorNoise, epsilon: Fraction) -> tuple[float, float]:
     with precision(128):
-        found = bodies.delta_ball(law, shift=Fraction(1), epsilon=epsilon)
+        found = bodies_proof.pure_delta_ball(law, shift=Fraction(1), epsilon=epsilon)
         return float_below(found), float_above(found)
 
 
@@ -249,7 +249,7 @@ def test_steps_on_an_interval_are_staircase_noise(gamma: str, decay: str) -> Non
     for share in SHARES:
         epsilon = share * Fraction(decay)
         with precision(128):
-            exact = staircase.delta_ball(line, shift=Fraction(1), epsilon=epsilon)
+            exact = steps_proof.staircase_delta_ball(line, shift=Fraction(1), epsilon=epsilon)
         low, high = at(body, epsilon)
         assert low <= float_above(exact)
         assert high >= float_below(exact)
@@ -265,7 +265,9 @@ def test_the_curve_of_steps_is_the_same_at_any_precision_and_in_any_order() -> N
         law = KStaircase(scale=1, body=Interval(bound=1), gamma=Fraction(2, 5), decay=bits[0])
         for one in bits:
             with precision(one):
-                widths[one] = bodies.delta_ball(law, shift=Fraction(1), epsilon=Fraction(0)).rad()
+                widths[one] = bodies_proof.pure_delta_ball(
+                    law, shift=Fraction(1), epsilon=Fraction(0)
+                ).rad()
         assert widths[512] < widths[128] * arb(2) ** -300
 
 
@@ -374,6 +376,6 @@ def test_samples_amplify_the_curve() -> None:
 def test_corners_that_differ_by_a_mirror_have_one_curve() -> None:
     with precision(256):
         for ones, gap in itertools.product(range(1, 8), (Fraction(1, 10), Fraction(3))):
-            one, other = (bodies._corner(7, j, gap) for j in (ones, 8 - ones))
+            one, other = (bodies_proof._corner(7, j, gap) for j in (ones, 8 - ones))
             assert one.overlaps(other)
             assert (one - other).abs_upper() < arb(2) ** -200

@@ -16,7 +16,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf
 from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.proof.truncated import delta_ball
+from leastnoise.noise.bodies.proof import truncated_delta_ball
 from leastnoise.selection.public import calibrate
 
 NAME = "truncated-k-staircase"
@@ -31,7 +31,7 @@ def law_of(sensitivity: Sensitivity, **asked: Any) -> TruncatedKStaircase:
 
 def leaks(law: TruncatedKStaircase, epsilon: str, delta: Fraction) -> bool:
     with precision(128):
-        found = delta_ball(law, shift=Fraction(1), epsilon=Fraction(epsilon))
+        found = truncated_delta_ball(law, shift=Fraction(1), epsilon=Fraction(epsilon))
         return Fraction(float_below(found)) > delta
 
 

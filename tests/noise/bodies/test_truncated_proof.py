@@ -31,12 +31,12 @@ from leastnoise.guarantees.sensitivity import L1, Sensitivity
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.proof.truncated import delta_ball
+from leastnoise.noise.bodies.proof import truncated_delta_ball
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells import proof as radial_step
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.proof import step
+from leastnoise.noise.shells.law import SphericalStaircase
+from leastnoise.noise.steps import proof as steps_proof
+from leastnoise.noise.steps.law import TruncatedStaircase
 from leastnoise.selection.public import calibrate
 from tests.accounting.direct import Masses, delta_of_masses
 from tests.noise.bodies.examples import rejected
@@ -53,7 +53,7 @@ def law(body: Body, **other: Any) -> TruncatedKStaircase:
 
 def at(noise: TruncatedKStaircase, epsilon: str | Fraction) -> tuple[float, float]:
     with precision(128):
-        found = delta_ball(noise, shift=Fraction(1), epsilon=Fraction(epsilon))
+        found = truncated_delta_ball(noise, shift=Fraction(1), epsilon=Fraction(epsilon))
         return float_below(found), float_above(found)
 
 
@@ -125,7 +125,7 @@ def test_on_an_interval_it_is_the_truncated_staircase(shape: str, epsilon: str) 
     line = TruncatedStaircase(**given)
     low, high = at(law(Interval(bound=1), **SHAPES[shape]), epsilon)
     with precision(128):
-        exact = step.delta_ball(line, shift=Fraction(1), epsilon=Fraction(epsilon))
+        exact = steps_proof.step_delta_ball(line, shift=Fraction(1), epsilon=Fraction(epsilon))
     assert low <= float_above(exact)
     assert float_below(exact) <= high
 

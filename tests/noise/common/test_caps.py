@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from leastnoise.noise.common.profile.caps import MOST_BY_TERMS, cap, slab
+from leastnoise.noise.common.profile import MOST_BY_TERMS, cap, slab
 
 DIMENSIONS = (2, 3, 4, 5, 6, 7, 10, 33, 52, MOST_BY_TERMS - 1, MOST_BY_TERMS, 1001)
 # Worst case measured: 1.4e-14 by terms, in 200 dimensions; scipy's own is 3e-14 in 1,000.

@@ -16,7 +16,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.loss import Loss
 
 PROMISED = Fraction(1, 10**5)

@@ -10,10 +10,8 @@ import pytest
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
-from leastnoise.noise.common.profile import gaussian
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.kernels import KernelNoise
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.common import profile as common_profile
+from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.releases import Releases
@@ -34,7 +32,7 @@ def about(noise: KernelNoise, count: int, epsilon: float) -> float:
 )
 def test_one_kernel_is_the_gaussian(scale: int, count: int, epsilon: float) -> None:
     noise = GaussianMixture(scale=scale, modes=0, spacing=1, decay=1)
-    exact = gaussian.log_delta(shift_ratio=math.sqrt(count) / scale, epsilon=epsilon)
+    exact = common_profile.gaussian_log_delta(shift_ratio=math.sqrt(count) / scale, epsilon=epsilon)
     assert about(noise, count, epsilon) == pytest.approx(exact, abs=5e-3)
 
 

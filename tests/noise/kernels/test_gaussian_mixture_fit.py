@@ -17,7 +17,7 @@ from leastnoise.noise.common.fit.classic import gaussian
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.fit import quasi_gaussian
 from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES, limit_of, search
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law import GaussianMixture
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import log_divergence, peaks
 from leastnoise.noise.loss import Loss

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law import GaussianMixture
 from tests.routes import integrate
 
 # Liu, Selvi & Wiesemann's law at the least σ; E|X| and E X² from mpmath at 32 digits, by code that

@@ -19,9 +19,7 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels import privacy_losses as kernel_losses
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.kernels import KernelNoise
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.proof.every_shift import delta_ball
 from leastnoise.noise.releases import Releases
 

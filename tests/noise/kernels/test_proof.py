@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.kernels import KernelNoise
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.proof.every_shift import at_multiple, delta_ball
 from leastnoise.noise.kernels.proof.law import KernelLaw
 from leastnoise.noise.kernels.proof.one_shift import Divergence

@@ -10,7 +10,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.kernels.fit.quasi_gaussian import published_scale, search
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import QuasiGaussian
 from leastnoise.noise.request import Request
 from tests.kernel_problems import FOLDED_SCALES
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import QuasiGaussian
 from tests.routes import integrate
 
 # ε, σ, E|X|, E X² at Δ = 1 of Liu, Selvi & Wiesemann's law, from code that is not part of

@@ -12,8 +12,7 @@ from scipy.stats import kstest
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 
 MIXTURE = GaussianMixture(scale="0.4", modes=2, spacing="1.5", decay="0.7")
 # cut off where it still has 16 % of its mass, and hardly at all

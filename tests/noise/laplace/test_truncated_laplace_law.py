@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
+from leastnoise.noise.laplace.law import TruncatedLaplace
 from leastnoise.noise.quantiles import absolute_quantile
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.laplace.law.truncated_laplace import TruncatedLaplace
-from leastnoise.noise.laplace.profile.truncated_laplace import log_delta
+from leastnoise.noise.laplace.law import TruncatedLaplace
+from leastnoise.noise.laplace.profile import truncated_laplace_log_delta
 from tests.scalar import plain_delta
 
 # Of ln δ. Worst met on 6,000 random laws like these: 1.2e-15.
@@ -21,7 +21,9 @@ TOLERANCE = 1e-14
 
 
 def _float_log(shift: Fraction, epsilon: Fraction, radius: Fraction) -> float:
-    return log_delta(shift_ratio=float(shift), excess=float(shift - epsilon), radius=float(radius))
+    return truncated_laplace_log_delta(
+        shift_ratio=float(shift), excess=float(shift - epsilon), radius=float(radius)
+    )
 
 
 @settings(derandomize=True, max_examples=300, deadline=None)

@@ -16,7 +16,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.quantiles import absolute_quantile
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps.law import TruncatedStaircase
 from leastnoise.selection.public import calibrate, compare, privacy_profile
 from tests.scalar import density, draws
 

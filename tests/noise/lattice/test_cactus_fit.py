@@ -17,7 +17,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.lattice.fit import least_divergence
-from leastnoise.noise.lattice.law.cactus import Cactus
+from leastnoise.noise.lattice.law import Cactus
 from leastnoise.noise.loss import Loss
 from tests.scalar import assert_law, density, draws
 

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from leastnoise.errors import InvalidArgument
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.lattice import Lattice
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, Optimal
 
 MASSES = (5, 3, 4, 0, 1)
 

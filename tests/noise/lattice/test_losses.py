@@ -20,9 +20,7 @@ from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.lattice import privacy_losses as lattice_losses
 from leastnoise.noise.lattice import proof as lattice
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.releases import Releases
 
 ONE = ShiftBounds.of(L2(1))

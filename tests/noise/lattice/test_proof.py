@@ -13,8 +13,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 from leastnoise.noise.quantiles import absolute_quantile
 
 LAW = DiscreteStaircase(scale=1, cells=1, masses=(4, 2, 1))

@@ -8,8 +8,7 @@ import pytest
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.optimal import Optimal
+from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
 
 MASSES = (5, 3, 4, 0, 1)
 _DRAWS = 100_000

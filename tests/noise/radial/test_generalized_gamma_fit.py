@@ -17,7 +17,7 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.fit.generalized_gamma import greatest_advantage, search
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.request import Request
 from tests.generalized_gamma import plain_delta

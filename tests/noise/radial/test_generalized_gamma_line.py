@@ -7,8 +7,8 @@ import pytest
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from tests.generalized_gamma import plain_delta
 

@@ -26,15 +26,10 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.profile import gaussian
-from leastnoise.noise.laplace.law.laplace import Laplace
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import (
-    MOST_PLACES,
-    places,
-    sketch,
-)
+from leastnoise.noise.common import profile as common_profile
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
+from leastnoise.noise.radial.privacy_losses import MOST_PLACES, places, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.releases import Releases
 
@@ -157,7 +152,7 @@ def test_a_neighbour_of_the_gaussian_encloses_it(dimension: int, count: int) -> 
     law = law_of(dimension, str(dimension - 1), "2.0000001", "4")
     found = composed(law, count, 1)
     mu = math.sqrt(2 * count) / 4
-    truth = math.exp(gaussian.log_delta(shift_ratio=mu, epsilon=1))
+    truth = math.exp(common_profile.gaussian_log_delta(shift_ratio=mu, epsilon=1))
     assert found.lower < truth < found.upper < found.lower * 1.12
 
 
@@ -172,7 +167,7 @@ def test_the_classic_members_are_composed_as_such() -> None:
     scale = Fraction(7, 2)
     normal = composed(law_of(4, "3", "2", "3.5"), 9, 1)
     mu = math.sqrt(2 * 9) / float(scale)
-    truth = math.exp(gaussian.log_delta(shift_ratio=mu, epsilon=1))
+    truth = math.exp(common_profile.gaussian_log_delta(shift_ratio=mu, epsilon=1))
     assert normal.lower <= normal.upper < normal.lower * (1 + 1e-12)
     assert normal.lower == pytest.approx(truth, rel=1e-12)
     for dimension, same in (
@@ -233,7 +228,7 @@ def test_chords_are_above_a_convex_function_that_falls() -> None:
     at = [Fraction(i, 8) for i in range(40)]
 
     def delta(epsilon: Fraction) -> float:
-        return math.exp(gaussian.log_delta(shift_ratio=1, epsilon=float(epsilon)))
+        return math.exp(common_profile.gaussian_log_delta(shift_ratio=1, epsilon=float(epsilon)))
 
     rough = [arb(delta(e) * (1 + 0.003 * rng.random())) for e in at]
     rough[7] = arb(1)

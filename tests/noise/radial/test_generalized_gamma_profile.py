@@ -7,8 +7,8 @@ import pytest
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.profile import gaussian, spherical_laplace
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.common import profile as common_profile
+from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from tests.generalized_gamma import REFERENCES, Reference, law_of, plain_delta
 
@@ -42,7 +42,9 @@ def test_references(reference: Reference) -> None:
 def test_the_gaussian_member(dimension: int, epsilon: float, mu: float) -> None:
     law = GeneralizedGamma(scale=1, alpha=dimension - 1, p=2, dimension=dimension)
     found = by_floats(law, mu / math.sqrt(2), epsilon)
-    assert found == pytest.approx(gaussian.log_delta(shift_ratio=mu, epsilon=epsilon), abs=1e-12)
+    assert found == pytest.approx(
+        common_profile.gaussian_log_delta(shift_ratio=mu, epsilon=epsilon), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("dimension", DIMENSIONS[1:])
@@ -50,7 +52,7 @@ def test_the_gaussian_member(dimension: int, epsilon: float, mu: float) -> None:
 def test_the_l2_member(dimension: int, epsilon: float, excess: float) -> None:
     law = GeneralizedGamma(scale=1, alpha=dimension - 1, p=1, dimension=dimension)
     shift = epsilon + excess * math.sqrt(dimension)
-    expected = spherical_laplace.log_delta(
+    expected = common_profile.spherical_laplace_log_delta(
         dimension=dimension, epsilon=epsilon, excess=shift - epsilon
     )
     found = by_floats(law, shift, epsilon)

@@ -11,8 +11,7 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.proof.generalized_gamma import delta_ball
 from leastnoise.noise.radial.proof.generalized_gamma_curve import CosineLaw, Curve, Halves, Hints
 from tests.generalized_gamma import REFERENCES, Reference, law_of

@@ -12,8 +12,8 @@ from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.entropy.spherical import _Spacings
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.sampler.generalized_gamma import sampler
+from leastnoise.noise.radial.law import GeneralizedGamma
+from leastnoise.noise.radial.sampler import generalized_gamma_sampler
 
 LAWS = (
     (1, "-0.5", "0.7"),
@@ -62,7 +62,7 @@ def test_estimates_are_within_their_error_of_the_balls(
     law, entropy = law_of(dimension, alpha, p), InsecureSeededEntropy(42)
     checked = 0
     for _ in range(40):
-        one = sampler(law, Fraction(1, 2**22), entropy)
+        one = generalized_gamma_sampler(law, Fraction(1, 2**22), entropy)
         for count in (min(dimension, 4), dimension - min(dimension, 4)):
             block = one.draw(count)
             with precision(256):

@@ -15,12 +15,12 @@ from leastnoise.calibration.single import unit_law
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.law.truncated_steps import MAX_STEPS
+from leastnoise.noise.common.law import MAX_STEPS
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.request import Request
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
 
 

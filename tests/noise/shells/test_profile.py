@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.law.radial_steps import RadialStepNoise
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.common.law import RadialStepNoise
+from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
 from tests.routes import integrate
 

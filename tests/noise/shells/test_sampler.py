@@ -8,9 +8,8 @@ from scipy import stats
 
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.common.law.radial_steps import RadialStepNoise
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.common.law import RadialStepNoise
+from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 
 LAWS = [
     SphericalStaircase(scale=2, dimension=2, gamma="0.3", radius="4.3", decay="0.7"),

@@ -16,7 +16,7 @@ from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law import Geometric
 
 
 def _found(

@@ -13,7 +13,7 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.quantiles import absolute_quantile
-from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law import Geometric
 from tests.whole_steps import chance, chances, weight
 
 SHAPES = [(1, 1, "1"), (1, 1, "0.02"), (4, 2, "0.5"), (7, 7, "0.3"), (3, 1, "6"), (5, 3, "40")]

@@ -16,9 +16,9 @@ from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.shift_bounds import ShiftBounds
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
+from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.steps.law.geometric import Geometric
+from leastnoise.noise.steps.law import Geometric
 from tests import whole_steps
 
 LAWS = [

@@ -13,8 +13,8 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.steps.law.geometric import Geometric
-from leastnoise.noise.steps.sampler.geometric import _pieces
+from leastnoise.noise.steps.law import Geometric
+from leastnoise.noise.steps.sampler import _geometric_pieces
 from tests import whole_steps
 
 _DRAWS = 20_000
@@ -68,7 +68,7 @@ def test_the_law_is_drawn_and_no_other(law: Geometric) -> None:
 )  # fmt: skip
 def test_each_number_has_its_part_of_the_uniform_ones(law: Geometric) -> None:
     """S_j are the tails, and a number between S_{j+1} and S_j stands for j, however near."""
-    pieces = _pieces(law, Fraction(1, 4))
+    pieces = _geometric_pieces(law, Fraction(1, 4))
     last = 3 * law.cells + law.core
     tried = {0, 1, law.core - 1, law.core, law.core + 1, law.core + law.cells, last, last + 1}
     with precision(256):
@@ -83,7 +83,7 @@ def test_each_number_has_its_part_of_the_uniform_ones(law: Geometric) -> None:
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: f"{law.cells}-{law.core}")
 def test_tails_are_sums_of_probabilities(law: Geometric) -> None:
-    pieces = _pieces(law, Fraction(1))
+    pieces = _geometric_pieces(law, Fraction(1))
     with mp.workdps(30), precision(100):
         half = whole_steps.chances(law)
         for j in range(1, 25):

@@ -15,8 +15,8 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.steps.fit.staircase import best_gamma
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.fit import best_gamma
+from leastnoise.noise.steps.law import Staircase
 
 PROMISED = Fraction(1, 10**9)
 

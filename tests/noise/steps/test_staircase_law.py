@@ -6,7 +6,7 @@ import pytest
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.quantiles import absolute_quantile
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Staircase
 
 
 @pytest.mark.parametrize(

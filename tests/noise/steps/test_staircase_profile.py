@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.steps.law.staircase import Staircase
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.profile import step
-from leastnoise.noise.steps.profile.staircase import log_delta
+from leastnoise.noise.steps import profile as steps_profile
+from leastnoise.noise.steps.law import Staircase, TruncatedStaircase
+from leastnoise.noise.steps.profile import log_delta
 from tests.scalar import plain_delta
 
 # Relative, of δ. Worst met on 4,000 random laws: 1.4e-15.
@@ -40,7 +39,7 @@ def test_three_routes(gamma: Fraction, decay: Fraction, shift: Fraction, by: Fra
     cut = TruncatedStaircase(
         scale=1, gamma=gamma, decay=decay, radius=gamma + math.ceil(45 / decay) + 9
     )
-    summed = step.delta(cut.steps, shift=shift, epsilon=epsilon)
+    summed = steps_profile.delta(cut.steps, shift=shift, epsilon=epsilon)
     if found == -math.inf:
         assert (interval.lower, interval.upper) == (0, 0)
         assert summed < 1e-15

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leastnoise.noise.steps.law.staircase import Staircase
+from leastnoise.noise.steps.law import Staircase
 from tests.scalar import assert_law, draws
 
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.balls.core import precision
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.law.tulap import Tulap
-from leastnoise.noise.steps.proof.step import closed_form, sum_over_pieces
+from leastnoise.noise.steps.law import TruncatedStaircase, Tulap
+from leastnoise.noise.steps.proof import closed_form, sum_over_pieces
 
 _HUNDREDTHS: dict[str, Any] = {"max_denominator": 100}
 

@@ -9,7 +9,7 @@ from scipy import stats
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.rounding import add_noise
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
+from leastnoise.noise.steps.law import TruncatedStaircase
 
 LAW = TruncatedStaircase(scale=2, gamma="0.37", radius="3.3", decay="0.8")
 

@@ -16,11 +16,11 @@ from leastnoise.calibration.single import unit_law
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.common.law.steps import Steps
+from leastnoise.noise.common.law import Steps
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
-from leastnoise.noise.steps.law.truncated_staircase import TruncatedStaircase
-from leastnoise.noise.steps.profile import step
+from leastnoise.noise.steps import profile as steps_profile
+from leastnoise.noise.steps.law import TruncatedStaircase
 
 
 def _best(epsilon: str, delta: str, loss: Loss, **fixed: Fraction) -> TruncatedStaircase:
@@ -81,7 +81,7 @@ def test_meets_delta_just_so_and_never_leaks(epsilon: str, delta: str, loss: Los
     assert isinstance(law, TruncatedStaircase)
     assert certificate.delta.lower >= float(budget.delta) * (1 - 1e-5) or law.mean_abs < 1e-3
     for shift in ("0.2", "0.5", "0.999", "1"):
-        value = step.delta(law.steps, shift=Fraction(shift), epsilon=budget.epsilon)
+        value = steps_profile.delta(law.steps, shift=Fraction(shift), epsilon=budget.epsilon)
         assert value <= float(budget.delta) * (1 + 1e-9)
 
 
@@ -97,7 +97,7 @@ def test_step_delta_three_ways(law_of: dict[str, Any], shift: float, epsilon: fl
     """The float sum, the ball and a plain Riemann sum agree for any shift and any ε."""
     law = TruncatedStaircase(scale=1, **law_of)
     exact_epsilon = Fraction(repr(epsilon))
-    value = step.delta(law.steps, shift=Fraction(repr(shift)), epsilon=exact_epsilon)
+    value = steps_profile.delta(law.steps, shift=Fraction(repr(shift)), epsilon=exact_epsilon)
     interval = prove_delta(law, L2(shift), exact_epsilon).interval
     assert interval.lower * (1 - 1e-12) <= value <= interval.upper * (1 + 1e-12) + 1e-300
     reach = law_of["radius"] + shift + 1
@@ -117,7 +117,7 @@ def test_a_rising_density_is_not_taken_for_one_that_falls() -> None:
         decay=Fraction(0),
     )
     assert not steps.falls
-    assert step.delta(steps, shift=Fraction(1), epsilon=Fraction(0)) == pytest.approx(1)
+    assert steps_profile.delta(steps, shift=Fraction(1), epsilon=Fraction(0)) == pytest.approx(1)
 
 
 def test_refusals() -> None:

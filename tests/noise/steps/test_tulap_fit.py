@@ -16,7 +16,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.steps.law import Tulap
 from tests.scalar import plain_delta
 
 PROMISED = Fraction(1, 10**9)

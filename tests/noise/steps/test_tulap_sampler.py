@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leastnoise.noise.steps.law.tulap import Tulap
+from leastnoise.noise.steps.law import Tulap
 from tests.scalar import assert_law, draws
 
 

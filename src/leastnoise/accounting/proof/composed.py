@@ -19,7 +19,7 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import common_neighbours
-from leastnoise.noise.common.proof.gaussian import delta_of_ratio
+from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import ProvedDelta, Releases
 

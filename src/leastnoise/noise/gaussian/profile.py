@@ -1,11 +1,11 @@
-"""Quantiles of Gaussian noise; δ(ε) is in noise/common/profile/gaussian.py, as others use it."""
+"""Quantiles of Gaussian noise; δ(ε) is in noise/common/profile.py, as others use it."""
 
 from __future__ import annotations
 
 import math
 
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.profile.quantiles import solve
+from leastnoise.noise.common.profile import solve
 
 
 def quantile(noise: Noise, outside: float) -> float:

@@ -8,12 +8,12 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.proof import gaussian
+from leastnoise.noise.common import proof as common_proof
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, μ = shift/scale."""
-    return gaussian.delta_of_ratio(ball(shift / noise.scale), epsilon=epsilon)
+    return common_proof.delta_of_ratio(ball(shift / noise.scale), epsilon=epsilon)
 
 
 def tails(noise: Noise, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:

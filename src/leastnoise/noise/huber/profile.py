@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.profile.quantiles import solve
+from leastnoise.noise.common.profile import solve
 from leastnoise.noise.huber.law import FlippedHuber, standard_mass
 from leastnoise.numerics.quadrature import gauss_legendre
 

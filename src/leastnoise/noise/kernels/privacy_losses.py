@@ -45,7 +45,7 @@ from leastnoise.noise.kernels.proof.table import LEFT_OUT, Row, Table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leastnoise.noise.kernels.law.kernels import KernelNoise
+    from leastnoise.noise.kernels.law import KernelNoise
 
     Floats = NDArray[np.float64]
 

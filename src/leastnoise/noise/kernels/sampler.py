@@ -14,8 +14,7 @@ from leastnoise.entropy.scalar import LazySampler, choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 
 
 @final

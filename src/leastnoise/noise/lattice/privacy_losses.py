@@ -34,8 +34,7 @@ from leastnoise.balls.losses import (
 from leastnoise.errors import NotApplicable, NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
+from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeStepNoise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,7 @@ import numpy as np
 
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.lattice import Lattice
+from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice
 
 
 def delta(lattice: Lattice, *, shifts: Iterable[int], epsilon: float) -> float:

@@ -18,10 +18,8 @@ from leastnoise.balls.core import ball
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.proof.work import over
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.lattice import Lattice
-from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
+from leastnoise.noise.common.proof import over
+from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
 from leastnoise.noise.releases import Releases
 
 # masses times shifts, if they rise anywhere; 6e5 for `optimal` at ε = 20

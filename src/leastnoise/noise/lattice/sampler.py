@@ -16,9 +16,7 @@ from leastnoise.entropy.pieces import Pieces, finitely_many, inverting
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.lattice.law.discrete_staircase import DiscreteStaircase
-from leastnoise.noise.lattice.law.lattice import Lattice
-from leastnoise.noise.lattice.law.lattice_steps import LatticeStepNoise
+from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
 
 _HALF = Fraction(1, 2)
 

@@ -23,7 +23,7 @@ from leastnoise.noise.common.fit.several import Several, law_of_best_share
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
-from leastnoise.noise.shells.law.spherical_staircase import SphericalStaircase
+from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
 
 _SHARE = Fraction(1, 2)  # of δ/k: what one of several releases may leak by itself

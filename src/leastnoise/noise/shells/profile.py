@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
-from leastnoise.noise.common.profile.caps import cap, slab
-from leastnoise.noise.common.profile.quantiles import solve
+from leastnoise.noise.common.law import RadialStepNoise, RadialSteps
+from leastnoise.noise.common.profile import cap, slab, solve
 
 Floats = NDArray[np.float64]
 

@@ -12,10 +12,10 @@ from flint import arb, ctx
 from leastnoise.balls.core import ball
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.law.radial_steps import RadialStepNoise, RadialSteps
-from leastnoise.noise.common.proof.work import most_steps, over
+from leastnoise.noise.common.law import RadialStepNoise, RadialSteps
+from leastnoise.noise.common.proof import most_steps, over
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.shells.law.optimal_radial import OptimalRadial
+from leastnoise.noise.shells.law import OptimalRadial
 
 
 def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:

@@ -17,8 +17,8 @@ from leastnoise.entropy.scalar import choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.law.radial_steps import RadialStepNoise
-from leastnoise.noise.common.sampler.shells import cumulative
+from leastnoise.noise.common.law import RadialStepNoise
+from leastnoise.noise.common.sampler import cumulative
 
 if TYPE_CHECKING:
     from flint import arb

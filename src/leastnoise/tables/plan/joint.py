@@ -13,7 +13,7 @@ from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.numerics.shares import raised_shares
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.laplace.law.laplace import Laplace
+from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.public import calibrate
 

@@ -18,7 +18,7 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
-from leastnoise.noise.common.law.step_sums import log_step_sums, step_decay
+from leastnoise.noise.common.law import log_step_sums, step_decay
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

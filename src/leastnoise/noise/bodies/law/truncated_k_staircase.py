@@ -17,12 +17,12 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.body_noise import BodyNoise
-from leastnoise.noise.common.law.truncated_steps import checked_steps, truncated_steps
+from leastnoise.noise.common.law import checked_steps, truncated_steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from leastnoise.noise.common.law.radial_steps import RadialSteps
+    from leastnoise.noise.common.law import RadialSteps
 
 
 @final

@@ -17,7 +17,7 @@ from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.noise.base import ParameterKind, points_of, positive_scale
 from leastnoise.noise.bodies.law.two_sided import TwoSided
-from leastnoise.noise.common.law.step_sums import log_step_sums, step_decay
+from leastnoise.noise.common.law import log_step_sums, step_decay
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

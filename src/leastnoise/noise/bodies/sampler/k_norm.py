@@ -20,7 +20,7 @@ from leastnoise.noise.bodies.sampler.choices import log_concave
 from leastnoise.noise.bodies.sampler.draw import Draw
 from leastnoise.noise.bodies.sampler.reals import RealsSampler
 from leastnoise.noise.bodies.sampler.source import alone
-from leastnoise.noise.common.sampler.shells import cumulative
+from leastnoise.noise.common.sampler import cumulative
 
 if TYPE_CHECKING:
     from flint import arb

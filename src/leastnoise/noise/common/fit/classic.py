@@ -10,8 +10,7 @@ import math
 from fractions import Fraction
 
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.common.profile import gaussian as gaussian_delta
-from leastnoise.noise.common.profile import spherical_laplace as spherical_laplace_delta
+from leastnoise.noise.common import profile as common_profile
 from leastnoise.numerics.roots import IncreasingRoot
 
 # Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
@@ -30,7 +29,10 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
     epsilon, log_target = float(budget.epsilon), _log(budget.delta)
 
     def over(log_mu: float) -> float:
-        return gaussian_delta.log_delta(shift_ratio=math.exp(log_mu), epsilon=epsilon) - log_target
+        return (
+            common_profile.gaussian_log_delta(shift_ratio=math.exp(log_mu), epsilon=epsilon)
+            - log_target
+        )
 
     # Guess: the privacy loss exceeds ε by about t standard deviations, where e^(−t²/2) ~ 2δ; for
     # tiny ε rather δ ~ μ/√(2π).
@@ -58,7 +60,9 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     def over(log_excess: float) -> float:
         excess = math.exp(log_excess)
         return (
-            spherical_laplace_delta.log_delta(dimension=dimension, epsilon=epsilon, excess=excess)
+            common_profile.spherical_laplace_log_delta(
+                dimension=dimension, epsilon=epsilon, excess=excess
+            )
             - log_target
         )
 

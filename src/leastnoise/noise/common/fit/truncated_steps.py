@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.common.law.truncated_steps import MAX_STEPS, SMALLEST_GAMMA
+from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_GAMMA
 from leastnoise.noise.loss import Loss
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import IncreasingRoot, falling_root

@@ -10,7 +10,7 @@ from typing import final
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.kernels.fit.kernels import apart, check_proof, least_scale
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
+from leastnoise.noise.kernels.law import GaussianMixture
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.request import Request
 

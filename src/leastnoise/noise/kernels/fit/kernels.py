@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polished
 from leastnoise.noise.kernels.proof.work import why_not_kernels
@@ -20,8 +20,7 @@ from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
-    from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-    from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+    from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 
 _ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
 _STEP = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small

@@ -9,9 +9,9 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.common.profile import gaussian
+from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.kernels.fit.kernels import apart, check_proof, least_scale
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.request import Request
 from leastnoise.numerics.minima import minimise
@@ -69,7 +69,11 @@ def _longest_shift(budget: Budget) -> float:
     def over(log_ratio: float) -> float:
         ratio = math.exp(log_ratio)
         room = epsilon + math.log1p(math.exp(-epsilon) * math.erfc(-ratio / math.sqrt(2)))
-        return gaussian.log_delta(shift_ratio=2 * ratio, epsilon=2 * epsilon) - room - log_target
+        return (
+            common_profile.gaussian_log_delta(shift_ratio=2 * ratio, epsilon=2 * epsilon)
+            - room
+            - log_target
+        )
 
     most = math.sqrt(2 * (epsilon - log_target)) / epsilon  # Lemma 4.3
     return math.exp(-_ROOT.find(over, guess=-math.log(most)))

@@ -20,9 +20,7 @@ from leastnoise.noise.common.fit.matched import NEARLY, matched
 from leastnoise.noise.common.fit.several import Several, log_of, root_of
 from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES
 from leastnoise.noise.kernels.fit.kernels import wider
-from leastnoise.noise.kernels.law.gaussian_mixture import GaussianMixture
-from leastnoise.noise.kernels.law.kernels import KernelNoise
-from leastnoise.noise.kernels.law.quasi_gaussian import QuasiGaussian
+from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.request import Request

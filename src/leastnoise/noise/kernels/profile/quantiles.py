@@ -6,8 +6,8 @@ import math
 
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.profile.quantiles import solve
-from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.common.profile import solve
+from leastnoise.noise.kernels.law import KernelNoise
 
 
 def quantile(noise: Noise, outside: float) -> float:

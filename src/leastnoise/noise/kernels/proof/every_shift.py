@@ -23,7 +23,7 @@ from flint import arb, arb_poly, ctx
 
 from leastnoise.balls.core import ball, float_above, float_below
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.proof.law import KernelLaw
 from leastnoise.noise.kernels.proof.one_shift import Divergence, Look, falls
 from leastnoise.noise.kernels.proof.table import LEFT_OUT, Table

@@ -9,7 +9,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.kernels.law import KernelNoise
 
 
 @final

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import cast
 
-from leastnoise.noise.common.proof.work import over
-from leastnoise.noise.kernels.law.kernels import KernelNoise
+from leastnoise.noise.common.proof import over
+from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.releases import Releases
 
 MOST_KERNEL_EPSILON = 500  # beyond it e^ε isn't formed in floats

@@ -15,8 +15,7 @@ from leastnoise.noise.common.fit.matched import NEARLY, matched
 from leastnoise.noise.common.fit.several import Several, least_factor
 from leastnoise.noise.lattice import profile as lattice
 from leastnoise.noise.lattice.fit.least_divergence import Floats, Program
-from leastnoise.noise.lattice.law.cactus import Cactus
-from leastnoise.noise.lattice.law.lattice import MAX_POINTS, Lattice
+from leastnoise.noise.lattice.law import MAX_POINTS, Cactus, Lattice
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot

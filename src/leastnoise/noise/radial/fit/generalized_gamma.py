@@ -13,7 +13,7 @@ from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law.generalized_gamma import MAX_SHAPED_DIMENSION, GeneralizedGamma
+from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.radial.profile.generalized_gamma_tails import quick_log_delta
 from leastnoise.noise.request import Request

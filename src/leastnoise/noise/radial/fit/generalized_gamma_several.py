@@ -31,10 +31,8 @@ from leastnoise.noise.common.fit.several import Several, least_factor, root_abov
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.fit import spherical_laplace
 from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
-from leastnoise.noise.radial.privacy_losses.generalized_gamma import between, chosen, reach
-from leastnoise.noise.radial.privacy_losses.generalized_gamma_sketch import LossSketch, sketch
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
+from leastnoise.noise.radial.privacy_losses import LossSketch, between, chosen, reach, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 
 if TYPE_CHECKING:

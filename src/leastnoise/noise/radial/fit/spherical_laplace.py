@@ -10,7 +10,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.several import Several, polished, scale_alone
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 

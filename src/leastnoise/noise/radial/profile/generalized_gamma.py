@@ -21,7 +21,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.noise.common.profile.spherical_laplace import log_sine
+from leastnoise.noise.common.profile import log_sine
 from leastnoise.noise.moments import log_gamma_ratio, stirling_remainder
 from leastnoise.numerics.quadrature import gauss_legendre, half_powers, narrowed, tanh_sinh
 from leastnoise.numerics.roots import falling_root

@@ -17,7 +17,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.noise.common.profile.caps import MOST_BY_TERMS, cap
+from leastnoise.noise.common.profile import MOST_BY_TERMS, cap
 from leastnoise.noise.radial.profile.generalized_gamma import Law, log_delta
 
 _Array = NDArray[np.float64]

@@ -8,8 +8,8 @@ import numpy as np
 
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.profile.quantiles import solve
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.common.profile import solve
+from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.numerics.quadrature import gauss_legendre
 
 

@@ -24,9 +24,8 @@ from flint import acb, arb
 from leastnoise.balls.core import ball
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.proof import gaussian, laplace
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
-from leastnoise.noise.radial.law.spherical_laplace import SphericalLaplace
+from leastnoise.noise.common import proof as common_proof
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.proof import generalized_gamma_line, spherical_laplace
 from leastnoise.noise.radial.proof.generalized_gamma_curve import (
     CosineLaw,
@@ -89,9 +88,11 @@ def largest_loss(noise: GeneralizedGamma, shift: Fraction) -> arb:
 
 def _as_classic(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
     if noise.p == 2:  # e^(−r²) has σ² = ½
-        return gaussian.delta_of_ratio(ball(shift / noise.scale) * arb(2).sqrt(), epsilon=epsilon)
+        return common_proof.delta_of_ratio(
+            ball(shift / noise.scale) * arb(2).sqrt(), epsilon=epsilon
+        )
     if noise.dimension == 1:
-        return laplace.delta_of_excess(shift / noise.scale - epsilon)
+        return common_proof.delta_of_excess(shift / noise.scale - epsilon)
     same = SphericalLaplace(scale=noise.scale, dimension=noise.dimension)
     return spherical_laplace.delta_ball(same, shift=shift, epsilon=epsilon)
 

@@ -17,7 +17,7 @@ from typing import final
 from flint import acb, arb
 
 from leastnoise.balls.core import ball
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.proof.cosine_law import CosineLaw, Halves
 
 _WIDE = 2.0**-60  # of a box of places that is no mere rounding

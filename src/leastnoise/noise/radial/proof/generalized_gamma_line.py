@@ -25,7 +25,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.noise.radial.law.generalized_gamma import GeneralizedGamma
+from leastnoise.noise.radial.law import GeneralizedGamma
 
 _FARTHEST = 2000  # of ln r, either way, that roots are looked for
 _HALVINGS = 5000  # as many as the highest precision has bits, and more

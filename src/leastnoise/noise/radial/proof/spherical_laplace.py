@@ -12,7 +12,7 @@ from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball
 from leastnoise.balls.integrals import positive_integral
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.proof.work import over
+from leastnoise.noise.common.proof import over
 from leastnoise.noise.releases import Releases
 
 MOST_SCALES = 10**9  # in a shift, of l2 noise: with more its angular integral takes minutes

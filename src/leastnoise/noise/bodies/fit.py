@@ -1,0 +1,342 @@
+"""The law of least loss: bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from leastnoise.balls.core import float_above, precision
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.bodies.ball import Ball
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.samples import amplified
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.bodies.law.k_staircase import SMALLEST_GAMMA, KStaircase
+from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided_laplace import LARGEST_CORE, TwoSidedLaplace
+from leastnoise.noise.bodies.law.two_sided_staircase import SMALLEST_CORE, TwoSidedStaircase
+from leastnoise.noise.bodies.proof import truncated_delta_ball
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.several import Several
+from leastnoise.noise.common.fit.truncated_steps import CutStaircase
+from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_DECAY, step_terms
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
+from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.roots import IncreasingRoot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+# The least noise in the shape of a body, or of what can be added and removed.
+#
+# It is purely private: its largest loss is ε, and δ is left unspent. What is searched is the shape
+# of its steps, or of its core.
+
+
+_SHAPE_BITS = 30  # of a shape, so that its proof takes short fractions
+_ROUNDS = 34  # of the search for a shape: to 1e-7, where the loss is flat
+_MOST_TERMS = 300_000  # of the sums for one shape: some 20 ms
+_SMALLEST = 1e-100  # of a shape
+
+
+def k_norm(request: Request) -> KNorm:
+    """Return e^(−ε₀N), ε₀ = ε; raises NotApplicable where another family has the same law."""
+    return at_loss(KNorm, request, purely(KNorm, request))
+
+
+def k_staircase(request: Request) -> KStaircase:
+    """Return the staircase in N with the best γ, which `fixed` may set."""
+    return at_loss(KStaircase, request, purely(KStaircase, request))
+
+
+def two_sided_staircase(request: Request) -> TwoSidedStaircase:
+    """Return the staircase in P and Q with the best core, which `fixed` may set."""
+    return at_loss(TwoSidedStaircase, request, purely(TwoSidedStaircase, request))
+
+
+def two_sided_laplace(request: Request) -> TwoSidedLaplace:
+    """Return the smooth law in P and Q with the best core, which `fixed` may set."""
+    return at_loss(TwoSidedLaplace, request, purely(TwoSidedLaplace, request))
+
+
+def purely(family: type[VectorNoise], request: Request) -> Fraction:
+    """Return ε, the largest loss of one release; raises NotApplicable where it is 0."""
+    if not request.budget.epsilon:
+        raise NotApplicable(family=family.name, why="it is purely private, which takes epsilon > 0")
+    return request.budget.epsilon
+
+
+def sensitivity_of(request: Request) -> Sensitivity:
+    """Return the shifts that are to be hidden."""
+    if request.sensitivity is None:
+        raise InvalidArgument(name="sensitivity", value=None, expected="the shifts to be hidden")
+    return request.sensitivity
+
+
+def at_loss(family: type[Any], request: Request, largest: Fraction) -> Any:
+    """Return the law of `family` with that largest loss and the best shape."""
+    form = family.form_of(sensitivity_of(request), dimension=request.dimension)
+    if form is None:
+        raise NotApplicable(family=family.name, why=family.no_form(sensitivity_of(request)))
+    _refuse_known(family, form)
+    if family is KNorm:
+        return KNorm(scale=1 / largest, body=form)
+    name, first, law_at = _SHAPES[family]
+    if family is not TwoSidedLaplace:
+        _refuse_long(family, form.dimension, largest)
+    if derived := sorted(set(request.fixed) - {name}):
+        why = f"{derived[0]} follows from epsilon and the sensitivity; {name} may be set"
+        raise NotApplicable(family=family.name, why=why)
+    if name in request.fixed:
+        return law_at(form, largest, Fraction(request.fixed[name]))
+    least, most = _LIMITS[family]
+
+    def made(shape: float) -> Any:
+        return law_at(form, largest, max(least, min(most, _short(shape))))
+
+    grid = first(form.dimension, float(largest))
+    return made(minimise(lambda shape: request.loss.of(made(shape)), grid, rounds=_ROUNDS))
+
+
+def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
+    """Raise NotApplicable where the sums over the steps are too long: where they gain nothing."""
+    powers = 3 if family is KStaircase else dimension + 3
+    terms = step_terms(decay, dimension=dimension, powers=powers)
+    if decay < SMALLEST_DECAY or terms > _MOST_TERMS:
+        smooth = KNorm if family is KStaircase else TwoSidedLaplace
+        why = f"its steps are too short to gain anything: {smooth.name} has about the same error"
+        raise NotApplicable(family=family.name, why=why)
+
+
+def _refuse_known(family: type[VectorNoise], form: Any) -> None:
+    """Raise NotApplicable where another family is the same law, which is offered once."""
+    known = None
+    if family is KNorm:
+        known = {Interval: "laplace", Ball: "l2"}.get(type(form))
+        if isinstance(form, Cells) and all(isinstance(one, Interval) for one in form.bodies):
+            known = "laplace"
+    if family is KStaircase and isinstance(form, Interval):
+        known = "staircase"
+    if known:
+        raise NotApplicable(family=family.name, why=f"on this body it is {known}")
+
+
+def _short(shape: float) -> Fraction:
+    mantissa, exponent = math.frexp(shape)
+    return Fraction(round(mantissa * 2**_SHAPE_BITS)) * Fraction(2) ** (exponent - _SHAPE_BITS)
+
+
+def _pure_least(dimension: int, epsilon: float) -> float:
+    """Return less than the best shape for a large ε, about e^(−ε/(D + 2)).
+
+    There the mass e^(−ε) beyond the first step has the same mean square as that within it, γ².
+    """
+    return max(math.exp(-epsilon / (dimension + 2)) / 8, _SMALLEST)
+
+
+def _between(low: float, high: float) -> list[float]:
+    """Return points to look at first, each at most 1.4 times the last."""
+    count = 2 + math.ceil(math.log(high / low) / math.log(1.4))
+    return np.geomspace(low, high, count).tolist()
+
+
+def _gammas(dimension: int, epsilon: float) -> list[float]:
+    return _between(min(_pure_least(dimension, epsilon), 1 / 16), 1.0)
+
+
+def _cores(dimension: int, epsilon: float) -> list[float]:
+    """Return cores around 0.3·d/ε + 0.1, where those of counts are (theory/bodies.md §3)."""
+    typical = 0.3 * dimension / epsilon + 0.1
+    low = max(min(_pure_least(dimension, epsilon), typical / 16), float(SMALLEST_CORE))
+    return _between(low, 16 * typical)
+
+
+def _smooth_cores(dimension: int, epsilon: float) -> list[float]:
+    """Return the same in units of the scale 1/ε, which is all that there is without steps."""
+    del epsilon
+    return _between(0.3 * dimension / 64, 0.3 * dimension * 16)
+
+
+_Shape = tuple[
+    str, Callable[[int, float], list[float]], Callable[[Any, Fraction, Fraction], VectorNoise]
+]
+_SHAPES: dict[type[VectorNoise], _Shape] = {
+    KStaircase: (
+        "gamma",
+        _gammas,
+        lambda body, largest, gamma: KStaircase(scale=1, body=body, gamma=gamma, decay=largest),
+    ),
+    TwoSidedStaircase: (
+        "core",
+        _cores,
+        lambda of, largest, core: TwoSidedStaircase(scale=1, of=of, core=core, decay=largest),
+    ),
+    TwoSidedLaplace: (
+        "core",
+        _smooth_cores,
+        lambda of, largest, core: TwoSidedLaplace(scale=1 / largest, of=of, core=core),
+    ),
+}
+"""What is searched of each family: its name, where it is looked at first, and the law there."""
+
+_LIMITS: dict[type[VectorNoise], tuple[Fraction, Fraction]] = {
+    KStaircase: (SMALLEST_GAMMA, Fraction(1)),
+    TwoSidedStaircase: (SMALLEST_CORE, Fraction(10**6)),
+    TwoSidedLaplace: (Fraction(0), LARGEST_CORE),
+}
+"""What a search may find; what you set yourself is refused beyond it."""
+
+
+# k-fold noise in the shape of a body: the largest loss that one release may have.
+
+
+_ROOT = IncreasingRoot(tolerance=1e-6)  # of ln ε₀
+
+
+def several(task: Several) -> VectorNoise:
+    """Return the law for several releases together: the largest ε₀ that is proved to meet δ.
+
+    What is worth ε/k for a sample is always enough, and all that there is at δ = 0. Raises
+    NotApplicable for laws that aren't purely private.
+    """
+    family, request = cast("type[VectorNoise]", task.family), task.request
+    if not family.purely_private:
+        why = "for several releases its shape isn't searched; several purely private ones share"
+        raise NotApplicable(family=family.name, why=f"{why} a budget as tightly as is proved")
+    share = purely(family, request) / task.draws
+    if task.rate != 1:
+        share = amplified(Budget(epsilon=share), task.rate).epsilon
+    if not request.budget.delta:
+        return at_loss(family, request, share)
+
+    def largest(shape: VectorNoise, guess: Fraction) -> Fraction:
+        def gap(log_loss: float) -> float:
+            return task.log_delta_gap(_with_loss(shape, Fraction(math.exp(log_loss))))
+
+        return max(share, Fraction(math.exp(_ROOT.find(gap, guess=math.log(guess)))))
+
+    found = largest(at_loss(family, request, share), share)
+    best = at_loss(family, request, found)
+    # of a staircase in N, γ is in the curve too: that γ is kept, and ε₀ looked for again
+    return _with_loss(best, largest(best, found)) if family is KStaircase else best
+
+
+def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
+    """Return the same shape with another largest loss."""
+    if isinstance(law, KStaircase):
+        return KStaircase(scale=1, body=law.body, gamma=law.gamma, decay=largest)
+    if isinstance(law, TwoSidedStaircase):
+        return TwoSidedStaircase(scale=1, of=law.of, core=law.core, decay=largest)
+    return law.scaled(law.largest_loss / largest)
+
+
+# The best staircase in the gauge of a body that is cut off, for a budget (theory/bodies.md §9).
+
+
+_FLOAT_ERROR = 1e-12  # of ln δ, and 1e-15 more for each dimension
+_GAIN = Fraction(1, 10_000)  # of the loss; for less, nobody gives up δ = 0
+_BITS = 128
+
+
+def search(request: Request) -> TruncatedKStaircase:
+    """Return the law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
+
+    `fixed` may set gamma. With the radius or another decay, it has to set both radius and gamma,
+    and the scale is the least that meets the budget. Raises NotApplicable where another family is
+    the same law, where `k-staircase` has the same loss to 1e-4, and for radii beyond 20,000;
+    InvalidArgument if too little is set.
+    """
+    body = _body(request)
+    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
+    decay = fixed.get("decay", request.budget.epsilon)
+    if "radius" in fixed or decay != request.budget.epsilon:
+        return _at_shape(request, body, fixed | {"decay": decay})
+    gamma, radius = _truncated_least(
+        body.dimension, request.budget, request.loss, fixed.get("gamma")
+    )
+    found = TruncatedKStaircase(scale=1, body=body, gamma=gamma, radius=radius, decay=decay)
+    pure = None if fixed else _pure(request)
+    if pure is not None and request.loss.of(found) > (1 - _GAIN) * pure:
+        why = "its range would end so far out that k-staircase has the same error, with no delta"
+        raise NotApplicable(family=TruncatedKStaircase.name, why=why)
+    return found
+
+
+def _body(request: Request) -> Body:
+    family, sensitivity = TruncatedKStaircase, sensitivity_of(request)
+    body = family.form_of(sensitivity, dimension=request.dimension)
+    if body is None:
+        raise NotApplicable(family=family.name, why=family.no_form(sensitivity))
+    if isinstance(body, Ball):
+        why = "on this body it is spherical-staircase, of which delta is known exactly"
+        raise NotApplicable(family=family.name, why=why)
+    return body
+
+
+def _pure(request: Request) -> float | None:
+    """Return the loss of the same law without an end; None where it isn't offered."""
+    try:
+        return request.loss.of(k_staircase(replace(request, fixed={})))
+    except NotApplicable:
+        return None
+
+
+@lru_cache(maxsize=64)  # of all bodies of a dimension it is the same
+def _truncated_least(
+    dimension: int, budget: Budget, loss: Loss, gamma: Fraction | None
+) -> tuple[Fraction, Fraction]:
+    """Return γ and R."""
+    epsilon = float(budget.epsilon)
+    log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
+    cut = CutStaircase(
+        family=TruncatedKStaircase.name,
+        dimension=dimension,
+        epsilon=epsilon,
+        log_target=log_delta - _FLOAT_ERROR - 1e-15 * dimension,
+        loss=loss,
+        outside=partial(_outside, dimension=dimension),
+    )
+    # the gauge is about Gamma(D)/ε; at ε = 0 the law is uniform, and D/2R of it leaves
+    steps = (dimension - log_delta) / epsilon if epsilon else math.inf
+    guess = min(steps, dimension / 2 * math.exp(-log_delta), MAX_STEPS)
+    return cut.least(gamma, guess=math.ceil(guess))
+
+
+def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
+    """Return the share of aK outside s + bK, a <= b, at a corner s of a cube K."""
+    gone = np.clip((a - b + 1) / (2 * a), 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        return -np.expm1(dimension * np.log1p(-gone))
+
+
+def _at_shape(request: Request, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
+    if missing := {"gamma", "radius"} - set(fixed):
+        raise InvalidArgument(
+            name="parameter",
+            value="nothing",
+            expected=f"{' and '.join(sorted(missing))}, which the others leave open",
+        )
+    law = TruncatedKStaircase(scale=1, body=body, **fixed)
+
+    def log_delta(shift: float) -> float:
+        with precision(_BITS):
+            found = truncated_delta_ball(law, shift=Fraction(shift), epsilon=request.budget.epsilon)
+            most = float_above(found)
+        return math.log(most) if most > 0 else -math.inf
+
+    return law.scaled(least_scale(log_delta, request.budget.delta))

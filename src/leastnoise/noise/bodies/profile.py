@@ -1,0 +1,352 @@
+"""Quantiles of a coordinate: bodies."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.errors import NotApplicable
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.differences import Differences
+from leastnoise.guarantees.bodies.together import Together
+from leastnoise.noise.base import Noise
+from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.bodies.law.k_staircase import KStaircase
+from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSided
+from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.common.profile import solve
+from leastnoise.numerics.quadrature import gauss_legendre
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leastnoise.guarantees.bodies.base import Body
+    from leastnoise.guarantees.bodies.one_sided import OneSided
+
+    Floats = NDArray[np.float64]
+
+
+# The law of one coordinate of noise in the shape of cells that are all alike, or of such blocks.
+#
+# notation: m cells of q numbers, K the hull of their boxes [−b, b]^q, D = mq; m = 1 is a box. The
+# gauge of one cell of U, uniform in K, is B ~ Beta(q, D − q + 1), and of noise e^(−N) it is
+# G ~ Gamma(q), whatever m. Given it, one of the cell's numbers is b times it in size, each with
+# probability 1/q, and the others are uniform below. So, with P(Beta(0, ·) > c) = 0,
+#
+# P(|U_i| > bc) = P(Beta(q, D − q + 1) > c) − (Dc/q)·P(Beta(q − 1, D − q + 1) > c),
+# P(|X_i| > bc) = P(Gamma(q) > c) − (c/q)·P(Gamma(q − 1) > c).
+#
+# Where a cell's bounds differ, b is that of coordinate i: the box is a cube whose axes are
+# stretched.
+#
+# Several blocks together (`Together`, p = exponent, r = radius of the block, d its coordinates):
+# the gauge of a block is r·N·S^(1/p), S ~ Beta(d/p, (D − d)/p), and its point of gauge 1 is
+# independent of it, with a cell of gauge Beta(q, d − q). For p = ∞ a block of U is uniform in r·K.
+#
+# Differences of {x >= 0, Σx <= b} in D numbers (theory/bodies.md §6): s of the numbers of U are
+# above 0 with probability C(D, s)²/C(2D, D), uniform in b times a simplex, and the others below 0
+# likewise. So P(|U_i| > bc) = 2 Σ_s (s/D)·C(D, s)²/C(2D, D)·(1 − c)^s, and X = Gamma(D + 1)·U for
+# e^(−N).
+
+
+_MOST_STEPS = 10_000  # about D/decay; where there are more, steps gain nothing over e^(−N)
+_MOST_SIMPLICES = 1_000  # numbers, beyond which steps take seconds, and gain nothing either
+_NO_WEIGHT = 1e-20
+_NODES = 60  # of each of two integrals: their error is below 1e-10 of a probability
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AlikeCells:
+    """notation: m = cells, q = each, b = bound."""
+
+    cells: int
+    each: int
+    bound: float
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.cells * self.each
+
+
+def alike_cells(body: Body, coordinate: int) -> AlikeCells | None:
+    """Return what a body is made of if it is a box, or cells that are equal boxes; else None.
+
+    Numbers of unequal bounds have the law of a cube's, times the bound: that of the `coordinate`.
+    """
+    if isinstance(body, Box):
+        each = len(body.bounds)
+        return AlikeCells(cells=1, each=each, bound=float(body.bounds[coordinate % each]))
+    if not isinstance(body, Cells) or len(set(body.bodies)) > 1:
+        return None
+    cell = body.bodies[0]
+    if not isinstance(cell, Box) or (one := alike_cells(cell, coordinate)) is None:
+        return None
+    return AlikeCells(cells=sum(body.copies), each=one.each, bound=one.bound)
+
+
+def tail_of(noise: BodyNoise, coordinate: int) -> Callable[[float], float] | None:
+    """Return t ↦ P(|X_i| > t·scale), i = coordinate; None where that law isn't known."""
+    if isinstance(noise.body, Together):
+        return _tail_of_block(noise, noise.body, coordinate)
+    if isinstance(noise.body, Differences):
+        return _tail_of_differences(noise, noise.body.of)
+    shape = alike_cells(noise.body, coordinate)
+    if shape is None:
+        return None
+    if isinstance(noise, KNorm):
+        return _exponential(shape)
+    found = _mixture(noise, shape.dimension)
+    return None if found is None else _steps(shape, *found)
+
+
+def _tail_of_differences(noise: BodyNoise, of: OneSided) -> Callable[[float], float] | None:
+    if not isinstance(of, Counts) or of.most > 1:
+        return None
+    d, bound, uniform = of.queries, float(of.bound), _simplices(of.queries)
+    if isinstance(noise, KNorm):
+        return lambda t: _gamma_times(uniform, d, t / bound)
+    found = _mixture(noise, d) if d <= _MOST_SIMPLICES else None
+    if found is None:
+        return None
+    edges, masses = found
+    return lambda t: float(masses @ uniform(t / (bound * edges)))
+
+
+def _simplices(d: int) -> Callable[[Floats], Floats]:
+    """Return c ↦ P(|U_i| > bc)."""
+    s = np.arange(d + 1, dtype=float)
+    logs = -2 * np.array([math.lgamma(k + 1) + math.lgamma(d - k + 1) for k in range(d + 1)])
+    weights = np.exp(logs - logs.max())
+    weights *= 2 * s / d / weights.sum()
+    kept = weights > _NO_WEIGHT * weights.max()
+    s, weights = s[kept], weights[kept]
+
+    def tail(c: Floats) -> Floats:
+        inside = np.maximum(1 - c, 0.0)
+        return np.array([float(weights @ one**s) for one in inside])
+
+    return tail
+
+
+def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float:
+    """Return E P(|U_i| > bc/R) for R ~ Gamma(D + 1), which is 0 for R below c."""
+    spread = 60 + 12 * math.sqrt(d)
+    first = max(c, d - spread, 0.0)
+    r, weight = gauss_legendre(first, max(first, d) + spread, nodes=200)
+    return float(weight * np.exp(d * np.log(r) - r - math.lgamma(d + 1)) @ uniform(c / r))
+
+
+def representatives(body: Body) -> NDArray[np.int64]:
+    """Return for each coordinate the first one that is alike: of one block, with one bound."""
+    blocks = body.bodies if isinstance(body, Together) else (body,)
+    bounds = np.concatenate([_bounds(one) for one in blocks])
+    places = np.repeat(np.arange(len(blocks)), [one.dimension for one in blocks])
+    pairs = np.stack([places, bounds], axis=1)
+    _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[which.reshape(-1)], dtype=np.int64)
+
+
+def _bounds(body: Body) -> Floats:
+    """Return the bounds of a body's numbers; of another body than boxes, ones."""
+    if isinstance(body, Box):
+        return np.array([float(bound) for bound in body.bounds])
+    if isinstance(body, Cells):
+        pairs = zip(body.bodies, body.copies, strict=True)
+        return np.concatenate([np.tile(_bounds(one), copies) for one, copies in pairs])
+    return np.ones(body.dimension)
+
+
+def _tail_of_block(
+    noise: BodyNoise, body: Together, coordinate: int
+) -> Callable[[float], float] | None:
+    firsts = [0, *itertools.accumulate(one.dimension for one in body.bodies)]
+    index = bisect_right(firsts, coordinate) - 1
+    block = body.bodies[index].times(body.radii[index])
+    shape = alike_cells(block, coordinate - firsts[index])
+    if shape is None:
+        return None
+    if isinstance(noise, KNorm):
+        return _exponential_in_block(shape, body)
+    found = _mixture(noise, body.dimension)
+    return None if found is None or body.exponent is not None else _steps(shape, *found)
+
+
+def _mixture(noise: BodyNoise, d: int) -> tuple[Floats, Floats] | None:
+    """Return edges e_j and P(X is uniform in e_j·K); None where they are too many, or no steps."""
+    if isinstance(noise, TruncatedKStaircase) and len(noise.steps.edges) <= _MOST_STEPS:
+        return noise.steps.float_edges, noise.steps.ball_masses(d)
+    if isinstance(noise, KStaircase) and d <= _MOST_STEPS * float(noise.decay):
+        decay = float(noise.decay)
+        j = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
+        edges = float(noise.gamma) + j
+        logs = d * np.log(edges) - decay * j
+        masses = np.exp(logs - logs.max())
+        return edges, masses / masses.sum()
+    return None
+
+
+def _exponential(shape: AlikeCells) -> Callable[[float], float]:
+    from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q = shape.each
+
+    def tail(t: float) -> float:
+        c = t / shape.bound
+        beyond = float(gammaincc(q, c))
+        return beyond if q == 1 else beyond - c / q * float(gammaincc(q - 1, c))
+
+    return tail
+
+
+def _exponential_in_block(shape: AlikeCells, body: Together) -> Callable[[float], float]:
+    from scipy.special import gammaincc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q, d, rest = shape.each, shape.dimension, body.dimension - shape.dimension
+    if body.exponent is None:  # U uniform in K times Gamma(D + 1)
+        order = body.dimension + 1
+        shares, weights = np.ones(1), np.ones(1)
+        cells, masses = _beta(q, d - q + 1)
+    else:
+        p, order = float(body.exponent), body.dimension
+        # of S^(1/p), whose density is ∝ v^(d − 1)·(1 − v^p)^(rest/p − 1), smooth at 0
+        shares, weights = _beta(d, rest / p)
+        weights = weights * (-np.expm1(p * np.log(shares)) / (1 - shares)) ** (rest / p - 1)
+        weights /= weights.sum()
+        cells, masses = _beta(q, d - q) if d > q else (np.ones(1), np.ones(1))
+    factors = shape.bound * np.outer(shares, cells)
+    weights = np.outer(weights, masses)
+
+    def tail(t: float) -> float:
+        c = t / factors
+        beyond = gammaincc(order, c)
+        if q > 1:
+            beyond = beyond - (q - 1) / q * c / (order - 1) * gammaincc(order - 1, c)
+        return float((weights * beyond).sum())
+
+    return tail
+
+
+def _beta(a: float, b: float) -> tuple[Floats, Floats]:
+    """Return the nodes and weights of Gauss and Jacobi for the mean of a function of Beta(a, b)."""
+    from scipy.special import roots_jacobi  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    nodes, weights = roots_jacobi(_NODES, b - 1, a - 1)
+    return (1 + nodes) / 2, weights / weights.sum()
+
+
+def _steps(shape: AlikeCells, edges: Floats, masses: Floats) -> Callable[[float], float]:
+    """Return the tail of a mixture of uniform laws in e·K."""
+    from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+    q, d = shape.each, shape.dimension
+    rest = d - q + 1
+
+    def tail(t: float) -> float:
+        c = np.minimum(t / (shape.bound * edges), 1.0)
+        beyond = betainc(rest, q, 1 - c)
+        if q > 1:
+            beyond = beyond - d * c / q * betainc(rest, q - 1, 1 - c)
+        return float(masses @ beyond)
+
+    return tail
+
+
+def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -> float:
+    """Invert the tail of the coordinate; raises NotApplicable where that isn't known."""
+    tail = tail_of(noise, coordinate)
+    if tail is None:
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    guess = math.sqrt(float(noise.variances[coordinate])) / float(noise.scale)
+    return solve(tail, outside, guess=guess)
+
+
+def one_coordinate_known(noise: BodyNoise) -> bool:
+    """Say whether the law of each coordinate is known."""
+    found = np.unique(representatives(noise.body)).tolist()
+    return all(tail_of(noise, one) is not None for one in found)
+
+
+# The law of one coordinate of two-sided noise, where T is a cube: all coordinates are alike.
+
+
+def two_sided_known(noise: TwoSided) -> bool:
+    """Say whether T is the cube [0, b]^d."""
+    return _cube(noise) is not None
+
+
+def _cube(noise: TwoSided) -> Counts | None:
+    of = noise.of
+    return of if isinstance(of, Counts) and of.most == of.queries else None
+
+
+def two_sided_quantile(noise: Noise, outside: float, coordinate: int) -> float:
+    """X is uniform in [−B, A]^d; a tail for each law of A and B, which are weighted by volume."""
+    del coordinate  # all are alike
+    known_law = isinstance(noise, TwoSidedStaircase | TwoSidedLaplace)
+    if not known_law or (cube := _cube(noise)) is None:
+        raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
+    tail = _two_sided_steps(noise) if isinstance(noise, TwoSidedStaircase) else _smooth(noise)
+    found = solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))
+    return found * float(cube.bound)
+
+
+def _two_sided_steps(noise: TwoSidedStaircase) -> Callable[[float], float]:
+    """Return t ↦ P(|X_i| > t): A = a + k and B = a + n − k with weight q^n (2a + n)^d.
+
+    So P(|X_i| > t) = 2 Σ_n q^n (2a + n)^(d−1) Σ_{k<=n} (a + k − t)₊ / Σ_n q^n (n + 1)(2a + n)^d.
+    """
+    core, decay, d = float(noise.core), float(noise.decay), noise.dimension
+    n = np.arange(math.ceil((d + 60 + 12 * math.sqrt(d)) / decay) + 2, dtype=float)
+    logs = -decay * n + (d - 1) * np.log(2 * core + n)
+    weights = np.exp(logs - logs.max())
+    total = float(weights @ ((n + 1) * (2 * core + n)))
+
+    def tail(t: float) -> float:
+        first = np.maximum(np.floor(t - core) + 1, 0.0)  # the least k with a + k > t
+        count = np.maximum(n - first + 1, 0.0)
+        above = count * (core - t + (first + n) / 2)
+        return 2 * float(weights @ above) / total
+
+    return tail
+
+
+def _smooth(noise: TwoSidedLaplace) -> Callable[[float], float]:
+    """Return t ↦ P(|X_i| > t): A = b + u, B = b + n − u with density ∝ e^(−n) (2b + n)^d.
+
+    So P(|X_i| > t) = 2 ∫ e^(−n) (2b + n)^(d−1) ∫_c^n (b + u − t) du dn / ∫ n e^(−n) (2b + n)^d dn,
+    c = (t − b)₊ and 0 <= u <= n.
+    """
+    core, d = float(noise.core), noise.dimension
+    peak = max(d - 2 * core, 0.0)
+    spread = 40 + 12 * math.sqrt(d)
+    top = -peak + d * math.log(2 * core + peak)
+
+    def integral(
+        least: float, inner: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    ) -> float:
+        first = max(least, peak - spread)
+        n, weight = gauss_legendre(first, max(first, peak) + spread, nodes=200)
+        return float(weight * np.exp(-n + d * np.log(2 * core + n) - top) @ inner(n))
+
+    total = integral(0.0, lambda n: n)
+
+    def tail(t: float) -> float:
+        c = max(t - core, 0.0)
+        return (
+            2 / total * integral(c, lambda n: (n - c) * (core - t + (n + c) / 2) / (2 * core + n))
+        )
+
+    return tail

@@ -1,1 +1,0 @@
-"""Quantiles of a coordinate: bodies."""

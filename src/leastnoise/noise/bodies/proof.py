@@ -1,0 +1,242 @@
+"""Proofs: δ(ε) in balls: bodies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache, reduce
+
+from flint import arb, arb_poly, ctx, fmpq, fmpq_poly
+
+from leastnoise.balls.core import ball, precision
+from leastnoise.balls.losses import Profile
+from leastnoise.errors import NotRegistered
+from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.sensitivity import Sensitivity
+from leastnoise.noise.base import Noise
+from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.bodies.law.k_staircase import KStaircase
+from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.body_noise import VectorNoise
+
+# Enclosure of δ(ε) for noise in the shape of a body or of a one-sided set.
+#
+# Such noise is ε₀-DP for all shifts that it hides, ε₀ its `largest_loss`: nothing is to be proved
+# but that it hides them, which `worst_shift` asks. Below ε₀ a curve is known that no shift exceeds
+# (theory/bodies.md §1):
+#
+# - k-norm: Laplace's, 1 − e^(−(ε₀ − ε)/2) (Theorem 1); for counts with signs the largest of the
+#   curves of the corners, which is exact (Theorem 2);
+# - in steps, where all losses are −ε₀, 0 or ε₀: p·(1 − e^(ε − ε₀)) with p = P(loss = ε₀), at most
+#   that of randomised response, e^ε₀/(1 + e^ε₀), and in a gauge at most TV/(1 − e^(−ε₀));
+# - any other: that of randomised response.
+#
+# notation: q = e^(−decay), D the dimension; for counts w = (ε₀ − ε)/2 and y = 2w.
+
+
+_MOST_QUERIES = 40  # of counts whose curve is worked out; it costs their cube
+_MOST_STEPS = 20_000  # of a sum over the steps of a staircase
+_NEGLIGIBLE = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
+
+
+def pure_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose a number that δ(ε) is at most, for all shifts that `noise` hides; exactly 0 from ε₀.
+
+    Where it is `attained` it is δ(ε) itself.
+    """
+    del shift  # 1: what is hidden moves the noise by one step
+    largest = _law(noise).largest_loss
+    if epsilon >= largest:
+        return arb(0)
+    if isinstance(noise, KNorm):
+        queries = counted(noise)
+        if queries is None:
+            return -ball((epsilon - largest) / 2).expm1()
+        # the gauge treats 0 like the d coordinates, so that j ones are as d + 1 − j
+        most = (queries + 1) // 2
+        return _largest(_corner(queries, ones, largest - epsilon) for ones in range(1, most + 1))
+    return frequent_loss(noise) * -ball(epsilon - largest).expm1()
+
+
+def frequent_loss(noise: Noise) -> arb:
+    """Enclose a number that P(loss = ε₀) is at most, for a law whose losses are 0 and ±ε₀.
+
+    For another law it is that of randomised response, whose curve is above that of any ε₀-DP law.
+    """
+    largest = ball(_law(noise).largest_loss)
+    response = 1 / (1 + (-largest).exp())
+    if isinstance(noise, KStaircase) and noise.scale == 1:
+        return response.min(_total_variation(noise, ctx.prec) / -(-largest).expm1())
+    return response
+
+
+def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
+    """Return True only if `delta_ball` is known to be δ(ε) itself for all shifts of `sensitivity`.
+
+    k-norm noise on a box or on counts has its curve at a corner, so that the shifts have to reach
+    all corners of its body; so has a staircase on a box that is cut off. Any other law than those
+    in the shape of a body is exact elsewhere.
+    """
+    if not isinstance(noise, VectorNoise):
+        return True
+    if isinstance(noise, TruncatedKStaircase):
+        boxed = isinstance(noise.body, Box)
+        return boxed and sensitivity.body(dimension=noise.dimension) == noise.body
+    if not isinstance(noise, KNorm) or sensitivity.body(dimension=noise.dimension) != noise.body:
+        return False
+    return isinstance(noise.body, Box) or counted(noise) is not None
+
+
+def lower_profile(noise: Noise) -> Profile | None:
+    """Return ε ↦ δ(ε), ε >= 0, of one shift where that is an `attained` curve; else None.
+
+    It has to be the same shift at every ε for releases to be composed from below.
+    """
+    if not isinstance(noise, KNorm):
+        return None
+    queries, largest = counted(noise), noise.largest_loss
+    if queries is None:
+        return lambda epsilon: pure_delta_ball(noise, shift=Fraction(1), epsilon=epsilon)
+    ones = (queries + 1) // 2
+    return lambda epsilon: (
+        _corner(queries, ones, largest - epsilon) if epsilon < largest else arb(0)
+    )
+
+
+def counted(noise: KNorm) -> int | None:
+    """Return d where the body is that of d counting queries with signs, and d isn't too large."""
+    body = noise.body
+    if not (isinstance(body, Signed) and isinstance(body.of, Counts)):
+        return None
+    d = body.of.queries
+    return d if body.of.most == d and d <= _MOST_QUERIES else None
+
+
+def _law(noise: Noise) -> VectorNoise:
+    if not isinstance(noise, VectorNoise):
+        raise TypeError(f"{noise.name} is not in the shape of a body")
+    if not noise.purely_private:
+        raise TypeError(f"{noise.name} is not purely private")
+    return noise
+
+
+def _largest(found: Iterable[arb]) -> arb:
+    return reduce(lambda one, other: one.max(other), found)
+
+
+def _corner(queries: int, ones: int, gap: Fraction) -> arb:
+    """Enclose δ for the shift by a corner with `ones` ones, at ε₀ − ε = gap > 0.
+
+    1 − δ = 2^d j! l!/(d + 1)!·e^(−w)·P(d + 1, w) + e^(−y)·p(y), l = d + 1 − j, P the regularised
+    lower incomplete gamma function and p that of `_overlap` (theory/bodies.md §1).
+    """
+    d, j = queries, ones
+    share = Fraction(2**d * math.factorial(j) * math.factorial(d + 1 - j), math.factorial(d + 1))
+    y = ball(gap)
+    w = y / 2
+    kept = ball(share) * (-w).exp() * w.gamma_lower(d + 1, regularized=1)
+    return 1 - kept - (-y).exp() * arb_poly(_overlap(d, j))(y)
+
+
+@lru_cache(maxsize=2 * _MOST_QUERIES)
+def _overlap(queries: int, ones: int) -> fmpq_poly:
+    """Return p of `_corner`, a polynomial of degree d."""
+    d, j = queries, ones
+    l = d + 1 - j  # noqa: E741 - the paper's symbol
+    found = [0] * (d + 1)
+    for i in range(j):
+        found[j - 1 - i] += j * math.comb(j - 1, i) * math.factorial(l + i)
+    for i in range(l):
+        found[l - 1 - i] += l * math.comb(l - 1, i) * math.factorial(j + i)
+    sums = [Fraction(value) for value in found]
+    for i in range(j):
+        for k in range(l):
+            ways = j * l * math.comb(j - 1, i) * math.comb(l - 1, k)
+            ways *= math.factorial(i) * math.factorial(k) * math.factorial(d - 1 - i - k)
+            sums[i + k + 1] += Fraction(ways, math.factorial(i + k + 1))
+    whole = math.factorial(d + 1)
+    return fmpq_poly([fmpq(one.numerator, one.denominator * whole) for one in sums])
+
+
+@lru_cache(maxsize=64)
+def _total_variation(noise: KStaircase, bits: int) -> arb:
+    """Enclose a number that TV is at most, at a precision of `bits`.
+
+    TV <= 1 − Σ q^k (k + γ − ½)₊^D / Σ q^k (k + γ)^D, equal at a corner of a box; both sums run over
+    k >= 0. The first is cut off, and what is left of the second is at most a geometric series.
+    """
+    d, gamma = noise.dimension, noise.gamma
+    with precision(bits):
+        fall = (-ball(noise.decay)).exp()
+        inner = outer = arb(0)
+        weight = arb(1)
+        for k in range(_MOST_STEPS):
+            edge = ball(gamma + k)
+            term = weight * edge**d
+            outer += term
+            if gamma + k > Fraction(1, 2):
+                inner += weight * ball(gamma + k - Fraction(1, 2)) ** d
+            ratio = fall * (ball(gamma + k + 1) / edge) ** d
+            weight *= fall
+            if ratio < arb(0.99) and term < outer * arb(_NEGLIGIBLE):
+                return 1 - inner / (outer + term * ratio / (1 - ratio))
+    return arb(1)
+
+
+def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
+    """Return the largest finite loss, which is the law's own."""
+    del shift
+    return noise.largest_loss
+
+
+# Enclosure of δ(ε) for a staircase in the gauge of a body that is cut off.
+#
+# notation (theory/bodies.md §9): K the body, D its dimension, h = 1/scale, so that every shift s
+# that is hidden has N(s) <= h; e_0 < … < e_m = R the edges, q = e^(−decay) and q^k the height up to
+# e_k.
+#
+# By layer cake ∫ min(f, e^ε f(· − s)) is a sum of volumes |aK ∩ (s + bK)| of pairs of edges a <= b,
+# each at least (max(0, min(a, (a + b − h)/2)))^D |K| by the triangle inequality, and equal to that
+# at a corner of a box. So δ(ε) is at most that of a cube at its corner, for all s and ε at once.
+
+
+def truncated_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose a number that δ(ε) is at most, for all shifts that `noise` hides; ε >= 0.
+
+    It is δ(ε) itself for a box and the shift to its corner. `shift` is 1, the largest gauge.
+    """
+    if not isinstance(noise, TruncatedKStaircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not that family")
+    edges, d = noise.steps.edges, noise.dimension
+    last, reach = edges[-1], shift / noise.scale
+    if not noise.decay:  # all steps are equally high
+        return _lost(last, last, reach, d) / ball(last) ** d
+    fall, drop = (-ball(noise.decay)).exp(), -(-ball(noise.decay)).expm1()
+    levels = epsilon // noise.decay
+    rest = epsilon - levels * noise.decay
+    # between q^k and q^(k + 1) the set {e^ε f(x − s) > t} grows by an edge at t = q^(k + 1)·e^rest
+    parts = -ball(rest - noise.decay).expm1(), fall * ball(rest).expm1()
+    moved, total, height = arb(0), arb(0), arb(1)  # height: q^k
+    for k, edge in enumerate(edges[:-1]):
+        total += height * drop * ball(edge) ** d
+        for part, other in zip(parts, (k + levels, k + levels + 1), strict=True):
+            moved += height * part * _lost(edge, edges[min(other, len(edges) - 1)], reach, d)
+        height *= fall
+    total += height * ball(last) ** d
+    moved += height * _lost(last, last, reach, d)
+    return moved / total
+
+
+def _lost(a: Fraction, b: Fraction, reach: Fraction, dimension: int) -> arb:
+    """Enclose the most that aK has outside s + bK, N(s) <= reach and a <= b, over |K|.
+
+    Exactly 0 if b >= a + reach.
+    """
+    if b >= a + reach:
+        return arb(0)
+    whole = ball(a) ** dimension
+    kept = (a + b - reach) / 2
+    return whole - ball(kept) ** dimension if kept > 0 else whole

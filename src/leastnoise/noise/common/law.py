@@ -1,0 +1,318 @@
+"""Parameters, densities, moments: common."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.noise.base import Noise, points_of
+from leastnoise.noise.moments import gamma_ratio
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+# Spherical step densities in R^d: constant on shells whose radii are exact.
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RadialSteps:
+    """A density ∝ weight_j · e^(−decay·level_j) where edge_{j−1} <= ‖x‖ < edge_j, and 0 beyond.
+
+    All three tuples have n entries; edge_{−1} is 0. Edges rise and densities never do, so that the
+    law is a mixture of uniform laws on the balls of radius edge_j (layer cake). Edges, weights and
+    decay are rational, so that which radii and which heights of two copies agree is known exactly.
+    """
+
+    edges: tuple[Fraction, ...]
+    weights: tuple[int, ...]
+    levels: tuple[int, ...]
+    decay: Fraction
+
+    @cached_property
+    def log_heights(self) -> NDArray[np.float64]:
+        """ln(weight_j) − decay·level_j, as floats of shape (n,)."""
+        logs = np.array([math.log(weight) for weight in self.weights])
+        return logs - float(self.decay) * np.array(self.levels, dtype=float)
+
+    @cached_property
+    def float_edges(self) -> NDArray[np.float64]:
+        """The edges, as floats of shape (n,)."""
+        return np.array([float(edge) for edge in self.edges])
+
+    def ball_masses(self, dimension: int) -> NDArray[np.float64]:
+        """π_j ∝ (height_j − height_{j+1}) edge_j^d, the share of the ball of radius edge_j."""
+        logs = self._log_ball_masses(dimension)
+        masses = np.exp(logs - logs.max())
+        return masses / masses.sum()
+
+    def log_peak(self, dimension: int) -> float:
+        """Return ln of the first step's density, but for the volume of the unit ball."""
+        logs = self._log_ball_masses(dimension)
+        top = float(logs.max())
+        return float(self.log_heights[0]) - top - math.log(float(np.exp(logs - top).sum()))
+
+    def _log_ball_masses(self, dimension: int) -> NDArray[np.float64]:
+        drops = np.diff(self.log_heights, append=-np.inf)
+        with np.errstate(divide="ignore"):  # steps of equal height are one
+            logs = self.log_heights + np.log(-np.expm1(drops))
+        return logs + dimension * np.log(self.float_edges)
+
+
+class RadialStepNoise(Noise):
+    """A spherical noise whose density is a `RadialSteps`, in units of its scale.
+
+    notation: X = edge_J · (uniform in the unit ball), P(J = j) = π_j (theory/noise.md §2).
+    """
+
+    @property
+    @abstractmethod
+    def steps(self) -> RadialSteps:
+        """The density of X/scale."""
+
+    @cached_property
+    def ball_masses(self) -> NDArray[np.float64]:
+        """The π_j, as floats of shape (n,)."""
+        return self.steps.ball_masses(self.dimension)
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the log of the step that ‖x‖/scale is on, −inf beyond the last; see `Noise`."""
+        d, steps = self.dimension, self.steps
+        radius = np.linalg.norm(points_of(x, dimension=self.dimension), axis=-1) / float(self.scale)
+        log_ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
+        peak = steps.log_peak(d) - log_ball - d * math.log(float(self.scale))
+        logs = np.append(peak + steps.log_heights - steps.log_heights[0], -np.inf)
+        index = np.searchsorted(steps.float_edges, radius, side="right")
+        return logs[index]
+
+    @property
+    def variance(self) -> float:
+        """Scale²·Σ π_j edge_j²/(d + 2): E‖U‖² = d/(d + 2) for U uniform in the unit ball."""
+        squares = float(self.ball_masses @ self.steps.float_edges**2)
+        return float(self.scale) ** 2 * squares / (self.dimension + 2)
+
+    @property
+    def mean_abs(self) -> float:
+        """Scale·Σ π_j edge_j · E|U_1|, E|U_1| = (d/(d + 1)) Γ(d/2)/(√π Γ((d + 1)/2))."""
+        d = self.dimension
+        unit = d / (d + 1) / (math.sqrt(math.pi) * gamma_ratio(d / 2))
+        return float(self.scale) * float(self.ball_masses @ self.steps.float_edges) * unit
+
+
+# Sums over the steps of a staircase: Σ_k e^(−εk)(k + a)^j, in logarithms.
+
+
+SMALLEST_DECAY, STEP_SUMS_LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
+_MOST_TERMS = 20_000_000
+_NEGLIGIBLE = 45.0  # e^−45 of the largest term, which later terms fall off from geometrically
+
+
+def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
+    """Return a decay exactly, for sums of so many powers up to `dimension` and a little more.
+
+    Raises InvalidArgument for a decay whose sums are too long: where ε is small beside the
+    dimension, a staircase has the error of the exponential law to all digits.
+    """
+    decay = exact(value, name="decay")
+    in_range = SMALLEST_DECAY <= decay <= STEP_SUMS_LARGEST_DECAY
+    if not in_range or step_terms(decay, dimension=dimension, powers=powers) > _MOST_TERMS:
+        raise InvalidArgument(
+            name="decay",
+            value=str(value)[:40],
+            expected=f"1e-3 <= decay <= 1e6, and not so small in {dimension:,} dimensions",
+            hint="There the exponential law has the same error.",
+        )
+    return decay
+
+
+def step_terms(decay: Fraction, *, dimension: int, powers: int) -> float:
+    """Return about how many terms the sums of so many powers up to about `dimension` have."""
+    low, high = _window(0.0, float(decay), dimension)
+    return powers * (high - low)
+
+
+def _window(first: float, decay: float, power: int) -> tuple[int, int]:
+    """Return k beyond which, on either side, terms are e^−45 of the largest or less.
+
+    x^j e^(−x), x = ε(k + a), is largest at j and falls from there at least like the bell of
+    variance j on the left, and like that of j + 45 on the right; where a is larger, from a on.
+    """
+    spread = math.sqrt(2 * _NEGLIGIBLE * (power + 1))
+    low = max(0.0, (power - spread) / decay - first - 1)
+    high = (power + _NEGLIGIBLE + spread) / decay + 2 - min(first, power / decay)
+    return math.floor(low), math.ceil(high) + 1
+
+
+def log_step_sums(*, first: float, decay: float, powers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return ln((1 − q) Σ_{k>=0} q^k (k + a)^j) for each j in `powers`; q = e^(−decay), a = first.
+
+    All terms are positive, so that nothing cancels.
+
+    >>> log_step_sums(first=0.5, decay=2.0, powers=np.array([0, 1])).round(6)
+    array([ 0.      , -0.420806])
+    """
+    found = np.array([_log_sum(first, decay, int(power)) for power in powers])
+    return found + math.log(-math.expm1(-decay))
+
+
+def _log_sum(first: float, decay: float, power: int) -> float:
+    k = np.arange(*_window(first, decay, power), dtype=float)
+    logs = power * np.log(k + first) - decay * k
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))
+
+
+# Symmetric step densities on the line: piecewise constant, with exact edges.
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Steps:
+    """A density ∝ weight_j · e^(−decay·level_j) where edge_j <= |x| < edge_{j+1}, and 0 beyond.
+
+    `edges` (n + 1 of them) rise from 0; `weights` and `levels` have n entries. Edges, weights and
+    decay are rational, so that which edges of two shifted copies coincide is known exactly.
+    """
+
+    edges: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]
+    levels: tuple[int, ...]
+    decay: Fraction
+
+    @property
+    def falls(self) -> bool:
+        """Whether the density certainly never rises away from 0."""
+        weights = all(a >= b for a, b in pairwise(self.weights))
+        return weights and all(a <= b for a, b in pairwise(self.levels))
+
+    def overlay(self, shift: Fraction) -> Iterator[tuple[Fraction, int, int | None]]:
+        """Yield (width, i, k) for the pieces of the line where X and X + shift are both constant.
+
+        i is the step that X's density is on, k that of the other, None where the other is 0; pieces
+        where X's own density is 0 are left out. Exact: which edges coincide is decided between
+        rationals.
+        """
+        ends = (*(-edge for edge in reversed(self.edges[1:])), *self.edges)
+        n = len(self.weights)
+        steps = (*range(n - 1, -1, -1), *range(n))
+        other = 0  # the other copy's next end is ends[other] + shift
+        for (left, right), here in zip(pairwise(ends), steps, strict=True):
+            start = left
+            while start < right:
+                while other < len(ends) and ends[other] + shift <= start:
+                    other += 1
+                stop = min(right, ends[other] + shift) if other < len(ends) else right
+                there = steps[other - 1] if 0 < other < len(ends) else None
+                yield stop - start, here, there
+                start = stop
+
+    def worst_shifts(self, limit: Fraction) -> tuple[Fraction, ...]:
+        """Return shifts in (0, limit], one of which is the worst of all v with |v| <= limit.
+
+        If the density never rises that is `limit` (theory/noise.md §1). Otherwise H(v) is affine
+        between shifts at which edges of the two copies meet: the widths of the pieces are.
+        """
+        if self.falls:
+            return (limit,)
+        meets = {abs(a + sign * b) for a in self.edges for b in self.edges for sign in (1, -1)}
+        return (*(shift for shift in meets if 0 < shift < limit), limit)
+
+    @cached_property
+    def masses(self) -> NDArray[np.float64]:
+        """P(edge_j <= |X| < edge_{j+1}), as floats of shape (n,)."""
+        heights = np.array([float(weight) for weight in self.weights])
+        heights *= np.exp(-float(self.decay) * np.array(self.levels, dtype=float))
+        masses = heights * np.diff(self.float_edges)
+        return masses / masses.sum()
+
+    @cached_property
+    def float_edges(self) -> NDArray[np.float64]:
+        """The edges, as floats of shape (n + 1,)."""
+        return np.array([float(edge) for edge in self.edges])
+
+
+class StepNoise(Noise):
+    """A noise for one number, exactly 0 with probability `atom`, of density `steps` otherwise."""
+
+    atom: Fraction = Fraction(0)
+
+    @property
+    @abstractmethod
+    def steps(self) -> Steps:
+        """The density of X/scale, apart from the atom."""
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Return the log of the step that |x|/scale is on, −inf beyond the last; see `Noise`.
+
+        The steps have the mass 1 − atom; the atom itself has no density.
+        """
+        scale, steps = float(self.scale), self.steps
+        magnitude = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / scale
+        index = np.searchsorted(steps.float_edges, magnitude, side="right") - 1
+        with np.errstate(divide="ignore"):
+            logs = np.log(steps.masses / np.diff(steps.float_edges) / (2 * scale))
+        logs += math.log(1 - self.atom)
+        return np.append(logs, -np.inf)[np.minimum(index, len(logs))]
+
+    @property
+    def variance(self) -> float:
+        """Σ mass_j (a² + ab + b²)/3 over the steps [a, b), times scale² and 1 − atom."""
+        a, b = self.steps.float_edges[:-1], self.steps.float_edges[1:]
+        spread = float(self.steps.masses @ (a * a + a * b + b * b)) / 3
+        return float(1 - self.atom) * float(self.scale) ** 2 * spread
+
+    @property
+    def mean_abs(self) -> float:
+        """Σ mass_j (a + b)/2 over the steps [a, b), times scale and 1 − atom."""
+        a, b = self.steps.float_edges[:-1], self.steps.float_edges[1:]
+        spread = float(self.steps.masses @ (a + b)) / 2
+        return float(1 - self.atom) * float(self.scale) * spread
+
+
+# The steps of a staircase that is cut off: what all truncated staircases for vectors share.
+#
+# notation: γ = gamma in (0, 1], R = radius > 0, ε = decay >= 0. In units of the scale the density
+# is ∝ e^(−εk) between the edges γ + k − 1 and γ + k, k = 0, 1, …, up to the last edge R, and 0
+# beyond.
+
+
+MAX_STEPS = 20_000  # a proof looks at each of them
+SMALLEST_GAMMA = Fraction(1, 10**140)
+SMALLEST_RADIUS = Fraction(1, 10**12)
+TRUNCATED_STEPS_LARGEST_DECAY = Fraction(10**6)
+
+
+def checked_steps(
+    *, gamma: Exact, radius: Exact, decay: Exact
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Return all three exactly; raises InvalidArgument outside what a truncated staircase has."""
+    found = exact(gamma, name="gamma"), exact(radius, name="radius"), exact(decay, name="decay")
+    if not SMALLEST_GAMMA <= found[0] <= 1:
+        raise InvalidArgument(name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1")
+    if not SMALLEST_RADIUS <= found[1] <= MAX_STEPS:
+        raise InvalidArgument(
+            name="radius", value=str(radius)[:40], expected=f"1e-12 <= radius <= {MAX_STEPS:,}"
+        )
+    if not 0 <= found[2] <= TRUNCATED_STEPS_LARGEST_DECAY:
+        raise InvalidArgument(name="decay", value=str(decay)[:40], expected="0 <= decay <= 1e6")
+    return found
+
+
+def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> RadialSteps:
+    """Return edges γ, γ + 1, … below R, and R, with their heights."""
+    count = max(0, math.ceil(radius - gamma))
+    edges = (*(gamma + j for j in range(count)), radius)
+    return RadialSteps(
+        edges=edges, weights=(1,) * len(edges), levels=tuple(range(len(edges))), decay=decay
+    )

@@ -1,0 +1,313 @@
+"""Profiles δ(ε) in floats, and quantiles of a coordinate: common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law import StepNoise
+from leastnoise.noise.moments import log_gamma_ratio
+from leastnoise.numerics.quadrature import gauss_legendre
+from leastnoise.numerics.roots import IncreasingRoot
+
+# Caps and slabs of a sphere: the law of a coordinate W of a uniform direction, as polynomials.
+#
+# notation: a = (dimension−1)/2, which is whole or half of an odd number, and w a cosine. The
+# density of W is ∝ (1−w²)^(a−1), so that P(W > w) = I_((1−w)/2)(a, a) and P(|W| < w) = I_(w²)(½,
+# a), incomplete beta functions. All terms are positive: nothing cancels. scipy.special, which takes
+# 0.2 s to import, serves the dimensions that need hundreds of terms.
+
+
+Floats = NDArray[np.float64]
+
+MOST_BY_TERMS = 200
+"""The largest dimension for which there are few terms."""
+
+_SMALL = 1e-18  # of the first term: where a series is left
+_SLAB = 1.0  # a slab is a series for w² up to this over dimension/2, and at most ¼
+
+
+def cap(dimension: int, half: Floats) -> Floats:
+    """Return P(W > w) for `half` = (1 − w)/2 in [0, ½]; dimension >= 2.
+
+    >>> cap(3, np.array([0.0, 0.25, 0.5])).tolist()
+    [0.0, 0.25, 0.5]
+    """
+    if dimension == 2:
+        return 2 / math.pi * np.arcsin(np.sqrt(half))
+    a = (dimension - 1) / 2
+    if dimension > MOST_BY_TERMS:
+        from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+        return betainc(a, a, half)
+    other = 1 - half
+    if dimension % 2:
+        return half**a * _horner(_whole(dimension // 2), other)
+    return (4 * half * other) ** a * _horner(_broken(dimension), half)
+
+
+def slab(dimension: int, cosine: Floats) -> Floats:
+    """Return P(|W| < w) for w = `cosine` in [0, 1]; dimension >= 3.
+
+    >>> slab(3, np.array([0.0, 0.25, 1.0])).round(9).tolist()
+    [0.0, 0.25, 1.0]
+    """
+    square, a = cosine * cosine, (dimension - 1) / 2
+    if dimension > MOST_BY_TERMS:
+        from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
+
+        return betainc(0.5, a, square)
+    most = min(0.25, 2 * _SLAB / dimension)
+    largest = float(square.max(initial=0.0))
+    near, places = np.minimum(square, most), math.ceil(-math.log2(max(min(largest, most), 1e-9)))
+    shares = cosine * (1 - near) ** a * _horner(_middle(dimension, places), near)
+    if largest <= most:
+        return shares
+    return np.where(square <= most, shares, 1 - 2 * cap(dimension, (1 - cosine) / 2))
+
+
+def _horner(coefficients: tuple[float, ...], place: Floats) -> Floats:
+    """Return a polynomial with these coefficients, that of the highest power first."""
+    total = np.full_like(place, coefficients[0])
+    for coefficient in coefficients[1:]:
+        total *= place
+        total += coefficient
+    return total
+
+
+@lru_cache(maxsize=16)
+def _whole(a: int) -> tuple[float, ...]:
+    """I_h(a, a) = h^a Σ_(j<a) C(a−1+j, j) (1−h)^j for whole a: of 2a−1 trials at least a succeed.
+
+    Return the binomial coefficients, that of the largest j first.
+    """
+    return tuple(float(math.comb(a - 1 + j, j)) for j in reversed(range(a)))
+
+
+@lru_cache(maxsize=16)
+def _broken(dimension: int) -> tuple[float, ...]:
+    """I_h(a, a) = (h(1−h))^a/(a B(a, a)) Σ_n (2a)…(2a+n−1)/((a+1)…(a+n)) h^n for other a.
+
+    Return its coefficients that count at h = ½, the last first, 4^a being with h(1−h).
+    """
+    a = (dimension - 1) / 2
+    return _series(_log_norm(dimension) - math.log(2 * a), top=2 * a, bottom=a + 1, place=0.5)
+
+
+@lru_cache(maxsize=64)
+def _middle(dimension: int, places: int) -> tuple[float, ...]:
+    """I_y(½, a) = 2√y (1−y)^a/B(½, a) Σ_n (a+½)…(a+n−½)/((3/2)…(n+½)) y^n.
+
+    Return its coefficients that count for y <= 2^(1−places), the last first.
+    """
+    log_norm = math.log(2) + _log_norm(dimension)
+    return _series(log_norm, top=dimension / 2, bottom=1.5, place=2.0 ** (1 - places))
+
+
+def _log_norm(dimension: int) -> float:
+    """Return −ln B(½, a) = −ln(2^(2a−1) B(a, a))."""
+    return log_gamma_ratio((dimension - 1) / 2, 0.5) - math.log(math.pi) / 2
+
+
+def _series(log_first: float, *, top: float, bottom: float, place: float) -> tuple[float, ...]:
+    """Return the coefficients that count at `place`, the last first; each is (top+n)/(bottom+n)."""
+    coefficients, reached, largest = [1.0], 1.0, 1.0
+    while reached > _SMALL * largest:
+        n = len(coefficients) - 1
+        coefficients.append(coefficients[-1] * (top + n) / (bottom + n))
+        reached *= place * (top + n) / (bottom + n)
+        largest = max(largest, reached)
+    return tuple(math.exp(log_first) * one for one in reversed(coefficients))
+
+
+# δ(ε) of Gaussian noise (Balle & Wang 2018, Theorem 8), without cancellation.
+
+
+_GAUSSIAN_CUT = 90.0  # twice the exponent at which the integrand is dropped: e^-45 of its peak
+_LOG_ROOT_2PI = math.log(2 * math.pi) / 2
+
+
+def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
+    """Return ln δ(ε) for N(0, σ²) shifted by Δ, to about 1e-14. notation: μ = Δ/σ = shift_ratio.
+
+    The textbook difference Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, loses all digits for small μ. It
+    equals ∫₀^∞ φ(t+x)(1 − e^(−μx)) dx (the expectation of (1 − e^(ε−L))₊ over the privacy loss L),
+    whose integrand is positive; that is what is summed.
+    """
+    mu = shift_ratio
+    t = epsilon / mu - mu / 2
+    root = math.sqrt(t * t + _GAUSSIAN_CUT)
+    if t >= 0:
+        first, last = 0.0, _GAUSSIAN_CUT / (t + root)
+        peak = t * t / 2
+    else:
+        first, last = max(0.0, -t - math.sqrt(_GAUSSIAN_CUT)), root - t
+        last = min(last, -t + math.sqrt(_GAUSSIAN_CUT))
+        peak = 0.0
+    x, weight = gauss_legendre(first, last)
+    exponent = -x * (t + x / 2) if t >= 0 else -((t + x) ** 2) / 2
+    total = float(np.dot(weight, -np.expm1(-mu * x) * np.exp(exponent)))
+    return math.log(total) - peak - _LOG_ROOT_2PI if total > 0 else -math.inf
+
+
+# Quantiles of one coordinate from its tail P(|X| > t), and those of step densities.
+
+
+_ROOT = IncreasingRoot(tolerance=1e-12)
+
+
+def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
+    """Return t with tail(t) = outside, for a tail that falls; searched in ln t."""
+
+    def f(log_t: float) -> float:
+        value = tail(math.exp(log_t))
+        return math.log(outside) - math.log(value) if value > 0 else 1e3
+
+    return math.exp(_ROOT.find(f, guess=math.log(guess)))
+
+
+def step(noise: Noise, outside: float) -> float:
+    """Linear between the edges, where the distribution function is known."""
+    if not isinstance(noise, StepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
+    atom = float(noise.atom)
+    below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
+    return float(np.interp(1 - outside, below, noise.steps.float_edges))
+
+
+# δ(ε) of the l2 mechanism: one integral over the angle (theory/noise.md §6).
+#
+# The privacy loss of x under a shift of length Δ is cos θ · Δ/σ for an angle θ in (0, π) with
+# density p(θ) ∝ e^(z cos θ) sin^(2ν)θ (1 + r sin²θ).  notation: a = Δ/σ, z = a/2, ν = (d−2)/2, ρ_ν
+# = K_ν(z)/K_{ν+1}(z) of modified Bessel functions, r = (z/2)ρ_ν/(ν+½).
+
+
+_Angles = NDArray[np.float64] | np.float64
+
+_SPHERICAL_LAPLACE_CUT = 140.0  # twice the exponent at which an integrand is dropped
+
+
+def spherical_laplace_log_delta(*, dimension: int, epsilon: float, excess: float) -> float:
+    """Return ln δ(ε), to about 1e-13, for dimension >= 2; −inf for excess <= 0 (pure DP).
+
+    δ = ∫₀^θ₀ (1 − e^(ε − a cos θ)) p(θ) dθ, cos θ₀ = ε/a. It takes `excess` = a − ε rather than a,
+    since near the pure guarantee all digits of δ sit in that difference.
+    """
+    if excess <= 0:
+        return -math.inf
+    a = epsilon + excess
+    law = _AngleLaw.of(dimension=dimension, z=a / 2)
+    theta_0 = 2 * math.asin(math.sqrt(excess / a / 2))
+    centre = min(theta_0, law.mode)
+    theta, weight = law.rule(centre, lower=0.0, upper=theta_0)
+    gap = 2 * a * np.sin((theta_0 + theta) / 2) * np.sin((theta_0 - theta) / 2)
+    above = float(np.dot(weight, np.exp(law.log_ratio(theta, centre)) * -np.expm1(-gap)))
+    theta, weight = law.rule(law.mode, lower=0.0, upper=math.pi)
+    everything = float(np.dot(weight, np.exp(law.log_ratio(theta, law.mode))))
+    if above <= 0:
+        return -math.inf
+    return math.log(above / everything) + float(law.log_ratio(np.float64(centre), law.mode))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AngleLaw:
+    """The density of θ up to a constant, always relative to its value at some angle."""
+
+    dimension: int
+    z: float
+    r: float
+    mode: float
+
+    @classmethod
+    def of(cls, *, dimension: int, z: float) -> _AngleLaw:
+        """Take the mode of e^(z cos θ) sin^m θ, m = d−1: cos θ = 2z/(m + √(m² + 4z²))."""
+        m = dimension - 1
+        return cls(
+            dimension=dimension,
+            z=z,
+            r=z / m * bessel_ratio(dimension - 2, z),
+            mode=math.acos(min(1.0, 2 * z / (m + math.hypot(m, 2 * z)))),
+        )
+
+    def rule(
+        self, centre: float, *, lower: float, upper: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a quadrature rule for the part of [lower, upper] that counts.
+
+        That is where the log density is within _CUT/2 of its value at `centre`, by a second-order
+        model there: to its left (towards 0) the curvature only grows; to its right it may fall,
+        which the wide cut absorbs.
+        """
+        nu2 = self.dimension - 2
+        sine, cosine = math.sin(centre), math.cos(centre)
+        slope = nu2 * cosine / sine - self.z * sine  # of the log density, towards larger θ
+        curvature = nu2 / sine**2 + self.z * cosine + 1e-9
+        left, right = max(slope, 0.0), max(-slope, 0.0)
+        return gauss_legendre(
+            max(
+                lower,
+                centre
+                - _SPHERICAL_LAPLACE_CUT
+                / (left + math.sqrt(left * left + _SPHERICAL_LAPLACE_CUT * curvature)),
+            ),
+            min(
+                upper,
+                centre
+                + _SPHERICAL_LAPLACE_CUT
+                / (right + math.sqrt(right * right + _SPHERICAL_LAPLACE_CUT * curvature)),
+            ),
+        )
+
+    def log_ratio(self, theta: _Angles, reference: float) -> _Angles:
+        """Return ln p(θ)/p(reference)."""
+        sine, reference_log = math.sin(reference), log_sine(np.float64(reference))
+        tilt = 2 * self.z * np.sin((reference + theta) / 2) * np.sin((reference - theta) / 2)
+        shape = np.log1p(self.r * np.sin(theta) ** 2) - math.log1p(self.r * sine**2)
+        if self.dimension > 2:
+            shape = shape + (self.dimension - 2) * (log_sine(theta) - reference_log)
+        return tilt + shape
+
+
+def log_sine(theta: _Angles) -> _Angles:
+    """Ln sin θ; near π/2, where sin θ rounds to 1, through sin θ = 1 − 2s²/(1 + s²).
+
+    s is tan(π/4 − θ/2). numpy's sin and cos take five times as long as its tan.
+    """
+    square = np.tan(np.pi / 4 - theta / 2) ** 2
+    missing = 2 * square / (1 + square)
+    tangent = np.tan(theta / 2)
+    with np.errstate(divide="ignore"):
+        near_pole = np.log(2 * tangent / (1 + tangent * tangent))
+    return np.where(missing > 0.5, near_pole, np.log1p(-np.minimum(missing, 0.5)))
+
+
+def bessel_ratio(twice_order: int, z: float) -> float:
+    """Return ρ_ν = K_ν(z)/K_{ν+1}(z), ν = twice_order/2, by its forward recurrence.
+
+    ρ_{ν+1} = 1/(ρ_ν + 2(ν+1)/z) contracts by ρ_ν ρ_{ν+1} < 1 a step, so a start some orders below
+    with any value in [0, 1] is enough if the order allows; else it starts exactly at order −½ or 0.
+    """
+    nu = twice_order / 2
+    half = nu / 2  # it contracts less at lower orders: counted at half the order, and kept above
+    contraction = (z / (half + math.hypot(half, z))) ** 2
+    shrinks = 1e-300 < contraction < 1
+    steps = math.ceil(-40 / math.log(contraction)) + 2 if shrinks else twice_order
+    if steps < half:
+        order, ratio = nu - steps, 0.5
+    elif twice_order % 2:
+        order, ratio = -0.5, 1.0
+    else:
+        from scipy.special import k0e, k1e  # noqa: PLC0415  (0.2 s, needed here alone)
+
+        order, ratio = 0.0, float(k0e(z) / k1e(z))
+    while order < nu:
+        ratio = 1 / (ratio + 2 * (order + 1) / z)
+        order += 1
+    return ratio

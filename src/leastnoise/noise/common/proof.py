@@ -1,0 +1,77 @@
+"""Proofs: δ(ε) in balls: common."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from flint import arb
+
+from leastnoise.balls.core import ball, float_above
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law import RadialStepNoise, StepNoise
+from leastnoise.noise.releases import Releases
+
+# Gaussian noise in balls: δ(ε) by how many standard deviations the shift has.
+
+
+def delta_of_ratio(mu: arb, *, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, for a shift by μ > 0 standard deviations.
+
+    Balle & Wang (2018), Theorem 8, as it stands: what cancels is paid for in precision.
+    """
+    e = ball(epsilon)
+    t = e / mu - mu / 2
+    root_half = arb(0.5).sqrt()
+    return ((t * root_half).erfc() - e.exp() * ((t + mu) * root_half).erfc()) / 2
+
+
+# Laplace noise for one number in balls: δ(ε).
+
+
+def delta_of_excess(excess: Fraction) -> arb:
+    """Enclose δ(ε) = 1 − e^(−excess/2), excess = shift/b − ε, or exactly 0 where that is <= 0."""
+    return -ball(-excess / 2).expm1() if excess > 0 else arb(0)
+
+
+# The largest finite loss of laws that share how they fall.
+
+
+def shift_in_scales(noise: Noise, shift: Fraction) -> Fraction:
+    """Return the largest loss of laws that fall like e^(−‖x‖/scale)."""
+    return shift / noise.scale
+
+
+def steps_up_to_the_edge(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
+    """Return it for steps of one width, each lower by one factor, of which there are so many."""
+    return noise.steps.decay * min(math.ceil(shift / noise.scale), max(noise.steps.levels))
+
+
+def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Fraction:
+    """Return the log of the ratio of the highest step and the lowest: no finite loss is larger."""
+    del shift
+    weights = [weight for weight in noise.steps.weights if weight]
+    log_ratio = Fraction(float_above((ball(max(weights)) / ball(min(weights))).log()))
+    levels = noise.steps.levels
+    return log_ratio + noise.steps.decay * (max(levels) - min(levels))
+
+
+# Bounds of what a proof may cost (accounting/proof/work.py): the words, and those of steps.
+
+
+# pieces, 0.1 ms each; where all losses are multiples of one a composition looks some 25 times
+MOST_STEPS, MOST_STEPS_COMPOSED, MOST_UNEVEN_STEPS = 20_000, 20_000, 300
+
+
+def most_steps(part: Releases, *, even: bool) -> int:
+    """Return how many steps are proved; `even` if all losses are multiples of one."""
+    if part.count == 1:
+        return MOST_STEPS
+    return MOST_STEPS_COMPOSED if even and part.rate == 1 else MOST_UNEVEN_STEPS
+
+
+def over(work: Fraction, most: int, what: str) -> str | None:
+    """Return why more than `most` isn't proved, or None."""
+    if work <= most:
+        return None
+    return f"its proof takes too long: {what} is above {most:,}, the most that is proved"

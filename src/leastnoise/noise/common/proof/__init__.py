@@ -1,1 +1,0 @@
-"""Proofs: δ(ε) in balls: common."""

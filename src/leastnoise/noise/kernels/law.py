@@ -1,0 +1,246 @@
+"""Parameters, densities, moments: kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self, final
+
+import numpy as np
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.sensitivity import Norm
+from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+# Laws made of Gaussian kernels of one width σ at the multiples of a spacing.
+
+
+MAX_MODES = 1000
+
+
+class KernelNoise(Noise):
+    """Noise for one number, density ∝ Σ_k e^(−|k|·decay) e^(−(x − k·spacing)²/2σ²), k = −K…K.
+
+    notation: σ = scale, K = modes, t = spacing/σ. If `folded`, the law is quasi-Gaussian: the sum
+    runs over k = 0, 1 and x is replaced by |x|, which leaves a kink at 0.
+
+    What makes one method serve both: the slope of ln f is (m(x) − x)/σ² with m increasing. For a
+    mixture m(x) is the mean of the centres under their weights given x, whose derivative is their
+    variance over σ²; for the folded law it is odd, and jumps up at 0.
+    """
+
+    folded: ClassVar[bool]
+    spacing: Fraction
+    decay: Fraction
+    modes: int  # K: there are components at −K·spacing … K·spacing
+
+    @classmethod
+    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
+        if dimension != 1:
+            return "it is noise for one number"
+        return "delta=0 is impossible for Gaussian tails at any scale" if delta == 0 else None
+
+
+def positive_spacing(spacing: Exact) -> Fraction:
+    """Return `spacing` exactly; raises InvalidArgument unless it is positive and finite."""
+    number = exact(spacing, name="spacing")
+    if number <= 0:
+        raise InvalidArgument(name="spacing", value=str(spacing)[:40], expected="spacing > 0")
+    return number
+
+
+def non_negative_decay(decay: Exact) -> Fraction:
+    """Return `decay` exactly; raises InvalidArgument unless it is finite and at least 0."""
+    number = exact(decay, name="decay")
+    if number < 0:
+        raise InvalidArgument(name="decay", value=str(decay)[:40], expected="decay >= 0")
+    return number
+
+
+# Mixtures of Gaussians at equal distances (Liu, Selvi & Wiesemann 2026, Definition 3.1).
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GaussianMixture(KernelNoise):
+    """Σ_k w_k N(k·spacing, scale²), w_k ∝ e^(−|k|·decay), k = −modes … modes.
+
+    notation: σ = scale, K = modes, Δ = spacing, m_k = kΔ. It is multimodal where σ is small beside
+    Δ, so the worst shift need not be the longest (theory/noise.md §1c). With `decay` = ε and Δ the
+    sensitivity it is the law of Liu, Selvi & Wiesemann (2026), Definition 3.1. For fixed spacing,
+    decay and modes δ(ε) falls as σ grows: a wider law is this one plus an independent Gaussian,
+    which is post-processing. It is never purely private.
+
+    >>> law = GaussianMixture(scale="0.5", modes=1, spacing=1, decay=1)
+    >>> round(law.mean_abs, 12), round(law.variance, 12)
+    (0.657319564496, 0.673883115234)
+    """
+
+    name: ClassVar[str] = "gaussian-mixture"
+    norm: ClassVar[Norm] = "l2"
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"modes": int, "spacing": Fraction, "decay": Fraction}
+    )
+    folded: ClassVar[bool] = False
+    scale: Fraction
+    modes: int
+    spacing: Fraction
+    decay: Fraction
+    dimension: int = 1
+
+    def __init__(
+        self, *, scale: Exact, modes: int, spacing: Exact, decay: Exact, dimension: int = 1
+    ) -> None:
+        object.__setattr__(self, "scale", positive_scale(scale))
+        object.__setattr__(self, "modes", checked_modes(modes))
+        object.__setattr__(self, "spacing", positive_spacing(spacing))
+        object.__setattr__(self, "decay", non_negative_decay(decay))
+        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
+
+    def scaled(self, factor: Exact) -> Self:
+        by = exact(factor, name="factor")
+        return type(self)(
+            scale=self.scale * by, modes=self.modes, spacing=self.spacing * by, decay=self.decay
+        )
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """Log of Σ_k w_k φ((x − m_k)/σ)/σ; see `Noise.log_density`."""
+        sigma = float(self.scale)
+        points = points_of(x, dimension=self.dimension)[..., 0]
+        k = np.arange(-self.modes, self.modes + 1)
+        centres = k * float(self.spacing)
+        exponents = -(((points[..., None] - centres) / sigma) ** 2) / 2
+        exponents -= np.abs(k) * float(self.decay)
+        largest = exponents.max(axis=-1)
+        total = np.log(np.exp(exponents - largest[..., None]).sum(axis=-1))
+        norm = math.log(self._total_weight) + math.log(sigma) + math.log(2 * math.pi) / 2
+        return largest + total - norm
+
+    @property
+    def smoothed_square(self) -> Fraction:
+        return self.scale**2
+
+    @property
+    def variance(self) -> float:
+        """σ² + Σ_k w_k m_k²."""
+        spacing = float(self.spacing)
+        return float(self.scale) ** 2 + self._mean_over_modes(lambda k: (k * spacing) ** 2)
+
+    @property
+    def mean_abs(self) -> float:
+        """Σ_k w_k [σ√(2/π) e^(−m_k²/2σ²) + m_k erf(m_k/σ√2)]."""
+        sigma, spacing = float(self.scale), float(self.spacing)
+
+        def one(k: int) -> float:
+            m = k * spacing
+            bulk = sigma * math.sqrt(2 / math.pi) * math.exp(-((m / sigma) ** 2) / 2)
+            return bulk + m * math.erf(m / sigma / math.sqrt(2))
+
+        return self._mean_over_modes(one)
+
+    @property
+    def _total_weight(self) -> float:
+        decay = float(self.decay)
+        return 1 + 2 * math.fsum(math.exp(-k * decay) for k in range(1, self.modes + 1))
+
+    def _mean_over_modes(self, f: Callable[[int], float]) -> float:
+        """Σ_k w_k f(|k|)."""
+        decay = float(self.decay)
+        sides = math.fsum(math.exp(-k * decay) * f(k) for k in range(1, self.modes + 1))
+        return (f(0) + 2 * sides) / self._total_weight
+
+
+def checked_modes(modes: int) -> int:
+    """Return `modes`; raises InvalidArgument unless it is whole and from 0 to MAX_MODES."""
+    return _validate.whole(modes, name="modes", least=0, most=MAX_MODES)
+
+
+# Quasi-Gaussian mixtures (Liu, Selvi & Wiesemann 2026, Definition 4.1).
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class QuasiGaussian(KernelNoise):
+    """Density ∝ e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²).
+
+    notation: σ = scale, Δ = spacing, w = e^(−decay), Φ = Φ(Δ/σ), C = 1 + 2wΦ. A Gaussian about 0
+    and, on either side, one about ±Δ that is cut off at 0, which leaves a kink there. With
+    `decay` = ε and Δ the sensitivity it is the law of Liu, Selvi & Wiesemann (2026), Definition
+    4.1. The worst shift need not be the longest. It is never purely private, and, unlike a mixture
+    of Gaussians, has no zCDP or GDP guarantee of its components.
+
+    >>> law = QuasiGaussian(scale="0.5", spacing=1, decay=1)
+    >>> round(law.mean_abs, 12), round(law.variance, 12)
+    (0.661903025276, 0.679827646524)
+    """
+
+    name: ClassVar[str] = "quasi-gaussian"
+    norm: ClassVar[Norm] = "l2"
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
+        {"spacing": Fraction, "decay": Fraction}
+    )
+    folded: ClassVar[bool] = True
+    scale: Fraction
+    spacing: Fraction
+    decay: Fraction
+    dimension: int = 1
+    modes: int = field(init=False, repr=False, compare=False)
+
+    def __init__(self, *, scale: Exact, spacing: Exact, decay: Exact, dimension: int = 1) -> None:
+        object.__setattr__(self, "scale", positive_scale(scale))
+        object.__setattr__(self, "spacing", positive_spacing(spacing))
+        object.__setattr__(self, "decay", non_negative_decay(decay))
+        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
+        object.__setattr__(self, "modes", 1)
+
+    def scaled(self, factor: Exact) -> Self:
+        by = exact(factor, name="factor")
+        return type(self)(scale=self.scale * by, spacing=self.spacing * by, decay=self.decay)
+
+    def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
+        """The sum of the two kernels at |x|, over √(2π)σC."""
+        sigma = float(self.scale)
+        r, t = np.abs(points_of(x, dimension=self.dimension)[..., 0]) / sigma, self._ratio
+        total = np.logaddexp(-r * r / 2, -((r - t) ** 2) / 2 - float(self.decay))
+        return total - math.log(sigma * self._mass) - math.log(2 * math.pi) / 2
+
+    @property
+    def variance(self) -> float:
+        """[σ² + 2w(Φ·(σ² + Δ²) + σΔ φ(Δ/σ))]/C, φ the normal density."""
+        sigma, spacing, t = float(self.scale), float(self.spacing), self._ratio
+        edge = sigma * spacing * math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+        outer = self._side * (sigma**2 + spacing**2) + edge
+        return (sigma**2 + 2 * self._weight * outer) / self._mass
+
+    @property
+    def mean_abs(self) -> float:
+        """[√(2/π) σ (1 + w e^(−Δ²/2σ²)) + 2wΔΦ]/C."""
+        w, t = self._weight, self._ratio
+        inner = math.sqrt(2 / math.pi) * float(self.scale) * (1 + w * math.exp(-t * t / 2))
+        return (inner + 2 * w * float(self.spacing) * self._side) / self._mass
+
+    @property
+    def _ratio(self) -> float:
+        return float(self.spacing / self.scale)
+
+    @property
+    def _weight(self) -> float:
+        return math.exp(-float(self.decay))
+
+    @property
+    def _side(self) -> float:
+        """Φ(Δ/σ), what is left of an outer kernel."""
+        return math.erfc(-self._ratio / math.sqrt(2)) / 2
+
+    @property
+    def _mass(self) -> float:
+        return 1 + 2 * self._weight * self._side

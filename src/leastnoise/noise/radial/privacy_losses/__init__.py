@@ -1,1 +1,0 @@
-"""Losses on a lattice, better known than from δ(ε): radial."""

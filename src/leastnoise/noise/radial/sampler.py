@@ -1,0 +1,74 @@
+"""Exact draws: radial."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.base import Sampler
+from leastnoise.entropy.lazy import LazyAnyGamma, LazyGamma, LazyReal
+from leastnoise.entropy.quantiles import HALF_NORMAL
+from leastnoise.entropy.scaled import ScaledSampler
+from leastnoise.entropy.source import Entropy
+from leastnoise.entropy.spherical import SphericalSampler
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.radial.law import GeneralizedGamma
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+# Exact draws of spherical generalized gamma noise: a radius times a uniform direction.
+#
+# notation: k = (α+1)/p. R/scale = G^(1/p), G ~ Gamma(k) (theory/release.md §2).
+
+
+def generalized_gamma_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a generalized gamma `noise`, in units of `grid`."""
+    return SphericalSampler(radius(noise, grid, entropy), noise.dimension, entropy)
+
+
+def radius(noise: Noise, grid: Fraction, entropy: Entropy) -> LazyReal:
+    """Return the length of one draw, in units of `grid`."""
+    if not isinstance(noise, GeneralizedGamma):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
+    return _Radius(noise, grid, entropy)
+
+
+@final
+class _Radius(LazyReal):
+    """(scale/grid)·G^(1/p)."""
+
+    def __init__(self, noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> None:
+        self._scale, self._p = noise.scale / grid, noise.p
+        self._gamma = LazyAnyGamma(entropy, shape=(noise.alpha + 1) / noise.p)
+
+    def enclose(self, bits: int) -> arb:
+        return ball(self._scale) * (self._gamma.enclose(bits).log() / ball(self._p)).exp()
+
+
+# Exact draws of the l2 mechanism's noise: X = σ√(2G)·Z, one G for all coordinates.
+#
+# notation: G ~ Gamma((d+1)/2, 1), Z standard normal in R^d. The characteristic function of σ√(2G)·Z
+# is (1 + σ²|t|²)^(−(d+1)/2), that of the density ∝ exp(−|x|/σ) (theory/release.md §2).
+
+
+def spherical_laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of an l2 `noise`, in units of `grid`."""
+    gamma = LazyGamma(entropy, shape=Fraction(noise.dimension + 1, 2))
+    factor = _RootOfGamma(noise.scale / grid, gamma)
+    return ScaledSampler(factor=factor, quantile=HALF_NORMAL, entropy=entropy)
+
+
+@final
+class _RootOfGamma(LazyReal):
+    """scale · √(2G)."""
+
+    def __init__(self, scale: Fraction, gamma: LazyGamma) -> None:
+        self._scale = scale
+        self._gamma = gamma
+
+    def enclose(self, bits: int) -> arb:
+        return ball(self._scale) * (2 * self._gamma.enclose(bits)).sqrt()

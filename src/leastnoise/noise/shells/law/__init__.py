@@ -1,1 +1,0 @@
-"""Parameters, densities, moments: shells."""

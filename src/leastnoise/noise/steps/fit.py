@@ -1,0 +1,316 @@
+"""The law of least loss: steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import final
+
+import numpy as np
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument, NotApplicable, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.loss import Loss
+from leastnoise.noise.request import Request
+from leastnoise.noise.steps import profile as steps_profile
+from leastnoise.noise.steps.law import (
+    MAX_STEPS,
+    SMALLEST_DECAY,
+    SMALLEST_GAMMA,
+    Geometric,
+    Staircase,
+    TruncatedStaircase,
+    Tulap,
+    step_decay,
+)
+from leastnoise.noise.steps.profile import log_delta
+from leastnoise.numerics.minima import minimise
+
+# The best staircase for a pure budget (Geng & Viswanath 2014).
+
+
+_GAMMAS = np.linspace(1 / 32, 1, 32).tolist()  # the first look at γ where it has no closed form
+
+
+def staircase_search(request: Request) -> Staircase:
+    """Return the purely ε-private law of scale 1 and decay ε with the best γ; δ is left unspent.
+
+    `fixed` may set γ, and a decay; with another decay than ε the scale is the least that meets the
+    budget, δ included. Raises NotApplicable for epsilon = 0, or if no scale meets the budget.
+    """
+    budget = request.budget
+    decay = Fraction(request.fixed.get("decay", budget.epsilon))
+    if decay < SMALLEST_DECAY:
+        raise NotApplicable(family=Staircase.name, why="its steps fall by epsilon, which is 0 here")
+    best = request.fixed.get("gamma", best_gamma(float(decay), request.loss))
+    law = Staircase(scale=1, gamma=best, decay=decay)
+    if decay == budget.epsilon:
+        return law
+    if budget.delta == 0:
+        return law.scaled(_pure_scale(law, budget))
+    if "gamma" in request.fixed:
+        return law.scaled(_staircase_least_scale(law, budget))
+    return _best_at_decay(decay, request)
+
+
+def best_gamma(decay: float, loss: Loss) -> Fraction:
+    """Return the γ of least loss at a given scale (Geng & Viswanath 2014, Theorems 4 and 5).
+
+    1/(1 + e^(ε/2)) for E|X|, ((b(1 + b)/2)^(1/3) − b)/(1 − b) for E X², b = e^(−ε); the latter as
+    b·expm1(ln((1 + b)/(2b²))/3)/(1 − b) where that would cancel.
+    """
+    b, gap = math.exp(-decay), -math.expm1(-decay)
+    if loss is Loss.MAE:
+        half = math.exp(-decay / 2)
+        gamma = half / (1 + half)
+    elif decay < 1:
+        gamma = b * math.expm1((math.log1p(-gap / 2) + 2 * decay) / 3) / gap
+    else:
+        gamma = (math.exp(-decay / 3) * ((1 + b) / 2) ** (1 / 3) - b) / gap
+    return max(Fraction(gamma), SMALLEST_GAMMA)
+
+
+def _pure_scale(law: Staircase, budget: Budget) -> Fraction:
+    """Return 1/t for the largest t with decay·⌈t⌉ <= ε: a shift of t scales costs that much."""
+    whole = math.floor(budget.epsilon / law.decay)
+    if whole == 0:
+        raise NotApplicable(family=law.name, why="a decay above epsilon leaves delta > 0")
+    return Fraction(1, whole)
+
+
+def _staircase_least_scale(law: Staircase, budget: Budget) -> Fraction:
+    return least_scale(
+        lambda t: log_delta(law, shift=Fraction(t), epsilon=budget.epsilon), budget.delta
+    )
+
+
+def _best_at_decay(decay: Fraction, request: Request) -> Staircase:
+    def law_at(gamma: float) -> Staircase:
+        law = Staircase(scale=1, gamma=Fraction(gamma), decay=decay)
+        return law.scaled(_staircase_least_scale(law, request.budget))
+
+    return law_at(minimise(lambda gamma: request.loss.of(law_at(gamma)), _GAMMAS))
+
+
+# The best staircase on the whole numbers for a pure budget; for a shift of 1 the geometric law.
+
+
+def geometric_search(request: Request) -> Geometric:
+    """Return the purely ε-private law for whole shifts up to `request.shift`, called 1, of decay ε.
+
+    It has as many cells as the shift, and the core of least loss; δ is left unspent. `fixed` may
+    set each parameter: a shift of s whole numbers costs decay·⌈s/cells⌉, so that other cells get
+    the largest decay that is purely private, and another decay the fewest cells. Raises
+    NotApplicable for epsilon = 0, for a decay above epsilon, and for a shift beyond 2^53.
+    """
+    shift, fixed = math.floor(request.shift), request.fixed
+    if shift > _validate.MAX_COUNT:
+        why = "it has as many cells as the sensitivity, and 2^53 at most"
+        raise NotApplicable(family=Geometric.name, why=why)
+    if request.budget.epsilon < SMALLEST_DECAY:
+        raise NotApplicable(family=Geometric.name, why="its steps fall by epsilon, which is 0 here")
+    if "cells" in fixed:
+        cells = _validate.whole(fixed["cells"], name="cells")
+        decay = step_decay(fixed.get("decay", request.budget.epsilon / -(-shift // cells)))
+    else:
+        decay = step_decay(fixed.get("decay", request.budget.epsilon))
+        cells = _fewest_cells(shift, request.budget.epsilon, decay)
+    return _law(request, shift, decay, cells)
+
+
+def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
+    """Return the least c with decay·⌈shift/c⌉ <= ε."""
+    steps = math.floor(epsilon / decay)
+    if steps == 0:
+        raise NotApplicable(family=Geometric.name, why="a decay above epsilon leaves delta > 0")
+    return -(-shift // steps)
+
+
+def _law(request: Request, shift: int, decay: Fraction, cells: int) -> Geometric:
+    """Return the law on the whole numbers, called multiples of 1/shift, with the best core."""
+    law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
+    if "core" in request.fixed:
+        return law(core=_validate.whole(request.fixed["core"], name="core"))
+    return min((law(core=core) for core in _cores(request, decay, cells)), key=request.loss.of)
+
+
+def _cores(request: Request, decay: Fraction, cells: int) -> range:
+    """Return cores among which is the best.
+
+    notation: c = cells, a = core, y = a − ½ + cm > 0. Losses are a convex function of a over y, so
+    that they fall up to one real number and rise from there: whole numbers next to it are the best.
+    For E K² it is γc + ½, γ the best of the staircase, whose variance is 1/12 more. For E|K| it is
+    where y² = Y² − ¼, Y = c√b/(1 − b) that of the staircase: ½ below at most, if Y >= ½. Otherwise
+    the loss grows with a, and Y <= ½ has a <= 1 there too.
+    """
+    near = math.floor(best_gamma(float(decay), request.loss) * cells + Fraction(1, 2))
+    return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)
+
+
+# The best truncated staircase for a budget (theory/noise.md §2).
+
+
+# Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
+_TRUNCATED_STAIRCASE_MARGIN = 1e-14
+_LARGEST_EPSILON = 300  # e^−ε is a normal float, with room for products of two
+_POINTS = 129  # of each half of the first look at γ; the loss has kinks where the steps change
+
+
+def truncated_staircase_search(request: Request) -> TruncatedStaircase:
+    """Return the law with the γ in (0, 1] of least loss, at its smallest radius.
+
+    `fixed` may set gamma, decay (ε if not) and an atom w (0 if not): the steps then have
+    δ' = (δ − w)/(1 − w) left to spend. Raises Refused if nothing is left, or the radius too large.
+    """
+    decay = Fraction(request.fixed.get("decay", request.budget.epsilon))
+    atom = Fraction(request.fixed.get("atom", 0))
+    if atom >= request.budget.delta:
+        raise Refused(f"An atom of {float(atom):.3g} leaves nothing of delta for the steps.")
+    left = (request.budget.delta - atom) / (1 - atom)
+    problem = _Problem(epsilon=float(request.budget.epsilon), delta=float(left), loss=request.loss)
+    if decay != request.budget.epsilon or "radius" in request.fixed:
+        raise Refused("A truncated staircase is searched with decay = epsilon and a free radius.")
+    if problem.epsilon > _LARGEST_EPSILON:
+        raise Refused(f"Truncated staircases are searched up to epsilon = {_LARGEST_EPSILON}.")
+    if "gamma" in request.fixed:
+        gamma = float(request.fixed["gamma"])
+    else:
+        gamma = minimise(problem.loss_at, _grid(problem.epsilon))
+    radius = problem.radius(gamma) * (1 + _TRUNCATED_STAIRCASE_MARGIN)
+    if not radius <= MAX_STEPS:
+        raise Refused(
+            f"A truncated staircase would need a radius of {radius:.3g} sensitivities; "
+            f"leastnoise computes with at most {MAX_STEPS:,}."
+        )
+    return TruncatedStaircase(
+        scale=1,
+        gamma=Fraction(request.fixed.get("gamma", Fraction(gamma))),
+        radius=Fraction(radius),
+        decay=decay,
+        atom=atom,
+    )
+
+
+def _grid(epsilon: float) -> list[float]:
+    """Even steps for small ε, where γ is near ½; geometric ones for large ε, near e^−ε/2."""
+    even = np.linspace(1 / _POINTS, 1.0, _POINTS)
+    geometric = np.geomspace(math.exp(-min(epsilon, 600.0)), 1.0, _POINTS)
+    return sorted({*even.tolist(), *geometric.tolist()})
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Problem:
+    """notation: q = e^−ε, κ̄ = 1 − q; the steps at γ + j < R and the last one end at R."""
+
+    epsilon: float
+    delta: float
+    loss: Loss
+
+    def radius(self, gamma: float) -> float:
+        """Return the smallest R that meets δ, in closed form."""
+        if self.epsilon == 0:  # all steps are equally high: uniform on [−R, R]
+            return 1 / (2 * self.delta)
+        return self._long(gamma) if self.delta <= 0.5 else self._short(gamma)
+
+    def _long(self, gamma: float) -> float:
+        """R >= 1: theory/noise.md §2."""
+        q, gap, twice = math.exp(-self.epsilon), -math.expm1(-self.epsilon), 2 * self.delta
+        ratio = math.log(gap + twice * q) - math.log(twice) - math.log(gamma * gap + q)
+        n = math.floor(ratio / self.epsilon)
+        power = math.exp(-n * self.epsilon)
+        if power * gap == 0:  # below all floats: reported as a radius that is too large
+            return math.inf
+        inner = q * math.expm1(-n * self.epsilon) / math.expm1(-self.epsilon)
+        last = (power - twice * (gamma + inner)) / (power * (gap + twice * q))
+        return gamma + n + last
+
+    def _short(self, gamma: float) -> float:
+        """½ < R < 1. δ is the mass outside [1 − R, R], where the two copies overlap.
+
+        Heights are 1 up to γ and q from there. With all of [−R, R] below γ, δ = 1/(2R). Else the
+        total is M = 2(γκ̄ + qR), and the overlap holds γ − (1−R) + q(R−γ) if γ > 1 − R, q(2R−1) if
+        not; both equations δM = M − overlap are linear in R.
+        """
+        q, gap, twice = math.exp(-self.epsilon), -math.expm1(-self.epsilon), 2 * self.delta
+        if gamma >= 1 / twice:
+            return 1 / twice
+        radius = (1 + gamma * gap * (1 - twice)) / (twice * q + gap)
+        if gamma > 1 - radius:
+            return radius
+        return gamma + ((2 * gamma * gap + q) / twice - gamma) / q
+
+    def loss_at(self, gamma: float) -> float:
+        """Return the loss at γ: positive sums over the uniform laws that the staircase mixes."""
+        radius = self.radius(gamma)
+        if radius > MAX_STEPS:
+            return math.inf
+        if gamma >= radius:
+            return self._uniform(radius)
+        whole = math.ceil(radius - gamma)  # steps that end at γ, γ + 1, …, below R
+        ends = gamma + np.arange(whole, dtype=float)
+        weights = -math.expm1(-self.epsilon) * np.exp(-self.epsilon * np.arange(whole)) * ends
+        last = math.exp(-self.epsilon * whole) * radius
+        total = float(weights.sum()) + last
+        if self.loss is Loss.MAE:
+            return (float(weights @ ends) + last * radius) / total / 2
+        return (float(weights @ ends**2) + last * radius**2) / total / 3
+
+    def _uniform(self, radius: float) -> float:
+        return radius / 2 if self.loss is Loss.MAE else radius**2 / 3
+
+
+# The Tulap law for a budget (Awan & Slavković 2020).
+
+
+# Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
+_TULAP_MARGIN = 1e-14
+
+
+def tulap_search(request: Request) -> Tulap:
+    """Return the published law: scale 1, decay ε, and the radius that meets δ.
+
+    `fixed` may set the radius, and then the decay too; the scale is then the least that meets the
+    budget. Raises NotApplicable if the radius is too large, InvalidArgument for a decay alone.
+    """
+    epsilon = request.budget.epsilon
+    decay = Fraction(request.fixed.get("decay", epsilon))
+    if "radius" in request.fixed:
+        law = Tulap(scale=1, radius=request.fixed["radius"], decay=decay)
+        return law.scaled(_tulap_least_scale(law, request.budget))
+    if decay != epsilon:
+        raise InvalidArgument(
+            name="decay", value=decay, expected="decay = epsilon unless the radius is set too"
+        )
+    radius = least_radius(float(epsilon), float(request.budget.delta)) * (1 + _TULAP_MARGIN)
+    if not radius <= MAX_STEPS:
+        why = f"it would need {radius:.3g} steps; leastnoise computes with at most {MAX_STEPS:,}"
+        raise NotApplicable(family=Tulap.name, why=why)
+    return Tulap(scale=1, radius=Fraction(radius), decay=decay)
+
+
+def least_radius(epsilon: float, delta: float) -> float:
+    """Return the radius of the canonical noise for (ε, δ), 0 < δ < 1, to a few ulps.
+
+    notation: b = e^(−ε), q = 2δb/(1 − b + 2δb) the mass cut off. The tail of N + U beyond n + ½ is
+    b^(n+1)/(1 + b), and it falls linearly up to n + 3/2. So with n + s = ln(b(1+b)⁻¹·2/q)/ε,
+    0 <= s < 1, the tail is q/2 at n + ½ + (1 − b^s)/(1 − b).
+    """
+    if epsilon == 0:
+        return 1 / (2 * delta)  # the limit: uniform
+    gap = -math.expm1(-epsilon)
+    count = math.log1p(gap * (1 - delta) / (delta * (1 + math.exp(-epsilon)))) / epsilon
+    whole = math.floor(count)
+    return whole + 0.5 + math.expm1(-epsilon * (count - whole)) / -gap
+
+
+def _tulap_least_scale(law: Tulap, budget: Budget) -> Fraction:
+    def log_delta(shift: float) -> float:
+        value = steps_profile.delta(law.steps, shift=Fraction(shift), epsilon=budget.epsilon)
+        return math.log(value) if value > 0 else -math.inf
+
+    return least_scale(log_delta, budget.delta)

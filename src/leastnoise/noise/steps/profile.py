@@ -1,0 +1,115 @@
+"""Profiles δ(ε) in floats, and quantiles of a coordinate: steps."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law import Steps
+from leastnoise.noise.steps.law import Geometric, Staircase
+
+# Quantiles of staircases, on the line and on the whole numbers.
+
+
+def staircase(noise: Noise, outside: float) -> float:
+    """Invert the mass beyond γ + i + u, b^i (m/(γ + m)) (1 − u(1 − b)); linear below γ."""
+    if not isinstance(noise, Staircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
+    gamma, decay, m = float(noise.gamma), float(noise.decay), noise.mean_step
+    if outside >= m / (gamma + m):
+        return (1 - outside) * (gamma + m)
+    steps = (math.log(m / (gamma + m)) - math.log(outside)) / decay
+    whole = math.floor(steps)
+    return gamma + whole + math.expm1(-decay * (steps - whole)) / math.expm1(-decay)
+
+
+def geometric(noise: Noise, outside: float) -> float:
+    """Return the least point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
+    if not isinstance(noise, Geometric):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
+    edge = staircase(noise.staircase, outside) * noise.cells
+    return max(0, math.ceil(edge - 0.5)) / noise.cells
+
+
+# δ(ε) of staircase noise, in closed form; every term is positive.
+#
+# The density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1).
+# notation: s = Δ/scale = n + φ, b = e^(−decay), m = b/(1 − b), heights in units of the peak.
+# Where x has k(|x|) steps and x − s has k(|x − s|), the privacy loss is decay·ℓ, ℓ their
+# difference:
+#   x < 0: ℓ = n + 1 on a mass of min(γ, φ) + φm, and n on one of (γ − φ)₊ + (1 − φ)m;
+#   0 < x < γ: with s − γ = p + χ, ℓ = p + 1 on a length of min(γ, χ), p on the rest;
+#   step i >= 1, of height b^i: with s − 2γ + 1 = N + ψ, ℓ = N + 1 − 2i on a length of ψ, N − 2i on
+#   the rest. For each of the two the sum over the i with decay·ℓ > ε is geometric.
+
+
+def log_delta(law: Staircase, *, shift: Fraction, epsilon: Fraction) -> float:
+    """Return ln δ(ε) under shifts up to `shift`, to about 1e-14; −inf where δ is exactly 0."""
+    s, gamma, m = shift / law.scale, law.gamma, law.mean_step
+    n, phi = _split(s)
+    p, chi = _split(s - gamma)
+    whole, psi = _split(s - 2 * gamma + 1)
+
+    def part(steps: int) -> float:
+        """1 − e^(ε − decay·steps), or 0."""
+        gap = epsilon - law.decay * steps
+        return -math.expm1(float(gap)) if gap < 0 else 0.0
+
+    def geometric(steps: int) -> float:
+        """Σ b^i (1 − e^(ε − decay·(steps − 2i))) over the i >= 1 whose term is positive."""
+        last = (steps - math.floor(epsilon / law.decay) - 1) // 2
+        if last < 1:
+            return 0.0
+        ratio = math.expm1(-float(law.decay) * last) / math.expm1(-float(law.decay))
+        return ratio * math.exp(-float(law.decay)) * part(steps - last - 1)
+
+    total = math.fsum(
+        (
+            float(min(gamma, phi)) * part(n + 1),
+            float(phi) * m * part(n + 1),
+            float(max(gamma - phi, Fraction(0))) * part(n),
+            float(1 - phi) * m * part(n),
+            float(min(gamma, chi)) * part(p + 1),
+            float(gamma - min(gamma, chi)) * part(p),
+            float(psi) * geometric(whole + 1),
+            float(1 - psi) * geometric(whole),
+        )
+    )
+    return math.log(total / 2 / (float(gamma) + m)) if total > 0 else -math.inf
+
+
+def _split(number: Fraction) -> tuple[int, Fraction]:
+    """Return the floor and the rest."""
+    whole = math.floor(number)
+    return whole, number - whole
+
+
+# δ(ε) of a step density, a finite sum (theory/noise.md §2 and §4).
+
+
+def delta(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
+    """Return max over |v| <= shift of ∫ (f(x) − e^ε f(x − v))₊ dx, in units of the steps.
+
+    Pieces are exact and each term is f·(1 − e^(ε − loss)) with the loss formed exactly where the
+    weights agree, so nothing cancels.
+    """
+    return max(_at(steps, shift=one, epsilon=epsilon) for one in steps.worst_shifts(shift))
+
+
+def _at(steps: Steps, *, shift: Fraction, epsilon: Fraction) -> float:
+    heights = steps.masses / (steps.float_edges[1:] - steps.float_edges[:-1]) / 2
+    terms: list[float] = []
+    for width, here, there in steps.overlay(shift):
+        mass = float(width) * float(heights[here])
+        if there is None or steps.weights[there] == 0:
+            terms.append(mass)
+            continue
+        levels = epsilon - steps.decay * (steps.levels[there] - steps.levels[here])
+        gap = float(levels)
+        if mass > 0 and steps.weights[there] != steps.weights[here]:
+            gap += math.log(steps.weights[there] / steps.weights[here])
+        if gap < 0:
+            terms.append(-mass * math.expm1(gap))
+    return math.fsum(terms)

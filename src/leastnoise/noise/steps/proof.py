@@ -1,0 +1,216 @@
+"""Proofs: δ(ε) in balls: steps."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import cast
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law import StepNoise, Steps
+from leastnoise.noise.common.proof import most_steps, over
+from leastnoise.noise.longest_shift import worst_shift
+from leastnoise.noise.releases import Releases
+from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
+
+# Enclosure of δ(ε) for staircase noise.
+
+
+def staircase_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose δ(ε), exactly 0 if decay·⌈shift/scale⌉ <= ε, which is decided between rationals.
+
+    notation: s = shift/scale, n = ⌊s⌋, φ = s − n, j the least number of steps with decay·j > ε. The
+    density is symmetric and unimodal, so the longest shift is the worst (theory/noise.md §1). The
+    loss exceeds ε where x − s is at least j steps further down than x. On x > 0 that is up to some
+    y, since the difference only falls there. On x < 0 it is n or n + 1 steps everywhere: all of it
+    counts if j <= n, the part with n + 1 if j = n + 1, nothing if j > n + 1.
+    """
+    if not isinstance(noise, Staircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
+    s = shift / noise.scale
+    n = math.floor(s)
+    j = math.floor(epsilon / noise.decay) + 1
+    if j > math.ceil(s):
+        return arb(0)
+    law = _Masses(noise)
+    factor = ball(epsilon).exp()
+    end = _end(s, noise.gamma, j)
+    if j <= n:
+        total = law.half + law.below(end) - factor * law.above(s - end)
+    else:
+        phi = s - n
+        mass = ball(min(noise.gamma, phi)) + ball(phi) * law.mean_step
+        total = mass * (1 - (ball(epsilon - noise.decay * (n + 1))).exp())
+        total += law.below(end) - factor * (law.above(s - end) - law.above(s))
+    return total / (2 * law.half)
+
+
+def _end(s: Fraction, gamma: Fraction, j: int) -> Fraction:
+    """Return y, the end of {0 < x: k(s − x) − k(x) >= j}, or 0; k counts steps.
+
+    On the i-th step, from γ + i − 1 (0 for i = 0) to γ + i, that is x <= s − γ − (j + i − 1). So y
+    is on the last step i that begins before that point.
+    """
+    first = s - gamma - j + 1
+    last = max(0, math.ceil((s - 2 * gamma - j + 2) / 2) - 1)
+    return max(Fraction(0), min(first - last, gamma + last))
+
+
+class _Masses:
+    """Masses of |X|/scale in units of the peak of the density; `half` is P(X > 0)."""
+
+    def __init__(self, law: Staircase) -> None:
+        self._gamma, self._decay = law.gamma, law.decay
+        self._gap = -ball(-law.decay).expm1()
+        self.mean_step = ball(-law.decay).exp() / self._gap
+        self.half = ball(law.gamma) + self.mean_step
+
+    def above(self, r: Fraction) -> arb:
+        """Enclose the mass beyond r: b^i m (1 − u(1 − b)) at r = γ + i + u."""
+        if r < self._gamma:
+            return self.half - ball(r)
+        i = math.floor(r - self._gamma)
+        u = r - self._gamma - i
+        return ball(-self._decay * i).exp() * self.mean_step * (1 - ball(u) * self._gap)
+
+    def below(self, r: Fraction) -> arb:
+        """Enclose the mass up to r."""
+        return ball(r) if r < self._gamma else self.half - self.above(r)
+
+
+def staircase_largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
+    """Return the largest loss: so many whole steps lie between x and x − shift at most."""
+    return noise.decay * math.ceil(shift / noise.scale)
+
+
+# Enclosure of δ(ε) for noise on the whole numbers that falls in steps: that of a staircase.
+#
+# The density of the staircase is constant on every cell of the lattice. Where both copies of it are
+# told apart by their cells alone, as under a shift by whole cells, to round to the lattice loses
+# nothing: the privacy losses of the two laws are the same (theory/noise.md §10).
+
+
+def geometric_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose the largest δ(ε) over whole shifts |v| <= shift; the longest is the worst."""
+    if not isinstance(noise, Geometric):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
+    most = Fraction(math.floor(shift))
+    if most and (noise.cells / noise.scale).denominator != 1:
+        return arb(1)  # a shift by 1 leaves the lattice, and gives everything away
+    return staircase_delta_ball(noise.staircase, shift=most, epsilon=epsilon)
+
+
+def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
+    """Return the largest loss: that of a staircase, where whole shifts alone count."""
+    return noise.decay * math.ceil(math.floor(shift) / noise.scale)
+
+
+# Enclosure of δ(ε) for step densities (theory/noise.md §2).
+
+
+def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose the supremum of δ(ε) over all shifts up to `shift`.
+
+    An atom w at 0 is moved by every shift to where the other copy has none, so that
+    δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
+    """
+    if not isinstance(noise, StepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
+    if isinstance(noise, TruncatedStaircase | Tulap) and shift == noise.scale:
+        leaked = closed_form(noise, epsilon)
+    else:
+        leaked = sum_over_pieces(noise, shift=shift, epsilon=epsilon)
+    atom = ball(noise.atom)
+    return atom + (1 - atom) * leaked
+
+
+def closed_form(noise: TruncatedStaircase | Tulap, epsilon: Fraction) -> arb:
+    """Enclose δ(ε) of truncated steps under a shift by `scale`, in few operations.
+
+    notation: q = e^−decay, F(t) the integral of the steps from 0 to t, M = F(R). By theory/noise.md
+    §2 the loss is ∞ with probability δ∞ = P(X > R − 1), else decay, 0 or −decay; total variation
+    TV = P(|X| < ½) gives the probability p₊ = (TV − δ∞)/(1 − q) of the second.
+    """
+    half, radius, decay = Fraction(1, 2), noise.radius, noise.decay
+    gamma = noise.gamma if isinstance(noise, TruncatedStaircase) else half
+    if radius <= half:
+        return arb(1)
+    mass = _below(radius, gamma, decay)
+    if radius >= 1:  # one sensitivity from R − 1 on: the rest of one step, and a part of the next
+        whole = math.floor(radius - 1 - gamma)
+        part = ball(radius - 1 - gamma - whole)
+        last = ball(-decay * (whole + 1)).exp() * (1 - part + part * ball(-decay).exp())
+        outside = last / (2 * mass)
+    else:
+        outside = (mass + _below(1 - radius, gamma, decay)) / (2 * mass)
+    if epsilon >= decay:
+        return outside
+    variation = _below(half, gamma, decay) / mass
+    seen = (variation - outside) / -ball(-decay).expm1()
+    return outside - seen * ball(epsilon - decay).expm1()
+
+
+def _below(t: Fraction, gamma: Fraction, decay: Fraction) -> arb:
+    """Enclose F(t) = γ + q + … + qⁿ + (t − γ − n) qⁿ⁺¹, n = ⌊t − γ⌋; t if that is below γ."""
+    if t <= gamma:
+        return ball(t)
+    n = math.floor(t - gamma)
+    inner = arb(n)
+    if decay:
+        inner = ball(-decay).exp() * ball(-decay * n).expm1() / ball(-decay).expm1()
+    return ball(gamma) + inner + ball(t - gamma - n) * ball(-decay * (n + 1)).exp()
+
+
+def sum_over_pieces(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose the supremum over all shifts up to `shift`: the largest of finitely many.
+
+    A finite sum over pieces of exact width. Where the weights of a piece agree, its sign is decided
+    between rationals.
+    """
+    steps = noise.steps
+    heights = [
+        ball(weight) * ball(-steps.decay * level).exp()
+        for weight, level in zip(steps.weights, steps.levels, strict=True)
+    ]
+    largest = arb(0)
+    for one in steps.worst_shifts(shift / noise.scale):
+        largest = largest.max(_hockey_stick(steps, heights, one, epsilon))
+    return largest / _total(steps, heights)
+
+
+def _total(steps: Steps, heights: list[arb]) -> arb:
+    """Enclose the integral of the unnormalised density."""
+    total = arb(0)
+    for height, left, right in zip(heights, steps.edges[:-1], steps.edges[1:], strict=True):
+        total += height * ball(right - left)
+    return 2 * total
+
+
+def _hockey_stick(steps: Steps, heights: list[arb], shift: Fraction, epsilon: Fraction) -> arb:
+    """Enclose ∫ (f(x) − e^ε f(x − shift))₊ dx of the unnormalised density f."""
+    factor = ball(epsilon).exp()
+    total = arb(0)
+    for width, here, there in steps.overlay(shift):
+        if there is None:
+            total += ball(width) * heights[here]
+        elif steps.weights[there] == steps.weights[here]:
+            gap = epsilon - steps.decay * (steps.levels[there] - steps.levels[here])
+            if gap < 0:
+                total -= ball(width) * heights[here] * ball(gap).expm1()
+        else:
+            excess = heights[here] - factor * heights[there]
+            total += ball(width) * excess.max(arb(0))
+    return total
+
+
+def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
+    """Return why steps for one number aren't proved, or None."""
+    noise = cast("TruncatedStaircase | Tulap", part.noise)
+    inner = worst_shift(noise, part.shifts.inner)
+    if shift == inner == noise.scale:  # a closed form
+        return None
+    return over(noise.radius, most_steps(part, even=True), "its radius, in scales,")

@@ -1,0 +1,227 @@
+"""Exact draws: steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+from flint import arb
+
+from leastnoise.balls.core import ball
+from leastnoise.entropy.base import Sampler
+from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform, certainly_less, decide
+from leastnoise.entropy.pieces import Pieces, Survival, finitely_many, inverting
+from leastnoise.entropy.scalar import LazySampler
+from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.source import Entropy
+from leastnoise.errors import NotApplicable, NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law import StepNoise, Steps
+from leastnoise.noise.share import Share
+from leastnoise.noise.steps.law import Geometric, Staircase
+
+# Exact staircase draws, by inversion: a step is a piece, and a logarithm tells which.
+#
+# notation: b = e^(−decay), m = b/(1 − b). Step 0, |X|/scale < γ, has a density of 1, step j from
+# there to γ + j one of b^j, all over 2(γ + m): beyond the first j + 1 steps lies
+# S_{j+1} = b^j m/(γ + m). A uniform u < S_1 is in step 1 + ⌊−ln(u/S_1)/decay⌋.
+
+
+LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
+LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls
+
+
+def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a staircase `noise`, in units of `grid`."""
+    if not isinstance(noise, Staircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
+    return inverting(_staircase_pieces(noise, noise.scale / grid), entropy)
+
+
+def _staircase_pieces(noise: Staircase, unit: Fraction) -> Pieces:
+    """Return the steps in multiples of `unit`; there is no last one."""
+    gamma, decay = noise.gamma, noise.decay
+
+    def ends(j: int) -> tuple[Fraction, Fraction]:
+        return unit * (gamma + j - 1 if j else 0), unit * (gamma + j)
+
+    def survival(j: int) -> arb:
+        if j == 0:
+            return arb(1)
+        return ball(-decay * (j - 1)).exp() / (1 + ball(gamma) * ball(decay).expm1())
+
+    def locate(u: arb) -> int | None:
+        middle = survival(1)
+        if not u < middle:
+            return 0 if u >= middle else None
+        steps = -(u / middle).log() / ball(decay)
+        whole = steps.floor().unique_fmpz() if steps.is_finite() else None
+        return None if whole is None else int(whole) + 1
+
+    count = math.ceil(LAST / decay) + 2
+    tabled = count if count <= LARGEST_TABLE else 0
+    return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
+
+
+# Exact draws on the whole numbers, by inversion: a whole number is a piece, a logarithm its step.
+#
+# notation: c = cells, a = core, b = e^(−decay), m = b/(1 − b). In units of the weight of 0, the
+# mass of all k >= j is T_j = a − j + cm for 1 <= j <= a, b^i (cm − bv) for j = a + ic + v, 0 <= v
+# <= c. All of it is 2T_1 + 1, and S_j = 2T_j/(2T_1 + 1) for j >= 1. A uniform u stands for t =
+# u(2T_1 + 1)/2: t > cm for |K| = ⌊a + cm − t⌋, which is 0 for t in (T_1, T_1 + ½); and below it |K|
+# = a + ic + ⌊v⌋ with i = ⌊−ln(t/cm)/decay⌋, v = (cm − t/b^i)/b.
+
+
+def geometric_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of `Geometric`, in units of `grid`."""
+    if not isinstance(noise, Geometric):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
+    return inverting(_geometric_pieces(noise, noise.scale / grid / noise.cells), entropy)
+
+
+def _geometric_pieces(noise: Geometric, unit: Fraction) -> Pieces:
+    """Return the points |K| = 0, 1, … in multiples of `unit`; there is no last one."""
+    cells, core, decay = noise.cells, noise.core, noise.decay
+
+    def ends(j: int) -> tuple[Fraction, Fraction]:
+        return (point := unit * j), point
+
+    def beyond() -> arb:
+        """Enclose cm, the mass of all k >= a."""
+        return cells / ball(decay).expm1()
+
+    def half() -> arb:
+        """Enclose T_1 + ½."""
+        return core - arb("0.5") + beyond()
+
+    def survival(j: int) -> arb:
+        if j == 0:
+            return arb(1)
+        if j <= core:
+            return (core - j + beyond()) / half()
+        i, v = divmod(j - core, cells)
+        return ball(-decay * i).exp() * (beyond() - v * ball(-decay).exp()) / half()
+
+    def locate(u: arb) -> int | None:
+        t, middle = u * half(), beyond()
+        if t > middle:
+            return _floor(core + middle - t)
+        i = _floor(-(t / middle).log() / ball(decay)) if t < middle else None
+        if i is None:
+            return None
+        v = _floor((middle - t * ball(decay * i).exp()) * ball(decay).exp())
+        return None if v is None else core + i * cells + v
+
+    count = core + cells * math.ceil(LAST / decay) + 1
+    tabled = count if count <= LARGEST_TABLE else 0
+    return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
+
+
+def _floor(number: arb) -> int | None:
+    """Return ⌊number⌋ if it is certain."""
+    whole = number.floor().unique_fmpz() if number.is_finite() else None
+    return None if whole is None else int(whole)
+
+
+# Shares of geometric noise: differences of Pólya's law, which add up to it exactly.
+#
+# notation: q = e^(−decay), P(K = k) ∝ q^|k|, n shares. K is the difference of two geometric
+# numbers, each the sum of n independent ones of Pólya's law, with the generating function ((1 −
+# q)/(1 − qz))^(1/n) (Goryczka & Xiong 2017). So a share is a sum of ±L_i, as many as a Poisson
+# number of mean −2 ln(1 − q)/n says, with fair signs and P(L = k) = q^k/(−k ln(1 − q)): for its
+# generating function e^(λ(ln(1 − qz)/ln(1 − q) − 1)), λ = −ln(1 − q)/n, is that power. L = 1 +
+# ⌊E/(−ln(1 − (1 − q)^U))⌋ for an exponential E and a uniform U (Kemp 1981): with y = 1 − (1 − q)^u,
+# P(L = k) = ∫ y^(k−1) (1 − y) du = ∫_0^q y^(k−1) dy/(−ln(1 − q)).
+
+
+def share(noise: Noise, grid: Fraction, count: int) -> Share:
+    """Return one of `count` shares, on the whole numbers whatever `grid` is: no sum is rounded.
+
+    Raises NotApplicable for staircases of several cells, of which there are no shares.
+    """
+    del grid
+    if not isinstance(noise, Geometric):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
+    if noise.cells != 1 or noise.scale != 1:
+        why = 'only geometric noise of one cell has shares: give parameters={"cells": 1}'
+        raise NotApplicable(family=noise.name, why=why)
+    sampler = partial(_sampler, noise.decay, count)
+    return Share(sampler=sampler, grid=Fraction(1), distance=Fraction(0))
+
+
+def _sampler(decay: Fraction, count: int, entropy: Entropy) -> Sampler:
+    def drawn() -> LazyReal:
+        jumps = _poisson(lambda: -2 * _log_rest(decay) / count, entropy)
+        signs = (1 - 2 * entropy.bits(1) for _ in range(jumps))
+        return Constant(Fraction(sum(sign * _logarithmic(decay, entropy) for sign in signs)))
+
+    return LazySampler(drawn, factor=Fraction(1))
+
+
+def _log_rest(decay: Fraction) -> arb:
+    """Enclose ln(1 − q), at the current precision."""
+    return (-ball(-decay).expm1()).log()
+
+
+def _poisson(mean: Callable[[], arb], entropy: Entropy) -> int:
+    """Return how many arrivals there are before `mean`, one after another."""
+    arrivals: list[LazyExponential] = []
+
+    def before(bits: int) -> bool | None:
+        time = sum((wait.enclose(bits) for wait in arrivals), arb(0))
+        return certainly_less(time, mean())
+
+    while True:
+        arrivals.append(LazyExponential(entropy))
+        if not decide(before):
+            return len(arrivals) - 1
+
+
+def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
+    exponential, uniform = LazyExponential(entropy), LazyUniform(entropy)
+
+    def question(bits: int) -> int | None:
+        rate = -(-(uniform.enclose(bits) * _log_rest(decay)).expm1()).log()
+        steps = exponential.enclose(bits) / rate
+        whole = steps.floor().unique_fmpz() if steps.is_finite() else None
+        return None if whole is None else int(whole)
+
+    return 1 + decide(question)
+
+
+# Exact draws from step densities, by inversion: a step is a piece; theory/release.md §2.
+#
+# An atom at 0 is the innermost piece.
+
+
+def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a step `noise`, in units of `grid`."""
+    if not isinstance(noise, StepNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
+    pieces = _step_pieces(noise.steps, noise.atom, noise.scale / grid)
+    return inverting(pieces, entropy)
+
+
+def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> Pieces:
+    """Return the atom, if there is one, and the steps that aren't 0, in multiples of `unit`."""
+    kept = [j for j, weight in enumerate(steps.weights) if weight]
+    areas = [steps.weights[j] * (steps.edges[j + 1] - steps.edges[j]) for j in kept]
+    atoms = 1 if atom else 0
+
+    def masses() -> list[arb]:
+        slope = ball(-steps.decay)
+        found = [
+            ball(area) * (slope * steps.levels[j]).exp()
+            for j, area in zip(kept, areas, strict=True)
+        ]
+        return [ball(atom / (1 - atom)) * sum(found, arb(0)), *found] if atom else found
+
+    def ends(j: int) -> tuple[Fraction, Fraction]:
+        if j < atoms:
+            return Fraction(0), Fraction(0)
+        step = kept[j - atoms]
+        return unit * steps.edges[step], unit * steps.edges[step + 1]
+
+    return finitely_many(ends, Survival(masses), len(kept) + atoms)
