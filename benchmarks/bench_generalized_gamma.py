@@ -10,7 +10,7 @@ from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.radial.fit.generalized_gamma import search
+from leastnoise.noise.radial.fit.generalized_gamma import generalized_gamma_search
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.request import Request
@@ -43,10 +43,12 @@ def rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]
         fixed = {"alpha": Fraction(alpha), "p": Fraction(p)}
 
         def calibrated(d: int = dimension, fixed: dict[str, Fraction] = fixed) -> GeneralizedGamma:
-            return search(Request(budget=_fresh(counter), dimension=d, fixed=fixed))
+            return generalized_gamma_search(
+                Request(budget=_fresh(counter), dimension=d, fixed=fixed)
+            )
 
         def searched(d: int = dimension) -> GeneralizedGamma:
-            return search(Request(budget=_fresh(counter), dimension=d))
+            return generalized_gamma_search(Request(budget=_fresh(counter), dimension=d))
 
         law = calibrated()
         budget = Budget(epsilon="1", delta="1e-5")

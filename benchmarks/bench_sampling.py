@@ -21,9 +21,8 @@ from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedStaircase
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace

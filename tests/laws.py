@@ -9,11 +9,8 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise, Parameter
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber

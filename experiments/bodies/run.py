@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import leastnoise as ln
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedStaircase
 
 HERE = Path(__file__).parent
 DIMENSIONS = (2, 3, 4, 5, 10, 20, 30, 50)

@@ -21,10 +21,8 @@ from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
-from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES
-from leastnoise.noise.kernels.fit.quasi_gaussian import published_scale
-from leastnoise.noise.kernels.law import GaussianMixture
-from leastnoise.noise.kernels.law import QuasiGaussian
+from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES, published_scale
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.selection.public import calibrate

@@ -12,8 +12,7 @@ from typing import final
 
 from losses import BENCHMARKS, Cell, Cells
 
-from leastnoise.noise.kernels.law import GaussianMixture
-from leastnoise.noise.kernels.law import QuasiGaussian
+from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import log_divergence, peaks
 from leastnoise.noise.loss import Loss

@@ -78,7 +78,9 @@ def test_alpha_and_gamma_may_be_set_together_alone() -> None:
 def test_cactus_for_samples_needs_about_the_gaussians_noise() -> None:
     request = Request(budget=Budget(epsilon="1", delta="1e-4"))
     rate = Fraction(1, 10)
-    found = cactus.several(ProvedSeveral(family=Cactus, request=request, draws=50, rate=rate))
+    found = cactus.cactus_several(
+        ProvedSeveral(family=Cactus, request=request, draws=50, rate=rate)
+    )
     gauss = ln.calibrate(
         "gaussian",
         epsilon="1",

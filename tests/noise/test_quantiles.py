@@ -9,8 +9,7 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.laplace.law import Laplace

@@ -15,7 +15,7 @@ import numpy as np
 from leastnoise.design.effort import Effort
 from leastnoise.design.radial_program import Floats, RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.noise.shells import fit as spherical_staircase

@@ -9,10 +9,8 @@ from fractions import Fraction
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber

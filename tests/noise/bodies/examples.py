@@ -13,12 +13,8 @@ from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.law.two_sided import TwoSided
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSided, TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import sampler_of
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED

@@ -11,7 +11,7 @@ from scipy import stats
 
 from leastnoise.balls.core import precision
 from leastnoise.entropy.source import InsecureSeededEntropy
-from leastnoise.noise.bodies.sampler import capped
+from leastnoise.noise.bodies.sampler import combined
 from leastnoise.noise.bodies.sampler.reals import Reals
 from tests.noise.bodies.examples import same_law
 
@@ -28,7 +28,7 @@ def test_the_law_by_rejection(cells: int, shape: int, cap: int) -> None:
     """Against cubes that are thrown away until the sum is below the cap (or by spacings)."""
     entropy = InsecureSeededEntropy(9)
     x = np.array(
-        [_values(capped.capped(entropy, cells=cells, shape=shape, cap=cap)) for _ in range(200)]
+        [_values(combined.capped(entropy, cells=cells, shape=shape, cap=cap)) for _ in range(200)]
     )
     assert (x.sum(axis=1) <= cap + 1e-9).all()
     assert x.min() >= 0
@@ -49,7 +49,7 @@ def test_the_law_by_rejection(cells: int, shape: int, cap: int) -> None:
 @pytest.mark.parametrize("shape", [1, 3])
 def test_tilted_parts(tilt: Fraction, shape: int) -> None:
     """Density ∝ x^(q−1)e^(−θx) on (0, 1)."""
-    found = capped._tilted(InsecureSeededEntropy(11), 4000, shape, tilt)
+    found = combined._tilted(InsecureSeededEntropy(11), 4000, shape, tilt)
     law = stats.gamma(shape, scale=float(1 / tilt))
 
     def cdf(x: np.ndarray, factor: float = 1.0) -> np.ndarray:
@@ -65,9 +65,9 @@ def test_whichever_proposal_the_law_is_the_same(
     *, simplex: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Plans only choose how often a proposal is thrown away."""
-    monkeypatch.setattr(capped, "_plan", lambda *_: (Fraction(2), simplex))
+    monkeypatch.setattr(combined, "_plan", lambda *_: (Fraction(2), simplex))
     entropy = InsecureSeededEntropy(12)
-    x = [_values(capped.capped(entropy, cells=3, shape=1, cap=2)).sum() for _ in range(150)]
+    x = [_values(combined.capped(entropy, cells=3, shape=1, cap=2)).sum() for _ in range(150)]
     # P(S <= 2) = 5/6; its law is that of Irwin and Hall below
     s = np.random.default_rng(1).random((60_000, 3)).sum(axis=1)
     assert same_law(x, s[s <= 2]) > 1e-3
@@ -75,7 +75,7 @@ def test_whichever_proposal_the_law_is_the_same(
 
 def test_floats_and_balls_compare_alike() -> None:
     entropy = InsecureSeededEntropy(13)
-    found = capped._tilted(entropy, 50, 2, Fraction(5))
+    found = combined._tilted(entropy, 50, 2, Fraction(5))
     with precision(200):
         balls = [found.enclose(index, 120) for index in range(50)]
         assert all(value < 1 for value in balls)

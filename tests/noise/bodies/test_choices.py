@@ -12,8 +12,8 @@ from scipy import stats
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
-from leastnoise.noise.bodies.sampler.choices import (
-    below,
+from leastnoise.noise.bodies.sampler.scalars import (
+    choices_below,
     log_concave,
     many_below,
     permutation,
@@ -37,7 +37,7 @@ class _Scripted(Entropy):
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8])
 def test_whole_numbers_below_a_limit_are_uniform(limit: int) -> None:
     entropy = InsecureSeededEntropy(4)
-    one = np.bincount([below(entropy, limit) for _ in range(3000)], minlength=limit)
+    one = np.bincount([choices_below(entropy, limit) for _ in range(3000)], minlength=limit)
     many = np.bincount(many_below(entropy, limit, size=3000), minlength=limit)
     assert one.size == many.size == limit
     if limit > 1:

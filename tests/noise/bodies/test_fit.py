@@ -13,7 +13,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.noise.bodies.law.two_sided_staircase import SMALLEST_CORE
+from leastnoise.noise.bodies.law.two_sided import SMALLEST_CORE
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.selection.public import calibrate
 

@@ -19,11 +19,8 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.steps.law import Staircase
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED

@@ -31,10 +31,8 @@ from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.bodies import proof as bodies_proof
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.releases import Releases

@@ -23,10 +23,8 @@ from leastnoise.guarantees.bodies.kinds import ONE_SIDED as ONE_SIDED_KINDS
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise, round_sums
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import draw
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.draw import sampler_of

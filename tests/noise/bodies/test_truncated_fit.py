@@ -15,7 +15,7 @@ from leastnoise.balls.core import float_below, precision
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.bodies.law.k_norm import TruncatedKStaircase
 from leastnoise.noise.bodies.proof import truncated_delta_ball
 from leastnoise.selection.public import calibrate
 

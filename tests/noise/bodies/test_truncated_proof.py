@@ -30,7 +30,7 @@ from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.sensitivity import L1, Sensitivity
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.bodies.law.k_norm import TruncatedKStaircase
 from leastnoise.noise.bodies.proof import truncated_delta_ball
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells import proof as radial_step

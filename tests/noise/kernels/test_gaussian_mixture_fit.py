@@ -16,7 +16,11 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.fit.classic import gaussian
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.fit import quasi_gaussian
-from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES, limit_of, search
+from leastnoise.noise.kernels.fit.quasi_gaussian import (
+    MOST_MODES,
+    gaussian_mixture_search,
+    limit_of,
+)
 from leastnoise.noise.kernels.law import GaussianMixture
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import log_divergence, peaks
@@ -33,7 +37,9 @@ PROMISED = Fraction(1, 10**9)
 def test_reference_scales(
     *, modes: int, epsilon: str, delta: str, scale: str, shift: float
 ) -> None:
-    found = search(Request(budget=Budget(epsilon=epsilon, delta=delta), fixed={"modes": modes}))
+    found = gaussian_mixture_search(
+        Request(budget=Budget(epsilon=epsilon, delta=delta), fixed={"modes": modes})
+    )
     assert float(found.scale) == pytest.approx(float(scale), rel=1e-9)
     assert (found.modes, found.spacing, found.decay) == (modes, 1, Fraction(epsilon))
 
@@ -49,7 +55,9 @@ def test_reference_scales(
 )
 def test_modes_are_searched(*, epsilon: str, delta: str, modes: int, mae: float) -> None:
     """The exact improvements over the Gaussian are 38.03, 57.60, 49.65 and 57.90 %."""
-    found = search(Request(budget=Budget(epsilon=epsilon, delta=delta), loss=Loss.MAE))
+    found = gaussian_mixture_search(
+        Request(budget=Budget(epsilon=epsilon, delta=delta), loss=Loss.MAE)
+    )
     assert (found.modes, found.mae) == (modes, pytest.approx(mae, rel=1e-7))
 
 
@@ -90,7 +98,7 @@ def test_a_search_that_was_cut_off_says_so(
     *, epsilon: str, delta: str, fixed: dict[str, int], cut_off: bool
 ) -> None:
     request = Request(budget=Budget(epsilon=epsilon, delta=delta), fixed=fixed)
-    note = limit_of(search(request), request)
+    note = limit_of(gaussian_mixture_search(request), request)
     assert (note is not None) is cut_off
     assert note is None or f"up to {MOST_MODES}" in note
 
@@ -100,10 +108,10 @@ def test_many_modes_where_few_do_not_help() -> None:
     budget = Budget(epsilon="0.5", delta="1e-6")
     plain = Gaussian(scale=gaussian(1, budget)).mae
     request = Request(budget=budget, loss=Loss.MAE)
-    found = search(request)
+    found = gaussian_mixture_search(request)
     assert found.modes == 26
     assert 1 - found.mae / plain == pytest.approx(0.689, abs=5e-4)
-    best = min(search(replace(request, fixed={"modes": k})).mae for k in range(21))
+    best = min(gaussian_mixture_search(replace(request, fixed={"modes": k})).mae for k in range(21))
     assert 1 - best / plain == pytest.approx(0.1955, abs=5e-4)
 
 
@@ -123,7 +131,11 @@ def test_no_shift_exceeds_delta(
     budget = Budget(epsilon=math.exp(log_epsilon), delta=math.exp(log_delta))
     epsilon = float(budget.epsilon)
     request = Request(budget=budget, fixed={} if folded else {"modes": modes})
-    law = quasi_gaussian.search(request) if folded else search(request)
+    law = (
+        quasi_gaussian.quasi_gaussian_search(request)
+        if folded
+        else gaussian_mixture_search(request)
+    )
     sigma = float(law.scale)
     kernels = Kernels(modes=law.modes, spacing=1 / sigma, decay=epsilon, folded=folded)
     found = peaks(kernels, shift=1 / sigma, epsilon=epsilon)
@@ -149,7 +161,7 @@ def test_a_peak_that_closes_within_a_hair_of_sigma_is_proved_to_be_gone() -> Non
 def test_what_it_cannot_do_is_refused() -> None:
     budget = Budget(epsilon=1, delta="1e-2")
     with pytest.raises(InvalidArgument, match="spacing is the sensitivity"):
-        search(Request(budget=budget, fixed={"spacing": Fraction(2)}))
+        gaussian_mixture_search(Request(budget=budget, fixed={"spacing": Fraction(2)}))
     for delta, dimension in (("0", 1), ("1e-5", 2)):
         with pytest.raises(NotApplicable):
             calibrate_family(

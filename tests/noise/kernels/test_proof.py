@@ -14,9 +14,8 @@ from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.proof.every_shift import at_multiple, delta_ball
-from leastnoise.noise.kernels.proof.law import KernelLaw
 from leastnoise.noise.kernels.proof.one_shift import Divergence
-from leastnoise.noise.kernels.proof.table import Table
+from leastnoise.noise.kernels.proof.table import KernelLaw, Table
 from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 
 

@@ -9,7 +9,7 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.kernels.fit.quasi_gaussian import published_scale, search
+from leastnoise.noise.kernels.fit.quasi_gaussian import published_scale, quasi_gaussian_search
 from leastnoise.noise.kernels.law import QuasiGaussian
 from leastnoise.noise.request import Request
 from tests.kernel_problems import FOLDED_SCALES
@@ -33,7 +33,7 @@ PUBLISHED = (
 @pytest.mark.parametrize(("epsilon", "delta", "scale", "shift"), FOLDED_SCALES)
 def test_reference_scales(*, epsilon: str, delta: str, scale: str, shift: float) -> None:
     del shift
-    found = search(Request(budget=Budget(epsilon=epsilon, delta=delta)))
+    found = quasi_gaussian_search(Request(budget=Budget(epsilon=epsilon, delta=delta)))
     assert float(found.scale) == pytest.approx(float(scale), rel=2e-7)
     assert (found.spacing, found.decay) == (1, Fraction(epsilon))
 
@@ -70,19 +70,19 @@ def test_theorem_4_2_is_private_and_never_below_the_exact(epsilon: str, delta: s
         scale=published_scale(budget) * (1 + PROMISED), spacing=1, decay=budget.epsilon
     )
     assert prove_delta(law, L2(1), budget.epsilon).certainly_at_most(budget.delta)
-    assert search(Request(budget=budget)).scale <= law.scale
+    assert quasi_gaussian_search(Request(budget=budget)).scale <= law.scale
 
 
 def test_the_published_scale_can_be_a_third_too_large() -> None:
     budget = Budget(epsilon=2, delta="0.25")
-    excess = published_scale(budget) / search(Request(budget=budget)).scale
+    excess = published_scale(budget) / quasi_gaussian_search(Request(budget=budget)).scale
     assert float(excess) == pytest.approx(1.32033, abs=1e-5)
 
 
 @pytest.mark.parametrize("decay", ["0", "0.3", "4"])
 def test_a_fixed_decay_gets_its_least_scale(decay: str) -> None:
     budget = Budget(epsilon=1, delta="1e-2")
-    law = search(Request(budget=budget, fixed={"decay": Fraction(decay)}))
+    law = quasi_gaussian_search(Request(budget=budget, fixed={"decay": Fraction(decay)}))
     assert law.decay == Fraction(decay)
     smaller = QuasiGaussian(scale=law.scale * (1 - PROMISED), spacing=1, decay=decay)
     assert prove_delta(law, L2(1), budget.epsilon).certainly_at_most(budget.delta)
@@ -91,7 +91,9 @@ def test_a_fixed_decay_gets_its_least_scale(decay: str) -> None:
 
 def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="spacing is the sensitivity"):
-        search(Request(budget=Budget(epsilon=1, delta="1e-2"), fixed={"spacing": Fraction(2)}))
+        quasi_gaussian_search(
+            Request(budget=Budget(epsilon=1, delta="1e-2"), fixed={"spacing": Fraction(2)})
+        )
     with pytest.raises(NotApplicable, match=r"Theorem 4\.2"):
         published_scale(Budget(epsilon=0, delta="1e-2"))
     for delta, dimension in (("0", 1), ("1e-5", 2)):

@@ -9,9 +9,8 @@ import pytest
 
 from leastnoise.balls.core import precision
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
-from leastnoise.noise.kernels.proof.law import KernelLaw
 from leastnoise.noise.kernels.proof.one_shift import positive_part
-from leastnoise.noise.kernels.proof.table import Row, Table
+from leastnoise.noise.kernels.proof.table import KernelLaw, Row, Table
 
 LAWS = (
     GaussianMixture(scale="0.4", modes=2, spacing=1, decay="0.5"),

@@ -20,14 +20,21 @@ from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.samples import amplified
 from leastnoise.guarantees.sensitivity import Sensitivity
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import SMALLEST_GAMMA, KStaircase
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.law.two_sided_laplace import LARGEST_CORE, TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import SMALLEST_CORE, TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import (
+    SMALLEST_GAMMA,
+    KNorm,
+    KStaircase,
+    TruncatedKStaircase,
+)
+from leastnoise.noise.bodies.law.two_sided import (
+    SMALLEST_CORE,
+    TWO_SIDED_LAPLACE_LARGEST_CORE,
+    TwoSidedLaplace,
+    TwoSidedStaircase,
+)
 from leastnoise.noise.bodies.proof import truncated_delta_ball
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.common.fit.several import Several
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_DECAY, step_terms
@@ -197,7 +204,7 @@ _SHAPES: dict[type[VectorNoise], _Shape] = {
 _LIMITS: dict[type[VectorNoise], tuple[Fraction, Fraction]] = {
     KStaircase: (SMALLEST_GAMMA, Fraction(1)),
     TwoSidedStaircase: (SMALLEST_CORE, Fraction(10**6)),
-    TwoSidedLaplace: (Fraction(0), LARGEST_CORE),
+    TwoSidedLaplace: (Fraction(0), TWO_SIDED_LAPLACE_LARGEST_CORE),
 }
 """What a search may find; what you set yourself is refused beyond it."""
 

@@ -18,12 +18,8 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.noise.base import Noise
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
-from leastnoise.noise.bodies.law.two_sided import TwoSided
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSided, TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.profile import solve
 from leastnoise.numerics.quadrature import gauss_legendre

@@ -17,9 +17,7 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.bodies.law.k_norm import KNorm
-from leastnoise.noise.bodies.law.k_staircase import KStaircase
-from leastnoise.noise.bodies.law.truncated_k_staircase import TruncatedKStaircase
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.body_noise import VectorNoise
 
 # Enclosure of δ(ε) for noise in the shape of a body or of a one-sided set.

@@ -113,7 +113,7 @@ class RadialStepNoise(Noise):
 # Sums over the steps of a staircase: Σ_k e^(−εk)(k + a)^j, in logarithms.
 
 
-SMALLEST_DECAY, STEP_SUMS_LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
+SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
 _MOST_TERMS = 20_000_000
 _NEGLIGIBLE = 45.0  # e^−45 of the largest term, which later terms fall off from geometrically
 
@@ -125,7 +125,7 @@ def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
     dimension, a staircase has the error of the exponential law to all digits.
     """
     decay = exact(value, name="decay")
-    in_range = SMALLEST_DECAY <= decay <= STEP_SUMS_LARGEST_DECAY
+    in_range = SMALLEST_DECAY <= decay <= LARGEST_DECAY
     if not in_range or step_terms(decay, dimension=dimension, powers=powers) > _MOST_TERMS:
         raise InvalidArgument(
             name="decay",
@@ -290,7 +290,6 @@ class StepNoise(Noise):
 MAX_STEPS = 20_000  # a proof looks at each of them
 SMALLEST_GAMMA = Fraction(1, 10**140)
 SMALLEST_RADIUS = Fraction(1, 10**12)
-TRUNCATED_STEPS_LARGEST_DECAY = Fraction(10**6)
 
 
 def checked_steps(
@@ -304,7 +303,7 @@ def checked_steps(
         raise InvalidArgument(
             name="radius", value=str(radius)[:40], expected=f"1e-12 <= radius <= {MAX_STEPS:,}"
         )
-    if not 0 <= found[2] <= TRUNCATED_STEPS_LARGEST_DECAY:
+    if not 0 <= found[2] <= LARGEST_DECAY:
         raise InvalidArgument(name="decay", value=str(decay)[:40], expected="0 <= decay <= 1e6")
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.samples import amplified
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.common.fit.several import COARSE, Several, least_factor
 from leastnoise.noise.huber.law import FlippedHuber, standard_moment
 from leastnoise.noise.huber.profile import log_delta

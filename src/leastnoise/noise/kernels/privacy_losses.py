@@ -38,9 +38,8 @@ from leastnoise.balls.losses import (
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.kernels.proof.law import KernelLaw
 from leastnoise.noise.kernels.proof.one_shift import Pieces, Quintics, falls, split
-from leastnoise.noise.kernels.proof.table import LEFT_OUT, Row, Table
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, KernelLaw, Row, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from fractions import Fraction
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.laplace.profile import truncated_laplace_log_delta
 from leastnoise.noise.request import Request

@@ -18,7 +18,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.samples import share_of
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.common.fit.several import Several, law_of_best_share
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.loss import Loss

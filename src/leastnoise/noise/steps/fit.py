@@ -13,7 +13,7 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.common.fit.fixed_shape import least_scale
+from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.noise.steps import profile as steps_profile
@@ -155,7 +155,7 @@ def _cores(request: Request, decay: Fraction, cells: int) -> range:
 
 
 # Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
-_TRUNCATED_STAIRCASE_MARGIN = 1e-14
+_MARGIN = 1e-14
 _LARGEST_EPSILON = 300  # e^−ε is a normal float, with room for products of two
 _POINTS = 129  # of each half of the first look at γ; the loss has kinks where the steps change
 
@@ -180,7 +180,7 @@ def truncated_staircase_search(request: Request) -> TruncatedStaircase:
         gamma = float(request.fixed["gamma"])
     else:
         gamma = minimise(problem.loss_at, _grid(problem.epsilon))
-    radius = problem.radius(gamma) * (1 + _TRUNCATED_STAIRCASE_MARGIN)
+    radius = problem.radius(gamma) * (1 + _MARGIN)
     if not radius <= MAX_STEPS:
         raise Refused(
             f"A truncated staircase would need a radius of {radius:.3g} sensitivities; "
@@ -268,7 +268,6 @@ class _Problem:
 
 
 # Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
-_TULAP_MARGIN = 1e-14
 
 
 def tulap_search(request: Request) -> Tulap:
@@ -286,7 +285,7 @@ def tulap_search(request: Request) -> Tulap:
         raise InvalidArgument(
             name="decay", value=decay, expected="decay = epsilon unless the radius is set too"
         )
-    radius = least_radius(float(epsilon), float(request.budget.delta)) * (1 + _TULAP_MARGIN)
+    radius = least_radius(float(epsilon), float(request.budget.delta)) * (1 + _MARGIN)
     if not radius <= MAX_STEPS:
         why = f"it would need {radius:.3g} steps; leastnoise computes with at most {MAX_STEPS:,}"
         raise NotApplicable(family=Tulap.name, why=why)

@@ -1,11 +1,17 @@
-"""The recipe of every body. A new body is a function or two, and one line here."""
+"""The recipe of every body, and noise of its gauge alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from leastnoise.balls.core import ball
+from leastnoise.entropy.base import Sampler
+from leastnoise.entropy.scalar import choose
+from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.ball import Ball
@@ -22,13 +28,20 @@ from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.noise.bodies.sampler import combined, counts, plain, scalars, signed, sums
-from leastnoise.noise.bodies.sampler.leaves import Gammas
-from leastnoise.noise.bodies.sampler.reals import Listed, Reals
-from leastnoise.noise.bodies.sampler.source import Moves, Source
+from leastnoise.noise.base import Noise
+from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed, sums
+from leastnoise.noise.bodies.sampler.arrange import Moves, Source, alone, scaled
+from leastnoise.noise.bodies.sampler.reals import Gammas, Listed, Reals, RealsSampler
+from leastnoise.noise.bodies.sampler.scalars import log_concave
+from leastnoise.noise.common.sampler import cumulative
 
 if TYPE_CHECKING:
-    from leastnoise.entropy.source import Entropy
+    from flint import arb
+
+
+# The recipe of every body. A new body is a function or two, and one line here.
+
 
 _FEW = 4  # exponentials in a sum; for one number a gamma of larger shape is drawn as such
 
@@ -107,7 +120,7 @@ class Draw(Source):
 
     def sides(self, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
         if isinstance(of, Counts):
-            return counts.counts_sides(self, of, moves, inside=inside)
+            return signed.counts_sides(self, of, moves, inside=inside)
         surface = SURFACES.get(type(of))
         if surface is None:
             raise NotApplicable(family=of.kind, why="no exact sampler is known for it")
@@ -115,8 +128,8 @@ class Draw(Source):
             s = moves.shape
             moves = Moves(
                 shape=s,
-                added=scalars.below(self.entropy, moves.added, s),
-                removed=scalars.below(self.entropy, moves.removed, of.dimension - s),
+                added=scalars.scalars_below(self.entropy, moves.added, s),
+                removed=scalars.scalars_below(self.entropy, moves.removed, of.dimension - s),
             )
         return surface(self, of, moves)
 
@@ -131,3 +144,48 @@ def _recipes(body: Body) -> Recipes:
     if recipes is None:
         raise NotApplicable(family=body.kind, why="no exact sampler is known for it")
     return recipes
+
+
+# Exact draws of noise that depends on the gauge of a body alone.
+
+
+def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `k-norm` noise, in units of `grid`."""
+    if not isinstance(noise, KNorm):
+        raise TypeError(f"{noise.name} is not k-norm")
+    unit = noise.scale / grid
+    return RealsSampler(scaled(unit, Draw(entropy).falling(noise.body, 1)))
+
+
+def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `k-staircase` noise, in units of `grid`.
+
+    It is uniform in (k + γ)K with probability ∝ e^(−decay·k)(k + γ)^D.
+    """
+    if not isinstance(noise, KStaircase):
+        raise TypeError(f"{noise.name} is not k-staircase")
+    k = step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
+    radius = alone(Constant(noise.scale / grid * (k + noise.gamma)))
+    return RealsSampler(Draw(entropy).uniform(noise.body, radius))
+
+
+def truncated_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `truncated-k-staircase` noise, in units of `grid`.
+
+    It is uniform in e_j·K, e_j its edges, with the same shares as for a ball.
+    """
+    if not isinstance(noise, TruncatedKStaircase):
+        raise TypeError(f"{noise.name} is not truncated-k-staircase")
+    j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
+    radius = alone(Constant(noise.scale / grid * noise.steps.edges[j]))
+    return RealsSampler(Draw(entropy).uniform(noise.body, radius))
+
+
+def step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
+    """Return k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
+
+    def weights() -> Callable[[int], arb]:
+        a, slope = ball(first), ball(-decay)
+        return lambda k: (a + k) ** power * (slope * k).exp()
+
+    return log_concave(entropy, weights, start=max(0, int(power / decay - first)))

@@ -17,11 +17,17 @@ from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Rows
-from leastnoise.noise.bodies.sampler.choices import below, many_below
-from leastnoise.noise.bodies.sampler.leaves import Gammas, Signs, Uniforms
-from leastnoise.noise.bodies.sampler.reals import Computed, Estimates, Listed, Reals
-from leastnoise.noise.bodies.sampler.source import Source, alone, each, known
+from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each, known
+from leastnoise.noise.bodies.sampler.reals import (
+    Computed,
+    Estimates,
+    Gammas,
+    Listed,
+    Reals,
+    Signs,
+    Uniforms,
+)
+from leastnoise.noise.bodies.sampler.scalars import choices_below, many_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +135,7 @@ def polygon_surface(source: Source, body: Body, gauges: Reals) -> Reals:
     sums = list(accumulate(int(area * common) for area in areas))
 
     def point(gauge: LazyReal) -> Reals:
-        number = below(source.entropy, sums[-1])
+        number = choices_below(source.entropy, sums[-1])
         u, v = edges[next(i for i, limit in enumerate(sums) if number < limit)]
         along = LazyUniform(source.entropy)
         return Listed([_between(u[i], v[i], along, gauge) for i in range(2)])

@@ -1,13 +1,12 @@
-"""Points of bodies with signs: the hull of T and −T, and T − T.
-
-notation: P, Q, s, t = D − s and weights w[s] as in guarantees/bodies/one_sided.py.
-"""
+"""Points of bodies of two sides: what can be added to counts, hulls of T and −T, and T − T."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 from flint import ctx
 
 from leastnoise.balls.core import ball
@@ -16,18 +15,72 @@ from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.differences import Differences
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Joined
-from leastnoise.noise.bodies.sampler.choices import below, cumulative
-from leastnoise.noise.bodies.sampler.reals import Reals
-from leastnoise.noise.bodies.sampler.source import Moves, Source, each, known
+from leastnoise.noise.bodies.sampler.arrange import (
+    Gathered,
+    Joined,
+    Moves,
+    Rows,
+    Source,
+    alone,
+    each,
+    known,
+)
+from leastnoise.noise.bodies.sampler.combined import capped, largest_or_share
+from leastnoise.noise.bodies.sampler.reals import Reals, Uniforms
+from leastnoise.noise.bodies.sampler.scalars import choices_below, cumulative, permutation
 
 if TYPE_CHECKING:
     from flint import arb
+    from numpy.typing import NDArray
 
     from leastnoise.entropy.lazy import LazyReal
     from leastnoise.entropy.source import Entropy
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.one_sided import Balls, OneSided
+
+
+# Points of what can be added to counts: the sides of x are x⁺ and x⁻.
+
+
+def counts_sides(source: Source, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
+    """Return P·(a point of T within any s coordinates), and −Q·(one within the others)."""
+    counts = known(of, Counts)
+
+    def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
+        if size == 0:
+            return Joined([])
+        if counts.most >= size and not inside:
+            return _cube_surface(source, size, whole, unit)
+        parts = capped(source.entropy, cells=size, shape=1, cap=counts.most)
+        if not inside:
+            whole = scalars.ratio(whole, largest_or_share(parts, counts.most))
+        return Rows(factors=alone(whole), parts=parts, units=[unit], row=size)
+
+    d = counts.queries
+    above = side(moves.shape, moves.added, counts.bound)
+    beneath = side(d - moves.shape, moves.removed, -counts.bound)
+    return Gathered(Joined([above, beneath]), _inverse(permutation(source.entropy, d)))
+
+
+def _cube_surface(source: Source, size: int, whole: LazyReal, unit: Fraction) -> Reals:
+    """One coordinate at the end, the first: they are shuffled anyway; the others below it."""
+    largest = alone(scalars.times(unit, whole))
+    if size == 1:
+        return largest
+    others = Uniforms(size - 1, source.entropy)
+    rest = Rows(factors=alone(whole), parts=others, units=[unit], row=size - 1)
+    return Joined([largest, rest])
+
+
+def _inverse(order: NDArray[np.int64]) -> NDArray[np.int64]:
+    found = np.empty_like(order)
+    found[order] = np.arange(order.size)
+    return found
+
+
+# Points of bodies with signs: the hull of T and −T, and T − T.
+#
+# notation: P, Q, s, t = D − s and weights w[s] as in guarantees/bodies/one_sided.py.
 
 
 def weights(of: OneSided) -> Balls:
@@ -81,7 +134,7 @@ def _hull(source: Source, of: OneSided, whole: LazyReal, *, extra: int) -> Reals
 def _shape_of_hull(entropy: Entropy, of: OneSided) -> int:
     """Return s with P(s) ∝ w[s]."""
     if isinstance(of, Counts) and of.most == of.queries:
-        return below(entropy, of.dimension + 1)  # all alike
+        return choices_below(entropy, of.dimension + 1)  # all alike
     return choose(entropy, lambda: _hull_shares(of, ctx.prec))
 
 
@@ -109,11 +162,11 @@ def differences_surface(source: Source, body: Body, gauges: Reals) -> Reals:
     def point(gauge: LazyReal) -> Reals:
         s = _shape_of_differences(source.entropy, of)
         t = of.dimension - s
-        if below(source.entropy, of.dimension) < s:
-            lower = scalars.below(source.entropy, gauge, t)
+        if choices_below(source.entropy, of.dimension) < s:
+            lower = scalars.scalars_below(source.entropy, gauge, t)
             moves = Moves(shape=s, added=gauge, removed=lower)
         else:
-            lower = scalars.below(source.entropy, gauge, s)
+            lower = scalars.scalars_below(source.entropy, gauge, s)
             moves = Moves(shape=s, added=lower, removed=gauge)
         return source.sides(of, moves, inside=False)
 

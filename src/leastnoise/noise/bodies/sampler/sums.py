@@ -20,13 +20,11 @@ from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.mixing import coefficients
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Joined, Rows
-from leastnoise.noise.bodies.sampler.choices import below, many_below, weighted
+from leastnoise.noise.bodies.sampler.arrange import Joined, Moves, Rows, Source, alone, known
 from leastnoise.noise.bodies.sampler.combined import power_shares
-from leastnoise.noise.bodies.sampler.leaves import Uniforms
-from leastnoise.noise.bodies.sampler.reals import Computed, Reals
+from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
+from leastnoise.noise.bodies.sampler.scalars import choices_below, many_below, weighted
 from leastnoise.noise.bodies.sampler.signed import weights
-from leastnoise.noise.bodies.sampler.source import Moves, Source, alone, known
 
 if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
@@ -72,7 +70,7 @@ def _cell(source: Source, body: CountedSums, moves: Moves) -> Reals:
     q = len(body.bounds)
     largest = scalars.total([moves.added, moves.removed])
     count = _difference(moves, body.bounds[0])
-    end = -1 if moves.shape in (0, q) else below(source.entropy, q - 1)
+    end = -1 if moves.shape in (0, q) else choices_below(source.entropy, q - 1)
     found: list[Reals] = [alone(count)]
     for index, bound in enumerate(body.bounds[1:]):
         if index == end:
@@ -94,10 +92,10 @@ def counted_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
         return [own[s] if s <= last else arb(0), own[s - 1] if s > 0 else arb(0)]
 
     if weighted(source.entropy, reached_or_passed) == 0:
-        lower = scalars.below(source.entropy, moves.removed, last - s)
+        lower = scalars.scalars_below(source.entropy, moves.removed, last - s)
         inner = Moves(shape=s, added=moves.added, removed=lower)
     else:
-        lower = scalars.below(source.entropy, moves.added, s - 1)
+        lower = scalars.scalars_below(source.entropy, moves.added, s - 1)
         inner = Moves(shape=s - 1, added=lower, removed=moves.removed)
     rows = _difference(moves, body.bound)
     return Joined([source.sides(body.of, inner, inside=False), alone(rows)])
@@ -131,12 +129,12 @@ def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -
     """Return P_i/(r_i P): for p = ∞ one, any of the s coordinates', is 1 and the others below."""
     if exponent is not None:
         return power_shares(entropy, shapes, exponent)
-    number = below(entropy, sum(shapes)) if any(shapes) else 0
+    number = choices_below(entropy, sum(shapes)) if any(shapes) else 0
     found = []
     for size in shapes:
         at_end = 0 <= number < size
         number -= size
-        found.append(scalars.ONE if at_end else scalars.below(entropy, scalars.ONE, size))
+        found.append(scalars.ONE if at_end else scalars.scalars_below(entropy, scalars.ONE, size))
     return found
 
 

@@ -19,17 +19,13 @@ from leastnoise.entropy.scaled import Constant
 from leastnoise.entropy.source import Entropy
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.noise.base import Noise
-from leastnoise.noise.bodies.law.two_sided_laplace import TwoSidedLaplace
-from leastnoise.noise.bodies.law.two_sided_staircase import TwoSidedStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Moved
-from leastnoise.noise.bodies.sampler.choices import below, cumulative, log_concave, weighted
-from leastnoise.noise.bodies.sampler.draw import Draw
-from leastnoise.noise.bodies.sampler.k_norm import step
-from leastnoise.noise.bodies.sampler.leaves import Uniforms
-from leastnoise.noise.bodies.sampler.reals import RealsSampler
+from leastnoise.noise.bodies.sampler.arrange import Moved, Moves
+from leastnoise.noise.bodies.sampler.draw import Draw, step
+from leastnoise.noise.bodies.sampler.reals import RealsSampler, Uniforms
+from leastnoise.noise.bodies.sampler.scalars import choices_below, cumulative, log_concave, weighted
 from leastnoise.noise.bodies.sampler.signed import weights
-from leastnoise.noise.bodies.sampler.source import Moves
 
 if TYPE_CHECKING:
     from leastnoise.entropy.lazy import LazyReal
@@ -68,7 +64,7 @@ def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sam
         return lambda n: (n + 1) * (ends + n) ** d * (slope * n).exp()
 
     n = log_concave(entropy, weights_of_sums, start=max(0, int(d / decay - 2 * core)))
-    above = core + below(entropy, n + 1)
+    above = core + choices_below(entropy, n + 1)
     beneath = 2 * core + n - above
     parts = Uniforms(d, entropy, signed=True)
     unit = of.bound / 2

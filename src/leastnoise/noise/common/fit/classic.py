@@ -1,17 +1,21 @@
-"""Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
-
-Each function returns the scale that hides a shift of length 1, at or above the exact minimum to the
-accuracy of the float δ(ε) (about 1e-13 relative); whether it is private is for a proof to say.
-"""
+"""Fits of one scale: classic laws, laws of a fixed shape, laws that match another."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.numerics.roots import IncreasingRoot
+
+# Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
+#
+# Each function returns the scale that hides a shift of length 1, at or above the exact minimum to
+# the accuracy of the float δ(ε) (about 1e-13 relative); whether it is private is for a proof to
+# say.
+
 
 # Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
 _ROOT = IncreasingRoot(tolerance=4e-13)
@@ -75,3 +79,42 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
 
 def _log(number: Fraction) -> float:
     return math.log(number.numerator) - math.log(number.denominator)
+
+
+# The least scale of a law whose other parameters are all set.
+
+
+_NOTHING = -1e4  # stands for ln 0; below the log of every δ that can be asked for
+
+
+def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> Fraction:
+    """Return the least scale at which δ meets the budget, at or above it by about 1e-12.
+
+    `log_delta(t)` is ln δ(ε) under a shift of t scales; it must not fall in t, which holds for
+    every law with convex level sets (theory/noise.md §1). Raises Refused if there is none.
+    """
+    log_target = math.log(budget_delta)
+
+    def over(log_shift: float) -> float:
+        return max(log_delta(math.exp(log_shift)), _NOTHING) - log_target
+
+    return Fraction(1 / math.exp(_ROOT.find(over, guess=0.0)))
+
+
+# The budget that Gaussian noise of a given σ meets once: other shapes are taken for it.
+
+
+NEARLY = 1e-3  # of the Gaussian's scale, that others are matched to
+_BISECTIONS = 20
+
+
+def matched(sigma: float, leaked: Fraction) -> Budget:
+    """Return about the (ε', leaked) that a Gaussian of that σ meets in one release."""
+    log_leaked = math.log(leaked)
+    most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
+    low, high = math.log(most) - 12, math.log(most)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        needed = gaussian(1, Budget(epsilon=Fraction(math.exp(middle)), delta=leaked))
+        low, high = (middle, high) if float(needed) > sigma else (low, middle)
+    return Budget(epsilon=Fraction(math.exp(high)).limit_denominator(10**6), delta=leaked)

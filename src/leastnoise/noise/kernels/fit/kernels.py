@@ -15,7 +15,7 @@ from leastnoise.noise.common.fit import classic
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polished
-from leastnoise.noise.kernels.proof.work import why_not_kernels
+from leastnoise.noise.kernels.proof.table import why_not_kernels
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 

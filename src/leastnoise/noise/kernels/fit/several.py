@@ -16,10 +16,10 @@ from typing import cast, final
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.matched import NEARLY, matched
+from leastnoise.noise.common.fit.classic import NEARLY, matched
 from leastnoise.noise.common.fit.several import Several, log_of, root_of
-from leastnoise.noise.kernels.fit.gaussian_mixture import MOST_MODES
 from leastnoise.noise.kernels.fit.kernels import wider
+from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels

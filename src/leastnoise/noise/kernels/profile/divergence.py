@@ -1,11 +1,4 @@
-"""δ(ε) of sums of Gaussian kernels at their worst shift (theory/noise.md §1).
-
-All lengths are in units of σ; notation as in `kernel_crossings`. With c = e^ε,
-H(φ) = ∫ (f(u) − c f(y))₊ dy, an integral over {L > 0}; δ(ε) = sup H over the shifts.
-
-With rᵢ the sign changes of L, sᵢ = −1 where it falls and +1 where it rises: H′ = −Σ sᵢ f(rᵢ + φ)
-and H″ = Σ f(u)ℓ(u)ℓ(y)/|L′| there.
-"""
+"""δ of mixtures in floats, and their quantiles."""
 
 from __future__ import annotations
 
@@ -15,6 +8,10 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from leastnoise.errors import NotRegistered
+from leastnoise.noise.base import Noise
+from leastnoise.noise.common.profile import solve
+from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import NOISE, Crossings, Kernels, crossings
 from leastnoise.numerics.quadrature import gauss_legendre
 
@@ -22,6 +19,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+
+
+# δ(ε) of sums of Gaussian kernels at their worst shift (theory/noise.md §1).
+#
+# All lengths are in units of σ; notation as in `kernel_crossings`. With c = e^ε,
+# H(φ) = ∫ (f(u) − c f(y))₊ dy, an integral over {L > 0}; δ(ε) = sup H over the shifts.
+#
+# With rᵢ the sign changes of L, sᵢ = −1 where it falls and +1 where it rises: H′ = −Σ sᵢ f(rᵢ + φ)
+# and H″ = Σ f(u)ℓ(u)ℓ(y)/|L′| there.
+
 
 _BESIDE = 1e-5  # a shift is looked at from this (relative) distance where H′ may jump
 # Where H′ is looked at first, in units of the spacing. Towards whole multiples H may fall and rise
@@ -326,3 +333,26 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
     signed = np.where(positive, 1.0, -1.0) * np.exp(log_d) * ndtr(following - k * t)
     total = math.fsum(signed.tolist())
     return math.log(total) if total > 0 else -math.inf
+
+
+# Quantiles of sums of Gaussian kernels.
+
+
+def quantile(noise: Noise, outside: float) -> float:
+    """P(|X| > t) is a sum of normal tails; a folded kernel has but one, on its own side of 0."""
+    if not isinstance(noise, KernelNoise):
+        raise NotRegistered(family=noise.name, table=__name__, why="it has no kernels")
+    spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
+    if noise.folded:
+        kernels = [(0.0, 1.0), (spacing, math.exp(-decay))]
+        total = 1 + math.exp(-decay) * math.erfc(-spacing / math.sqrt(2))
+    else:
+        kernels = [
+            (k * spacing, math.exp(-abs(k) * decay)) for k in range(-noise.modes, noise.modes + 1)
+        ]
+        total = math.fsum(weight for _, weight in kernels)
+
+    def tail(t: float) -> float:
+        return math.fsum(w * math.erfc((t - m) / math.sqrt(2)) for m, w in kernels) / total
+
+    return solve(tail, outside, guess=1.5)

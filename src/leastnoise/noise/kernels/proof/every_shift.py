@@ -24,10 +24,8 @@ from flint import arb, arb_poly, ctx
 from leastnoise.balls.core import ball, float_above, float_below
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law import KernelNoise
-from leastnoise.noise.kernels.proof.law import KernelLaw
 from leastnoise.noise.kernels.proof.one_shift import Divergence, Look, falls
-from leastnoise.noise.kernels.proof.table import LEFT_OUT, Table
-from leastnoise.noise.kernels.proof.work import MOST_KERNEL_EPSILON
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, MOST_KERNEL_EPSILON, KernelLaw, Table
 
 _PER_SIGMA = (32, 128)  # points of the tables
 _MOST_CELLS = 4096

@@ -1,8 +1,4 @@
-"""Sums of Gaussian kernels on a grid, in floats with a proved bound on their rounding.
-
-Lengths in σ, φ(z) = e^(−z²/2)/√(2π), u = 2^-53. Exponentials are made in balls once, and for each
-kernel once; the rest is +, − and × of doubles, which IEEE 754 rounds to nearest.
-"""
+"""What proofs of mixtures rest on: the work allowed, the law in balls, tables of its values."""
 
 from __future__ import annotations
 
@@ -10,18 +6,108 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, float_above
-from leastnoise.noise.kernels.proof.law import KernelLaw
+from leastnoise.noise.common.proof import over
+from leastnoise.noise.kernels.law import KernelNoise
+from leastnoise.noise.releases import Releases
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
+
+# Which sums of Gaussian kernels are proved: how wide, and at which ε.
+
+
+MOST_KERNEL_EPSILON = 500  # beyond it e^ε isn't formed in floats
+# shift/σ times the length of the law in σ: 2,370 for the narrowest that is calibrated, at ε = 500
+MOST_KERNEL_WORK, MOST_KERNEL_WORK_COMPOSED = 4_000, 1_000
+
+
+def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
+    """Return why a sum of Gaussian kernels isn't proved, or None."""
+    noise = cast("KernelNoise", part.noise)
+    sigma = noise.scale
+    return why_not_kernels(
+        modes=noise.modes,
+        spacing=noise.spacing / sigma,
+        shift=shift / sigma,
+        epsilon=epsilon,
+        count=part.count,
+    )
+
+
+def why_not_kernels(
+    *, modes: int, spacing: Fraction, shift: Fraction, epsilon: Fraction, count: int
+) -> str | None:
+    """Return why a sum of Gaussians isn't proved, or None; spacing and shift in σ.
+
+    Tables go over the whole law, from kernel to kernel, for each of the shifts that are looked at.
+    """
+    if count == 1 and epsilon > MOST_KERNEL_EPSILON:
+        return f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is formed in floats"
+    far = math.sqrt(2 * (98 + min(float(epsilon), MOST_KERNEL_EPSILON)))
+    work = shift * (modes * spacing + (Fraction(far) if count == 1 else shift + 14))
+    most = MOST_KERNEL_WORK if count == 1 else MOST_KERNEL_WORK_COMPOSED
+    what = "the shift times the length of the law, both in scales,"
+    return over(work, most, what)
+
+
+# Sums of Gaussian kernels as exact places and weights in balls, lengths in σ.
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KernelLaw:
+    """f(x) = Σ weight·φ(x − centre), φ the normal density.
+
+    If `folded`, a kernel right of 0 serves x >= 0 alone and one left of 0 serves x < 0 alone.
+    """
+
+    kernels: tuple[tuple[Fraction, arb], ...]
+    apart: Fraction
+    folded: bool
+
+    @classmethod
+    def of(cls, noise: KernelNoise) -> KernelLaw:
+        """Return `noise` in units of its scale."""
+        apart, decay = noise.spacing / noise.scale, ball(noise.decay)
+        ks = range(-noise.modes, noise.modes + 1)
+        weights = [(-abs(k) * decay).exp() for k in ks]
+        total = sum(weights, arb(0))
+        if noise.folded:
+            total = weights[1] + weights[0] * (-ball(apart) / arb(2).sqrt()).erfc()
+        return cls(
+            kernels=tuple((k * apart, w / total) for k, w in zip(ks, weights, strict=True)),
+            apart=apart,
+            folded=noise.folded,
+        )
+
+    @property
+    def reach(self) -> Fraction:
+        """Where the outermost kernel sits."""
+        return self.kernels[-1][0]
+
+    def below(self, x: arb) -> arb:
+        """Enclose P(X <= x), if not folded."""
+        root_half = arb(0.5).sqrt()
+        total = arb(0)
+        for centre, weight in self.kernels:
+            total += weight * ((ball(centre) - x) * root_half).erfc() / 2
+        return total
+
+
+# Sums of Gaussian kernels on a grid, in floats with a proved bound on their rounding.
+#
+# Lengths in σ, φ(z) = e^(−z²/2)/√(2π), u = 2^-53. Exponentials are made in balls once, and for each
+# kernel once; the rest is +, − and × of doubles, which IEEE 754 rounds to nearest.
+
 
 UNIT = 2.0**-53
 LEFT_OUT = 1e-36

@@ -1,24 +1,29 @@
-"""The cactus law for a budget (Alghamdi et al. 2022)."""
+"""The fits of the cactus and of discrete staircases."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import takewhile
 from typing import final
 
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.matched import NEARLY, matched
-from leastnoise.noise.common.fit.several import Several, least_factor
+from leastnoise.noise.common.fit.classic import NEARLY, matched
+from leastnoise.noise.common.fit.several import Several, by_share, least_factor
 from leastnoise.noise.lattice import profile as lattice
 from leastnoise.noise.lattice.fit.least_divergence import Floats, Program
 from leastnoise.noise.lattice.law import MAX_POINTS, Cactus, Lattice
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
+
+# The cactus law for a budget (Alghamdi et al. 2022).
+
 
 # Of the log of the price. Far from the root δ may jump, so that secant steps are kept short.
 _ROUGH = IncreasingRoot(tolerance=1e-2, first_step=0.5, largest_step=1.5)
@@ -139,7 +144,7 @@ def _not_applicable(why: str) -> NotApplicable:
     return NotApplicable(family=Cactus.name, why=why)
 
 
-def several(task: Several) -> Cactus:
+def cactus_several(task: Several) -> Cactus:
     """Return the law for a worst shift of 1 that may be drawn several times.
 
     Its steps fall like a Gaussian: they are those for one release at the (ε', δ/2k) where the
@@ -149,3 +154,20 @@ def several(task: Several) -> Cactus:
     budget = matched(task.gaussian_sigma(relative=NEARLY), leaked)
     alone = search(replace(task.request, budget=budget))
     return alone.scaled(least_factor(task, alone, first=1.0))
+
+
+# k-fold noise on whole numbers: which share of the budget `design` gets for one release.
+
+
+# Of δ/k: what one release may leak by itself. Where losses just add up it is all of δ.
+_SHARES = (Fraction(1, 2), Fraction(63, 64))
+_RELATIVE = 1e-4  # of ε'
+
+
+def discrete_staircase_several(task: Several) -> Noise:
+    """Return noise on whole numbers that may be drawn several times; δ > 0.
+
+    It can't be spread out, and has a largest loss of ε' but for what leaks: ε' is searched, between
+    ε/k and ε/√k. Raises what the design raises.
+    """
+    return by_share(task, shares=_SHARES, relative=_RELATIVE)

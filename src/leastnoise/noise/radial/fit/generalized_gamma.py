@@ -1,4 +1,4 @@
-"""The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026)."""
+"""The fits of generalized gamma noise and of the l2 mechanism."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import final
 
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.interval import Interval
+from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
+from leastnoise.noise.common.fit.several import Several, polished, scale_alone
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma
+from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
-from leastnoise.noise.radial.profile.generalized_gamma_tails import quick_log_delta
+from leastnoise.noise.radial.profile.tails import quick_log_delta
 from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import IncreasingRoot
 from leastnoise.numerics.simplex import simplex
+
+# The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026).
+
 
 LEAST_P, LARGEST_P = 0.3, 8.0  # searched; a user may fix any p that the family has
 _LEAST_SHARE = 0.02  # of (α+1)/d: with less, the pole at 0 costs more than it can gain
@@ -43,7 +49,7 @@ _LogDelta = Callable[..., float]
 """`log_delta`, or another with its arguments."""
 
 
-def search(request: Request) -> GeneralizedGamma:
+def generalized_gamma_search(request: Request) -> GeneralizedGamma:
     """Return the law whose α and p have the least loss, at the least scale that meets δ.
 
     `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and if δ is so close to 1
@@ -264,6 +270,68 @@ def greatest_advantage(
     at = IncreasingRoot(tolerance=1e-10).find(l2_is_worse, guess=top - 1)
     delta = Fraction(f"{math.exp(at):.12g}")
     budget = Budget(epsilon=epsilon, delta=delta)
-    law = search(Request(budget=budget, dimension=dimension))
+    law = generalized_gamma_search(Request(budget=budget, dimension=dimension))
     classic_mse = float(classic.gaussian(dimension, budget)) ** 2 * dimension
     return Advantage(delta=delta, law=law, gain=1 - law.mse / classic_mse)
+
+
+# The least l2 noise for a budget, of one release and of several.
+
+
+_FAR, _CLOSE = 1e-7, 1e-9  # of δ: some 6e-11 of the scale
+_CLOSEST = 2e-10  # of 1/σ − ε/k
+_NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarithm
+_PURE = 5e-10  # 1/σ − ε/k against ε/k, below which σ = k/ε is as good
+
+
+def spherical_laplace_search(request: Request) -> SphericalLaplace:
+    """Return the law of least scale."""
+    scale = classic.spherical_laplace(request.dimension, request.budget)
+    return SphericalLaplace(scale=scale, dimension=request.dimension)
+
+
+def several(task: Several) -> Noise:
+    """Return the l2 law at its least scale for several releases.
+
+    The proved bound on δ is solved for ln(1/σ − ε/k), by the moment generating function of the
+    loss, to 1e-10: σ = k/ε is private at δ = 0. Where that takes too many nodes, by lattices.
+    """
+    if task.rate != 1 or not task.request.budget.delta:
+        return scale_alone(task)
+    return _by_moments(task) or scale_alone(task)
+
+
+def _by_moments(task: Several) -> SphericalLaplace | None:
+    budget, dimension = task.request.budget, task.request.dimension
+    share = float(budget.epsilon) / task.draws
+
+    def law(log_excess: float) -> SphericalLaplace:
+        scale = Fraction(1 / (share + math.exp(log_excess)))
+        return SphericalLaplace(scale=scale, dimension=dimension)
+
+    @cache
+    def proved(log_excess: float, closest: float) -> Interval | None:
+        return task.by_moments(law(log_excess), closest=closest)
+
+    def over(log_excess: float, closest: float) -> float:
+        if found := proved(log_excess, closest):
+            return math.log(found.upper) - task.log_delta if found.upper > 0 else -math.inf
+        return task.log_delta_gap(law(log_excess))
+
+    # Guess: the variance of the loss of the Gaussian that meets the budget
+    sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(task.draws / dimension)
+    guess = math.log(max(1 / sigma - share, 1e-3 * share))
+    if proved(guess, _FAR) is None:
+        return None
+    near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
+    if math.exp(near) < _PURE * share:
+        return SphericalLaplace(scale=task.draws / budget.epsilon, dimension=dimension)
+    start = math.exp(-near)
+    known = proved(-math.log(start), _CLOSE) or Interval(0.0, 1.0)
+    factor = polished(
+        lambda factor: over(-math.log(factor), _CLOSE),
+        lambda factor: over(-math.log(factor), _FAR),
+        start,
+        relative=max(_CLOSEST, (1 - known.lower / known.upper) / 4),
+    )
+    return law(-math.log(factor))

@@ -29,7 +29,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.several import Several, least_factor, root_above
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.fit import spherical_laplace
+from leastnoise.noise.radial.fit import generalized_gamma
 from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import LossSketch, between, chosen, reach, sketch
@@ -168,7 +168,7 @@ class _Several:
         """Return the scale of the l2 mechanism, whose own proof is a little closer."""
         request = replace(self._task.whole.request, fixed={})
         l2 = replace(self._task.whole, family=SphericalLaplace, request=request)
-        return spherical_laplace.several(l2).scale
+        return generalized_gamma.several(l2).scale
 
     def _laplace_scale(self, law: GeneralizedGamma) -> float:
         """Return about the least scale of Laplace noise for one number, which `law` is."""
