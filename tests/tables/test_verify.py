@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import CertificateRejected, InvalidInput, SourceError
 from leastnoise.mechanism import accuracy
 from leastnoise.selection.public import calibrate
@@ -146,7 +147,8 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
         dimension=known.dimension,
         **other,
     )
-    forged = replace(plan, blocks=(replace(block, mechanism=less),))
+    proof = PlanCertificate.prove(budget=plan.budget, blocks=(("all", less.certificate),))
+    forged = replace(plan, blocks=(replace(block, mechanism=less),), certificate=proof)
     target = folder / "csv"
     (target / "plan.json").write_text(forged.to_json())
     (target / "certificate.json").write_text(forged.certificate.to_json())

@@ -129,9 +129,15 @@ class Plan(Framed, Shown):
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
     """
 
-    budget: Budget
     unit: str
     blocks: tuple[BlockPlan, ...]
+    certificate: PlanCertificate
+    """The proof of the whole release: each block's, and of all together."""
+
+    @property
+    def budget(self) -> Budget:
+        """The budget of the whole release."""
+        return self.certificate.budget
 
     def __repr__(self) -> str:
         names = list(dict.fromkeys(block.name for block in self.blocks))
@@ -157,12 +163,6 @@ class Plan(Framed, Shown):
 
     def _tables(self) -> dict[str, Columns]:
         return {"": self._columns()}
-
-    @property
-    def certificate(self) -> PlanCertificate:
-        """The proof of the whole release: each block's, and of all together."""
-        draws = {name_of(block.group): block.mechanism.certificate for block in self.blocks}
-        return PlanCertificate.prove(budget=self.budget, blocks=tuple(draws.items()))
 
     @property
     def draws(self) -> tuple[tuple[BlockPlan, ...], ...]:
@@ -216,7 +216,12 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
     plans = tuple(block for _, block in sorted(found.items()))
     for block in plans:
         check_range(block.layout, block.mechanism.certificate, block.baselines, block.first)
-    return Plan(budget=spec.budget, unit=spec.privacy.unit_label, blocks=plans)
+    draws = {name_of(block.group): block.mechanism.certificate for block in plans}
+    return Plan(
+        unit=spec.privacy.unit_label,
+        blocks=plans,
+        certificate=PlanCertificate.prove(budget=spec.budget, blocks=tuple(draws.items())),
+    )
 
 
 def name_of(group: Sequence[str]) -> str:

@@ -104,10 +104,9 @@ class Release:
             "query": query,
             "output": output,
         }
-        raw["data"], self._frame = _apart(data)
-        self._folder = _validate.path(folder, name="folder")
-        self._spec = spec_file.parse(raw, folder=self._folder)
-        self._planned: tuple[Spec, Plan] | None = None
+        raw["data"], frame = _apart(data)
+        place = _validate.path(folder, name="folder")
+        self._begin(spec_file.parse(raw, folder=place), place, frame)
 
     def __repr__(self) -> str:
         # the source isn't named: an address may hold a secret, and a frame would show its rows
@@ -133,11 +132,13 @@ class Release:
         path = _validate.path(path, name="path")
         if assume is not None:
             assume = _validate.whole(assume, name="assume", most=MAX_ROWS)
-        found = spec_file.read(path, assume=assume)
-        sections = spec_file.to_dict(found)
-        if engine is not None:
-            sections["data"] = {**sections["data"], "engine": engine}
-        return cls(**sections, folder=path.parent)
+        made = object.__new__(cls)
+        made._begin(spec_file.read(path, assume=assume, engine=engine), path.parent, None)
+        return made
+
+    def _begin(self, spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> None:
+        self._spec, self._folder, self._frame = spec, folder, frame
+        self._planned: tuple[Spec, Plan] | None = None
 
     @property
     def spec(self) -> Spec:

@@ -64,14 +64,17 @@ _EXPECTED = {
 _REQUIRED = ("version", "data", "privacy", "query")
 
 
-def read(path: Path, *, assume: int | None = None) -> Spec:
+def read(path: Path, *, assume: int | None = None, engine: str | None = None) -> Spec:
     """Return the spec in the TOML file `path`; with `assume`, for means of groups of that size.
 
-    Raises SourceError if the file can't be read, SpecError listing every problem it has.
+    With `engine` its rows are read by that in place of its own. Raises SourceError if the file
+    can't be read, SpecError listing every problem it has.
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
     raw = _raw(_files.read_text(path, most=LARGEST))
+    if engine is not None and isinstance(raw.get("data"), dict):
+        raw["data"]["engine"] = engine
     if assume is None:
         return parse(raw, folder=path.parent)
     found = parse(_assuming(raw, assume), folder=path.parent)
