@@ -267,9 +267,6 @@ class _Problem:
 # The Tulap law for a budget (Awan & Slavković 2020).
 
 
-# Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
-
-
 def tulap_search(request: Request) -> Tulap:
     """Return the published law: scale 1, decay ε, and the radius that meets δ.
 
