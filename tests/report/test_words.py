@@ -16,8 +16,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     found = ln.verify_directory(tmp_path / "out")
     said = words.verified_release(found, tmp_path / "out")
     assert said[1].startswith(
-        "Each who, all of its rows together, has (1, 1e-6)-differential privacy. Its delta at "
-        "epsilon 1 is at most "
+        "Each who, all of its rows together, has (1, 1e-6)-differential privacy. Proved: δ ≤ "
     )
     assert said[1].endswith("Neighbouring tables differ by one who that is there or not.")
     assert said[2].startswith("Tables: by_plan (3 rows), bins (")
@@ -68,9 +67,9 @@ def test_a_certificate_in_a_sentence(certificate: ln.Certificate, expected: str)
     sentence, delta = words.verified_certificate(certificate, certificate.verify())
     assert expected in sentence
     if certificate.budget.delta == 0:
-        assert delta == "At epsilon 2 its delta is 0."
+        assert delta == "Proved: δ = 0 at ε = 2."
     else:
-        assert delta.startswith("Its delta at epsilon 1 is at most 1e-6.")
+        assert delta.startswith("Proved: δ ≤ 1e-6 at ε = 1.")
 
 
 def test_several_releases_in_a_sentence() -> None:
@@ -78,5 +77,5 @@ def test_several_releases_in_a_sentence() -> None:
     plan = ln.PlanCertificate.prove(budget=ln.Budget(epsilon=2), blocks=(("a", one), ("b", one)))
     (said,) = words.verified_certificate(plan, plan.verify())
     assert said == (
-        "Together the releases a, b have 2-differential privacy. At epsilon 2 its delta is 0."
+        "Together the releases a, b have 2-differential privacy. Proved: δ = 0 at ε = 2."
     )

@@ -145,7 +145,7 @@ def _budget(found: VerifiedRelease) -> str:
     budget = found.certificate.budget
     epsilon, delta = decimal_text(budget.epsilon), decimal_text(budget.delta)
     proved = words.proved_delta(budget, found.delta)
-    lines = [f"This release spends ε = {epsilon} and δ = {delta}. {proved}"]
+    lines = [f"Promised: ε = {epsilon}, δ = {delta}. {proved}"]
     if found.account is not None:
         account, whole = found.account, found.account.budget
         lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
@@ -47,10 +48,11 @@ def guarantee(budget: Budget) -> str:
 
 def proved_delta(budget: Budget, delta: Interval) -> str:
     """Return what was proved of δ at the budget's ε."""
+    at = f"at ε = {decimal_text(budget.epsilon)}"
     if not budget.delta:
-        return f"At epsilon {decimal_text(budget.epsilon)} its delta is 0."
-    at = f"at epsilon {decimal_text(budget.epsilon)}"
-    return f"Its delta {at} is at most {_words.at_least(delta.upper)}."
+        return f"Proved: δ = 0 {at}."
+    better = " (better than promised)" if 2 * Fraction(delta.upper) < budget.delta else ""
+    return f"Proved: δ ≤ {_words.at_least(delta.upper)} {at}{better}."
 
 
 def unit_of(privacy: Privacy) -> str:
