@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from fractions import Fraction
 
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
-from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
-from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.huber.law import FlippedHuber
-from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
-from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.lattice.law import Cactus
 from leastnoise.noise.loss import Loss
-from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.registry import all_families, registered
-from leastnoise.noise.steps.law import TruncatedStaircase
+from leastnoise.noise.registry import all_families, family_named, registered
 from leastnoise.selection.comparison import Candidate
 from leastnoise.selection.fit import Problem, Way
+
+_SPHERICAL = {"gaussian", "l2"}
+_CUT_OFF = "truncated-k-staircase"
 
 
 def _turn(family: type[Noise]) -> int:
     """Return when a family's turn is: what others are measured by comes first."""
-    if issubclass(family, VectorNoise | Gaussian | SphericalLaplace):
+    if issubclass(family, VectorNoise) or family.name in _SPHERICAL:
         return 0
-    return 1 if issubclass(family, Laplace | TruncatedStaircase) else 2
+    return 1 if family.name in {"laplace", "truncated-staircase"} else 2
 
 
 def quick() -> tuple[type[Noise], ...]:
@@ -45,19 +39,19 @@ def slow() -> tuple[type[Noise], ...]:
 
 def first() -> tuple[type[Noise], ...]:
     """Return what a plan of several queries tries before it accounts for them together."""
-    return tuple(family for family in quick() if family is not TruncatedKStaircase)
+    return tuple(family for family in quick() if family.name != _CUT_OFF)
 
 
 def later() -> tuple[type[Noise], ...]:
     """Return what it tries after that."""
-    return (TruncatedKStaircase, *slow())
+    return (family_named(_CUT_OFF), *slow())
 
 
 _FAR_AHEAD = Fraction(3, 4)
 _MOST_GAINED = Fraction(
     17, 20
 )  # by a slow family on the better of gaussian and l2: 18 % in 36 settings
-_NEAR_THE_GAUSSIAN: tuple[type[Noise], ...] = (Cactus, FlippedHuber, GaussianMixture, QuasiGaussian)
+_NEAR_THE_GAUSSIAN = {"cactus", "flipped-huber", "gaussian-mixture", "quasi-gaussian"}
 _SEVERAL_FAR_AHEAD = Fraction(3, 5)
 _MOST_GAINED_IN_CELLS = Fraction(3, 4)
 _SMALL = Fraction(1, 2)  # an ε/k at which whole numbers and steps take off 2 % at most
@@ -90,7 +84,7 @@ def worth_searching(
     why = _why_needless(family, found, problem.loss)
     least = math.inf
     if to_beat is not None:
-        best = _least(found, (Noise,), problem.loss)
+        best = _least(found, problem.loss)
         least = min(to_beat, best[0]) if best else to_beat
         why = why or _why_behind(family, problem, found, least)
     if why is not None:
@@ -128,8 +122,8 @@ def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -
     """
     if not registered(family).slow:
         return None
-    body = _least(found, (KNorm, Laplace, TwoSidedLaplace), loss)
-    sphere = _least(found, (Gaussian, SphericalLaplace), loss)
+    body = _least(found, loss, {"k-norm", "laplace", "two-sided-laplace"})
+    sphere = _least(found, loss, _SPHERICAL)
     if body is None or sphere is None or body[0] >= _FAR_AHEAD * sphere[0]:
         return None
     share = 100 * body[0] / sphere[0]
@@ -144,17 +138,17 @@ def _why_behind(
 ) -> str | None:
     """Return why `family` can't have a loss below `least`; None if it might."""
     loss = problem.loss
-    if family is TruncatedKStaircase:
+    if family.name == _CUT_OFF:
         return _why_not_cut_off(problem, found, least)
-    gaussian = _least(found, (Gaussian,), loss)
-    sphere = _least(found, (Gaussian, SphericalLaplace), loss)
-    laplace = _least(found, (Laplace,), loss)
+    gaussian = _least(found, loss, {"gaussian"})
+    sphere = _least(found, loss, _SPHERICAL)
+    laplace = _least(found, loss, {"laplace"})
     behind = False
     if registered(family).slow and sphere:
         behind = least < _MOST_GAINED * sphere[0]
-    elif family in _NEAR_THE_GAUSSIAN and gaussian and laplace:
+    elif family.name in _NEAR_THE_GAUSSIAN and gaussian and laplace:
         # of one draw no noise near the Gaussian had less than a staircase that is cut off
-        cut_off = _least(found, (TruncatedStaircase,), loss)
+        cut_off = _least(found, loss, {"truncated-staircase"})
         behind = cut_off is not None or _NEAR * laplace[0] < gaussian[0]
     return _BEHIND if behind else None
 
@@ -164,7 +158,7 @@ def _why_not_cut_off(problem: Problem, found: Sequence[Candidate], least: float)
     epsilon, delta = problem.budget.epsilon, problem.budget.delta
     if delta < epsilon * _DELTA_THAT_COUNTS:
         return "so small a delta takes less than a thousandth off the loss of k-staircase"
-    body = _least(found, (KNorm, KStaircase), problem.loss)
+    body = _least(found, problem.loss, {"k-norm", "k-staircase"})
     behind = body is not None and least < body[0] * (1 - _GAINED_BY_DELTA * delta / epsilon)
     return _BEHIND if behind else None
 
@@ -181,10 +175,10 @@ def _why_behind_in_cells(  # noqa: PLR0917 (as `_why_behind`, and a way)
     draws = draws_of(way)
     standard = _standard_in_cells(problem, way, found)
     behind = standard is not None and least < _MOST_GAINED_IN_CELLS * standard
-    standard_law = family in {Laplace, Gaussian}
+    standard_law = family.name in {"laplace", "gaussian"}
     if draws > 1 and problem.budget.epsilon <= _SMALL * draws and not standard_law:
-        laplace = _least(found, (Laplace,), problem.loss)
-        near = _SEVERAL_FAR_AHEAD if family in _NEAR_THE_GAUSSIAN else _MOST_GAINED_IN_CELLS
+        laplace = _least(found, problem.loss, {"laplace"})
+        near = _SEVERAL_FAR_AHEAD if family.name in _NEAR_THE_GAUSSIAN else _MOST_GAINED_IN_CELLS
         behind |= laplace is not None and least < near * laplace[0]
     return _BEHIND if behind else None
 
@@ -195,7 +189,9 @@ def _why_needless_in_cells(problem: Problem, way: Way, found: Sequence[Candidate
     Several cells that a unit moves are several draws, each search of which takes seconds.
     """
     standard = _standard_in_cells(problem, way, found)
-    body = _least(found, (VectorNoise,), problem.loss)
+    body = _least(
+        [one for one in found if isinstance(one.mechanism.noise, VectorNoise)], problem.loss
+    )
     if standard is None or body is None or body[0] >= _SEVERAL_FAR_AHEAD * standard:
         return None
     return (
@@ -220,16 +216,17 @@ def _standard_in_cells(problem: Problem, way: Way, found: Sequence[Candidate]) -
         return None
     apart = float(sensitivity.bound / share)  # the scale of Laplace noise
     laplace = problem.dimension * (2 * apart**2 if problem.loss is Loss.MSE else apart)
-    gaussian = _least(found, (Gaussian,), problem.loss)
+    gaussian = _least(found, problem.loss, {"gaussian"})
     return min(laplace, gaussian[0]) if gaussian else laplace
 
 
 def _least(
-    found: Sequence[Candidate], families: tuple[type[Noise], ...], loss: Loss
+    found: Sequence[Candidate], loss: Loss, names: Container[str] | None = None
 ) -> tuple[float, str] | None:
+    """Return the least loss of what was `found`, of families of these names, and its label."""
     losses = [
         (loss.of(one.mechanism), one.label)
         for one in found
-        if isinstance(one.mechanism.noise, families)
+        if names is None or one.mechanism.noise.name in names
     ]
     return min(losses, default=None)

@@ -12,8 +12,6 @@ from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.numerics.shares import raised_shares
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.noise.base import Noise
 
-_SPHERICAL = (Gaussian, SphericalLaplace)
+_SPHERICAL = {"gaussian", "l2"}
 _MANY = 8  # draws of pure noise, fewer of which cost what their shares add up to
 _MARGIN = 1e-3  # of the least share of a block, for what a proof needs above the float
 
@@ -45,14 +43,14 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
     able = [[one for one in some if scalable(one.certificate)] for some in offers]
-    gaussian = [[one for one in some if isinstance(one.noise, Gaussian)] for some in able]
+    gaussian = [[one for one in some if one.noise.name == "gaussian"] for some in able]
     shares = np.array([float(some[0].certificate.budget.delta) for some in offers])
     found: list[tuple[Chosen, Chosen]] = []
     for kind in (able, gaussian):
         if not all(kind):
             continue
         alone = tuple(some[0] for some in kind)
-        if len(alone) < _MANY and not any(isinstance(one.noise, _SPHERICAL) for one in alone):
+        if len(alone) < _MANY and not any(one.noise.name in _SPHERICAL for one in alone):
             continue
         ratios = _ratios(budget, alone, offers, shares) if kind is gaussian else None
         scaled = _scaled(budget, alone, ratios or [1.0] * len(alone))
