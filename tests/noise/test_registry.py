@@ -92,8 +92,8 @@ ROLES = {
 }
 LAW = Gaussian(scale=1)
 WRONG: dict[str, Callable[[], object]] = {
-    "noise.steps.proof.step": lambda: step_delta_ball(LAW, shift=Fraction(1), epsilon=Fraction(1)),
-    "noise.steps.sampler.step": lambda: step_sampler(LAW, Fraction(1), ENTROPY),
+    "noise.steps.proof": lambda: step_delta_ball(LAW, shift=Fraction(1), epsilon=Fraction(1)),
+    "noise.steps.sampler": lambda: step_sampler(LAW, Fraction(1), ENTROPY),
 }
 
 
