@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import leastnoise as ln
 from leastnoise.certificate.certificate import SAMPLING

@@ -97,6 +97,23 @@ def test_named_noise(folder: Path) -> None:
         assert done.returncode == code, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        (("--integer",), 0),
+        (("--norm", "linf"), 0),
+        (("--counting-queries",), 0),
+        (("--counting-queries", "--sensitivity", "2"), 1),
+        (("--counting-queries", "--neighbours", "replace-one"), 0),
+    ],
+)
+def test_queries_are_declared_as_for_all_commands(
+    folder: Path, query: tuple[str, ...], code: int
+) -> None:
+    done = run("audit", "mechanisms:exact", "--epsilon", "0.5", *query, *SMALL, cwd=folder)
+    assert done.returncode == code, done.stdout + done.stderr
+
+
 def test_inputs_one_output_a_call_and_vectors(folder: Path) -> None:
     asked = ("--epsilon", "0.2", "--norm", "integer", "--detector", "distinguishing")
     done = run("audit", "mechanisms:one", "--one-a-call", *asked, *SMALL, cwd=folder)
@@ -135,6 +152,8 @@ def test_a_command(folder: Path) -> None:
         (("mechanisms:exact", "--noise", "laplace"), "--noise and --scale together"),
         (("mechanisms:exact", "--scale", "1"), "--noise and --scale together"),
         (("mechanisms:exact", "--input", "1"), "two neighbours"),
+        (("mechanisms:exact", "--l0", "2"), "--norm linf beside it, got --l0=2"),
+        (("mechanisms:plane", "--counting-queries", "--release-n"), "--input, twice, beside it"),
         (("mechanisms:exact", "--error", "2"), "error"),
         (("mechanisms:exact", "--delta", "5"), "Did you mean a percentage"),
     ],

@@ -373,5 +373,5 @@ except SystemExit:
         check=True,
     )
     imported = done.stdout.rpartition("imported:")[2].split()
-    assert "typer" in imported
+    assert "click" in imported
     assert not set(spared.split()) & set(imported)

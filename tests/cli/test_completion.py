@@ -12,29 +12,30 @@ import pytest
 from leastnoise.noise.registry import FAMILIES
 from tests.cli.program import PROGRAM, run
 
-# Loads what --show-completion prints and asks as the shell does at a TAB.
+# Loads what --show-completion prints and asks as the shell does at a TAB; outside of one, bash has
+# no compopt, by which the script hands names of files over to the shell.
 BASH = """
 set -e
-_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION=1 leastnoise --show-completion bash > completion.sh
+leastnoise --show-completion bash > completion.sh
 source ./completion.sh
+compopt() { COMPREPLY=("$@"); }
 COMP_WORDS=("$@")
 COMP_CWORD=$(($# - 1))
 COMPREPLY=()
 _leastnoise_completion leastnoise
 printf '%s\\n' "${COMPREPLY[@]}"
-complete -p leastnoise
 """
+FILES = ["-o", "default"]
 
 
-def bash(folder: Path, *words: str) -> tuple[list[str], str]:
-    """Return what bash completes the last of `words` with, and how it would go on without any."""
+def bash(folder: Path, *words: str) -> list[str]:
+    """Return what bash completes the last of `words` with."""
     done = subprocess.run(
         ["bash", "--norc", "-c", BASH, "bash", "leastnoise", *words],
         cwd=folder, env=_environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
-    *found, rule = done.stdout.splitlines()
-    return [one for one in found if one], rule
+    return [one for one in done.stdout.splitlines() if one]
 
 
 def _environment() -> dict[str, str]:
@@ -55,25 +56,15 @@ def _environment() -> dict[str, str]:
         (("release", "--engine", "d"), ["duckdb"]),
         (("calibrate", "--noise", ""), sorted(FAMILIES)),
         (("calibrate", "--epsilon", "1", "--epsilon", "2", "--noise", "l"), ["l2", "laplace"]),
-        (("verify", ""), []),  # files are for the shell
-        (("calibrate", "--certificate", ""), []),
+        (("verify", ""), FILES),
+        (("calibrate", "--certificate", ""), FILES),
+        (("compose", "one.json=2", ""), FILES),
+        (("compare", "--epsilon", ""), []),
     ],
     ids=lambda value: " ".join(value) or "nothing",
 )
 def test_bash_completes(tmp_path: Path, words: tuple[str, ...], expected: list[str]) -> None:
-    found, rule = bash(tmp_path, *words)
-    assert found == expected
-    assert "-o default" in rule  # where nothing is found bash offers files
-
-
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
-def test_zsh_completes(tmp_path: Path) -> None:
-    asked = {"_TYPER_COMPLETE_ARGS": "leastnoise calibrate --noise gau"}
-    done = subprocess.run(
-        ["zsh", "-fc", "_LEASTNOISE_COMPLETE=complete_zsh leastnoise"],
-        cwd=tmp_path, env=_environment() | asked, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert '"gaussian"' in done.stdout
+    assert bash(tmp_path, *words) == expected
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
@@ -84,35 +75,69 @@ def test_fish_completes(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         ["fish", "--no-config", "-c", script],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-        env=_environment() | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        cwd=tmp_path, capture_output=True, text=True, check=True, env=_environment(),
     )  # fmt: skip
     assert done.stdout.split() == ["gaussian-mixture"]
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_what_other_shells_are_told(tmp_path: Path, shell: str) -> None:
+@pytest.mark.parametrize(
+    ("shell", "asked"),
+    [
+        ("zsh", {"COMP_WORDS": "leastnoise compare --norm l", "COMP_CWORD": "3"}),
+        ("fish", {"COMP_WORDS": "leastnoise compare --norm ", "COMP_CWORD": "l"}),
+        ("powershell", {"COMP_LINE": "leastnoise compare --norm l", "COMP_WORD": "l"}),
+        ("powershell", {"COMP_LINE": "leastnoise compare --norm ", "COMP_WORD": ""}),
+    ],
+)
+def test_what_other_shells_are_told(shell: str, asked: dict[str, str]) -> None:
     """What their scripts ask the program, without the shell."""
-    asked = {
-        "_LEASTNOISE_COMPLETE": f"complete_{shell}",
-        "_TYPER_COMPLETE_ARGS": "leastnoise compare --norm l",
-        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-    }
+    environment = _environment() | asked | {"_LEASTNOISE_COMPLETE": f"{shell}_complete"}
     done = subprocess.run(
-        [str(PROGRAM)], env=_environment() | asked, capture_output=True, text=True, check=True
+        [str(PROGRAM)], env=environment, capture_output=True, text=True, check=True
     )
     assert [name for name in ("l2", "l1", "linf") if name not in done.stdout] == []
 
 
-def test_completion_is_installed_where_bash_reads_it(tmp_path: Path) -> None:
-    environment = _environment() | {
-        "HOME": str(tmp_path),
-        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
-    }
-    command = [str(PROGRAM), "--install-completion", "bash"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    script = tmp_path / ".bash_completions" / "leastnoise.sh"
-    assert "complete_bash" in script.read_text()
-    assert str(script) in (tmp_path / ".bashrc").read_text()
+def test_powershell_is_left_the_names_of_files() -> None:
+    asked = {"COMP_LINE": "leastnoise verify ", "COMP_WORD": ""}
+    environment = _environment() | asked | {"_LEASTNOISE_COMPLETE": "powershell_complete"}
+    done = subprocess.run(
+        [str(PROGRAM)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("shell", "place", "settings"),
+    [
+        ("bash", ".bash_completions/leastnoise.sh", ".bashrc"),
+        ("zsh", ".zfunc/_leastnoise", ".zshrc"),
+        ("fish", ".config/fish/completions/leastnoise.fish", None),
+    ],
+)
+def test_completion_is_installed_where_a_shell_reads_it(
+    tmp_path: Path, shell: str, place: str, settings: str | None
+) -> None:
+    environment = _environment() | {"HOME": str(tmp_path), "SHELL": f"/usr/bin/{shell}"}
+    if settings:
+        (tmp_path / settings).write_text("mine")
+    for named in ([shell], []):
+        command = [str(PROGRAM), "--install-completion", *named]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert f"{shell}_complete" in (tmp_path / place).read_text()
+    if settings:
+        mine, read = filter(None, (tmp_path / settings).read_text().splitlines())
+        assert mine == "mine"
+        assert Path(place).parts[0] in read
     assert "--install-completion" in run("--help").stdout
+
+
+@pytest.mark.parametrize("option", ["--install-completion", "--show-completion"])
+def test_a_shell_that_completes_nothing_is_refused(option: str) -> None:
+    for shell in ("tcsh", "/bin/bash", "Bash"):
+        done = run(option, shell)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "bash|zsh|fish|powershell" in done.stderr
+    assert run("--show-completion", "powershell").stdout.startswith("Register-ArgumentCompleter")
+    assert "Invoke-Expression" in run("--install-completion", "powershell").stderr

@@ -196,7 +196,7 @@ def test_a_letter_that_nobody_sees_hides_nowhere(letter: str) -> None:
 def test_there_is_one_door_to_terminals_and_pages() -> None:
     """Whoever writes elsewhere has to give a reason here."""
     doors = {
-        "typer.echo(": {"cli/layout.py"},
+        "click.echo(": {"cli/layout.py"},
         "sys.stdout.write(": set[str](),
         "sys.stderr.write(": set[str](),
         ".isprintable()": {

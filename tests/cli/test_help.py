@@ -47,6 +47,15 @@ def test_options_are_in_groups_with_their_choices() -> None:
     assert "--help" in of["Other"]
 
 
+def test_a_query_is_declared_alike_everywhere() -> None:
+    declared = {
+        run(command, "--help", columns=80).stdout.partition("Query:\n")[2].partition("\n\n")[0]
+        for command in ("calibrate", "compare", "profile", "audit")
+    }
+    assert len(declared) == 1
+    assert "--counting-queries" in declared.pop()
+
+
 def test_every_summary_is_whole() -> None:
     for group in ((), ("ledger",)):
         shown = run(*group, "--help", columns=80).stdout

@@ -13,8 +13,8 @@ from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables.rows.postgres import ENCODINGS
 from tests.engines import postgres
 from tests.tables.integers import integers
+from tests.tables.rows.test_bounding import LIMITS, QUERIES, rows, spec_of
 from tests.tables.several import ROWS, raw_spec
-from tests.tables.test_bounding import LIMITS, QUERIES, rows, spec_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

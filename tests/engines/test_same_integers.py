@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.tables.integers import integers
-from tests.tables.test_bounding import COLUMNS, LIMITS, QUERIES, by_row, rows, spec_of
+from tests.tables.rows.test_bounding import COLUMNS, LIMITS, QUERIES, by_row, rows, spec_of
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

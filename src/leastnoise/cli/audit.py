@@ -6,69 +6,65 @@ import functools
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from leastnoise.cli import options, records
+from leastnoise.cli.commands import MANY, Command, Kind, argument, options_of
+from leastnoise.cli.options import INTEGER, NAME, NOISE, NUMBER, SEARCH, SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from leastnoise.audit.claim import Claim
     from leastnoise.audit.subject import Draw, Together
-    from leastnoise.guarantees.sensitivity import Sensitivity
+
+_PROGRAM = "A command that prints an output a line; {value} is the input, {count} how many."
+_INPUT = "One of two neighbouring inputs; twice. A number, or some between commas."
 
 
+@click.command("audit", cls=Command)
+@argument("target", Kind("[MODULE:FUNCTION]"), "A function of an input and a count.", None)
+@options_of(
+    "Mechanism",
+    ("--command program", Kind("COMMAND"), _PROGRAM),
+    ("--one-a-call", None, "The function takes an input and returns one."),
+    ("--timeout", SECONDS, "Seconds after which a run of a command is given up.", 600.0),
+)
+@options.budget
+@options.query
+@options_of(
+    NOISE,
+    ("--noise", options.FAMILY, "The claimed noise family, if one is claimed."),
+    ("--scale", NUMBER, "Scale of the claimed noise, an exact decimal."),
+)
+@options.parameters
+@options_of(
+    SEARCH,
+    ("--input inputs", Kind("VALUE"), _INPUT, MANY),
+    ("--draws", INTEGER, "Outputs drawn on each input.", 10**6),
+    ("--error", NUMBER, "The most that a false finding is probable.", "1e-9"),
+    ("--detector", NAME, "Use this one alone; repeatable.", MANY),
+)
+@options.as_json
 def command(
     *,
-    target: Annotated[
-        str | None,
-        typer.Argument(metavar="[MODULE:FUNCTION]", help="A function of an input and a count."),
-    ] = None,
-    program: Annotated[
-        str | None,
-        typer.Option(
-            "--command",
-            metavar="COMMAND",
-            help="A command that prints an output a line; {value} is the input, {count} how many.",
-        ),
-    ] = None,
-    epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    sensitivity: options.SensitivityBound = "1",
-    norm: options.Norm = "l2",
-    noise: Annotated[
-        str | None, typer.Option("--noise", help="The claimed noise family, if one is claimed.")
-    ] = None,
-    scale: Annotated[
-        str | None, typer.Option("--scale", help="Scale of the claimed noise, an exact decimal.")
-    ] = None,
-    dimension: options.Dimension = 1,
-    param: options.Parameters = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            metavar="VALUE",
-            help="One of two neighbouring inputs; twice. A number, or some between commas.",
-        ),
-    ] = None,
-    draws: Annotated[int, typer.Option("--draws", help="Outputs drawn on each input.")] = 10**6,
-    error: Annotated[
-        str, typer.Option("--error", help="The most that a false finding is probable.")
-    ] = "1e-9",
-    detector: Annotated[
-        list[str] | None,
-        typer.Option("--detector", metavar="NAME", help="Use this one alone; repeatable."),
-    ] = None,
-    one_a_call: Annotated[
-        bool, typer.Option("--one-a-call", help="The function takes an input and returns one.")
-    ] = False,
-    timeout: Annotated[
-        float, typer.Option("--timeout", help="Seconds after which a run of a command is given up.")
-    ] = 600.0,
-    as_json: options.AsJson = False,
+    target: str | None,
+    program: str | None,
+    one_a_call: bool,
+    timeout: float,
+    epsilon: str,
+    delta: str,
+    query: options.Query,
+    noise: str | None,
+    scale: str | None,
+    parameters: dict[str, str | int],
+    inputs: tuple[str, ...],
+    draws: int,
+    error: str,
+    detector: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Look for a violation in a mechanism's outputs.
 
@@ -78,7 +74,6 @@ def command(
     from leastnoise.audit.mechanisms import one_by_one
     from leastnoise.audit.program import Program
     from leastnoise.errors import InvalidArgument
-    from leastnoise.guarantees.sensitivity import sensitivity_of_kind
 
     if (target is None) == (program is None):
         raise InvalidArgument(
@@ -86,15 +81,9 @@ def command(
             value="nothing" if target is None else "beside --command",
             expected="a function or a --command, one of them",
         )
-    claim = _claim(
-        epsilon,
-        delta,
-        sensitivity=sensitivity_of_kind(norm, sensitivity),
-        noise=noise,
-        scale=scale,
-        dimension=dimension,
-        parameters=options.parameters_from(param),
-    )
+    if query.release_n and not inputs:  # neighbours differ in two numbers: in which is unknown here
+        raise InvalidArgument(name="--release-n", value=True, expected="--input, twice, beside it")
+    claim = _claim(epsilon, delta, query, noise=noise, scale=scale, parameters=parameters)
     draw: Draw
     together: Together | None = None
     if program is not None:
@@ -105,11 +94,11 @@ def command(
         draw = one_by_one(function) if one_a_call else function
     plan = prepared(
         claim,
-        inputs=None if inputs is None else [_input(text) for text in inputs],
+        inputs=[_input(text) for text in inputs] or None,
         draws=draws,
         error=error,
-        detectors=detector or None,
-        dimension=dimension,
+        detectors=list(detector) or None,
+        dimension=query.coordinates,
     )
     done = examine(draw, plan, together=together)
     if as_json:
@@ -117,24 +106,24 @@ def command(
     else:
         records.print_sentences(done.sentences())
     if done.violated:
-        raise typer.Exit(code=1)
+        raise click.exceptions.Exit(1)
 
 
 def _claim(
     epsilon: str,
     delta: str,
+    query: options.Query,
     *,
-    sensitivity: Sensitivity,
     noise: str | None,
     scale: str | None,
-    dimension: int,
-    parameters: dict[str, Any],
+    parameters: dict[str, str | int],
 ) -> Claim:
     from leastnoise.audit.claim import Claim
     from leastnoise.errors import InvalidArgument
     from leastnoise.noise.registry import family_named
     from leastnoise.selection.parameters import fixed_parameters
 
+    sensitivity = query.declared()
     if noise is None and scale is None and not parameters:
         return Claim(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
     if noise is None or scale is None:
@@ -145,7 +134,7 @@ def _claim(
         )
     family = family_named(noise)
     shape: Any = fixed_parameters(family, parameters)
-    law = family.made_for(sensitivity, dimension=dimension, scale=scale, parameters=shape)
+    law = family.made_for(sensitivity, dimension=query.coordinates, scale=scale, parameters=shape)
     return Claim(epsilon=epsilon, delta=delta, sensitivity=sensitivity, noise=law)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from leastnoise import _words
 from leastnoise.cli import options, records
+from leastnoise.cli.commands import Command, option
+from leastnoise.cli.options import FILE, OUTPUT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,39 +19,29 @@ if TYPE_CHECKING:
     from leastnoise.selection.comparison import Candidate
 
 
+@click.command("calibrate", cls=Command)
+@options.noise
+@options.all_parameters
+@options.budget
+@options.releases
+@options.query
+@options.search
+@option(OUTPUT, "--certificate", FILE, "Write the certificate to this file.")
+@options.as_json
 def command(
     *,
-    noise: options.NoiseName,
-    epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    dimension: options.Dimension = 1,
-    sensitivity: options.SensitivityBound = "1",
-    norm: options.Norm = "l2",
-    l0: options.MaxMoved = None,
-    counting_queries: options.AreCounting = False,
-    max_nonzero: options.MaxNonzero = None,
-    release_n: options.ReleasesTotal = False,
-    neighbours: options.WhoAreNeighbours = "add-remove",
-    loss: options.Loss = "mse",
-    compositions: options.Compositions = 1,
-    sampling_rate: options.SamplingRate = "1",
-    integer: options.IsInteger = False,
-    param: options.Parameters = None,
-    modes: options.Modes = None,
-    alpha: options.Alpha = None,
-    p: options.Power = None,
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate",
-            metavar=options.FILE,
-            help="Write the certificate to this file.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
+    noise: str,
+    parameters: dict[str, str | int],
+    epsilon: str,
+    delta: str,
+    compositions: int,
+    sampling_rate: str,
+    query: options.Query,
+    loss: str,
+    gap: float | None,
+    time_limit: float | None,
+    certificate: Path | None,
+    as_json: bool,
 ) -> None:
     """Find and prove the smallest scale of a noise.
 
@@ -62,32 +54,23 @@ def command(
     from leastnoise.mechanism.output import write_file
     from leastnoise.selection.public import candidate, effort_for
 
-    declared = options.Declaration(
-        norm=norm,
-        bound=sensitivity,
-        dimension=dimension,
-        integer=integer,
-        l0=l0,
-        counting_queries=counting_queries,
-        max_nonzero=max_nonzero,
-        release_n=release_n,
-        neighbours=neighbours,
-    ).sensitivity()
     with records.stages(f"Calibrating and proving {noise}", silent=as_json) as stage:
         found = candidate(
             noise,
             budget=Budget(epsilon=epsilon, delta=delta),
-            sensitivity=declared,
-            dimension=declared.coordinates or dimension,
+            sensitivity=query.declared(),
+            dimension=query.coordinates,
             loss=loss,
             compositions=compositions,
             sampling_rate=sampling_rate,
-            parameters=options.parameters_from(param, modes=modes, alpha=alpha, p=p),
+            parameters=parameters,
             effort=effort_for(noise, gap=gap, time_limit=time_limit, progress=stage),
         )
     if certificate is not None:
         write_file(certificate, found.mechanism.certificate.to_json() + "\n")
-    record = records.calibrated_record(found, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    record = records.calibrated_record(
+        found, epsilon=epsilon, delta=delta, sensitivity=query.sensitivity
+    )
     if as_json:
         records.print_json(record)
         return

@@ -1,28 +1,23 @@
-"""Commands and groups of commands: their help, their errors, and how they read their options.
+"""Commands and groups of commands: their options, help and errors.
 
-Help is in groups (`rich_help_panel` names an option's), in plain text: typer draws groups with
-rich, which takes longer to import than all else that --help needs.
+Help is in groups (an option's `panel`), in plain text, with no name broken at a hyphen.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeVar, final
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
+from click.shell_completion import CompletionItem
 
 from leastnoise import _validate, _words
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-# The base of typer's errors about a command line, which typer itself doesn't export.
-UsageError = cast("type[Exception]", typer.BadParameter.__base__)
+Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 _MOST_DIGITS = 20
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -32,49 +27,165 @@ _ALL_OF_IT = 10**6  # characters of a summary that are never reached
 _MOST_NAME = 22  # columns for the names of options; a longer one has a line of its own
 _HYPHEN, _BLANK = "\u2011", "\u00a0"
 
+REQUIRED, MANY = object(), object()
+"""In place of a default: the option must be there, or may be there several times."""
 
-class Command(TyperCommand):
+
+@final
+class Kind(click.ParamType):
+    """What an option takes: its name in help, what its text is read as, what a shell completes.
+
+    Numbers of the mathematics stay texts, which are read exactly where they are used; whole ones
+    and those of seconds or effort are read here. With `files` the shell completes names of files.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[str], object] = str,
+        *,
+        complete: Callable[[], Sequence[str]] = tuple,
+        files: bool = False,
+    ) -> None:
+        self.name = name
+        self.read = read
+        self.complete = complete
+        self.files = files
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):  # a default
+            return value
+        if self.read in {int, float}:
+            return _number(value, whole=self.read is int, name=param.opts[0] if param else "")
+        return self.read(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        if self.files:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(one) for one in self.complete() if one.startswith(incomplete)]
+
+
+def among(*names: str) -> Kind:
+    """Return the kind of an option that takes one of `names`, which is checked where it is used."""
+    return Kind("|".join(names), complete=lambda: names)
+
+
+def _number(text: str, *, whole: bool, name: str) -> int | float:
+    """Return the number that `text` is; raises InvalidArgument with the option's name."""
+    pattern = _WHOLE if whole else _REAL
+    if pattern.fullmatch(text) and not (whole and len(text) > _MOST_DIGITS):
+        return int(text) if whole else float(text)
+    from leastnoise.errors import InvalidArgument
+
+    hint = f"Write it like {name} {'3' if whole else '0.5'}."
+    if not whole:
+        hint = _validate.number_like(text) or hint
+    expected = "a whole number" if whole else "a number"
+    raise InvalidArgument(name=name, value=_validate.shown(text), expected=expected, hint=hint)
+
+
+class _Option(click.Option):
+    """An option with the group of options that help shows it in."""
+
+    def __init__(self, *declared: Any, panel: str = "", **more: Any) -> None:
+        super().__init__(*declared, **more)
+        self.panel = panel
+
+
+def option(  # noqa: PLR0917 (tables of options are rows of these)
+    panel: str, name: str, kind: Kind | None, said: str, default: object = None, /, **more: Any
+) -> Callable[[Declared], Declared]:
+    """Declare an option; without a kind it is a flag. `default` may be REQUIRED or MANY.
+
+    The name of the command's argument may follow the option's.
+    """
+    more |= {"is_flag": True} if kind is None else {"type": kind, "show_default": True}
+    if default is REQUIRED or default is MANY:
+        more["required" if default is REQUIRED else "multiple"] = True
+    elif default is not None:
+        more["default"] = default
+    return click.option(*name.split(), cls=_Option, panel=panel, help=said, **more)
+
+
+def options_of(panel: str, *rows: tuple[Any, ...]) -> Callable[[Declared], Declared]:
+    """Declare options of one group of the help, each by its name, kind, help and default."""
+    return together(*(option(panel, *row) for row in rows))
+
+
+def together(*declared: Callable[[Any], Any]) -> Callable[[Declared], Declared]:
+    """Declare several options, in this order."""
+    return lambda command: functools.reduce(lambda made, one: one(made), declared[::-1], command)
+
+
+def argument(
+    name: str, kind: Kind, said: str, default: object = REQUIRED
+) -> Callable[[Declared], Declared]:
+    """Declare an argument of a command; of MANY there is at least one."""
+    more: dict[str, Any] = {"required": default is REQUIRED or default is MANY}
+    more |= {"nargs": -1} if default is MANY else {}
+    more |= {} if more["required"] else {"default": default}
+    return click.argument(name, type=kind, metavar=kind.name, help=said, **more)
+
+
+class Command(click.Command):
     """A command whose options are given once, but for those that collect a list."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options, which read texts and numbers as they are."""
-        return _quickly_read(super().get_params(ctx))
+    def get_help(self, ctx: click.Context) -> str:
+        return super().get_help(ctx).replace(_HYPHEN, "-").replace(_BLANK, " ")
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what the usage line shows: arguments that may be left out are in brackets."""
-        return ["[OPTIONS]", *_arguments(self, ctx)]
-
-    def get_help(self, ctx: Any) -> str:
-        """Return the help, in which no name is broken at a hyphen."""
-        return _plain(super().get_help(ctx))
-
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Write what the command does."""
-        _keep_names_whole(formatter)
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        usual = formatter.write_text  # of this one help, whose texts are broken at blanks alone
+        formatter.write_text = lambda text: usual(text.replace("-", _HYPHEN))
         super().format_help_text(ctx, formatter)
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options, group by group."""
-        _write_options(self, ctx, formatter)
+    def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Leave them to `format_options`, which aligns them with the options."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments and options, group by group."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        rest: list[tuple[str, str]] = []
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            if record is None:
+                continue
+            name, said = record
+            title = getattr(one, "panel", "")
+            if isinstance(one, click.Argument):
+                title = "Arguments"
+                said += "  [required]" if one.required else ""
+            shown = groups.setdefault(title, []) if title else rest
+            shown.append((name, _unbroken(said)))
+        groups["Other" if groups else "Options"] = rest
+        widest = max(len(name) for rows in groups.values() for name, _ in rows)
+        for title, rows in groups.items():
+            # write_dl aligns each group by itself; all alike is easier to read
+            rows[0] = (rows[0][0].ljust(min(widest, _MOST_NAME)), rows[0][1])
+            with formatter.section(title):
+                formatter.write_dl(rows, col_max=_MOST_NAME)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Raise InvalidArgument where the parser would take the last of several values."""
         if not ctx.resilient_parsing:  # a shell asks how a line may go on
             self._refuse_repetition(args)
         try:
             return super().parse_args(ctx, args)
-        except UsageError as error:
-            _suggest(error, self.get_params(ctx))
-            raise
+        except click.NoSuchOption as error:
+            raise _named_with_the_nearest(error, self.get_params(ctx)) from None
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error about one of its options calls it as it is written."""
         from leastnoise.errors import InvalidArgument
 
         try:
             return super().invoke(ctx)
         except InvalidArgument as error:
-            written = {one.name.replace("_", "-"): one.opts[0] for one in self.params}
+            written = {str(one.name).replace("_", "-"): one.opts[0] for one in self.params}
             name = written.get(error.name.replace("_", "-"), "")
             if not name.startswith("--"):
                 raise
@@ -88,111 +199,53 @@ class Command(TyperCommand):
         own = args[: args.index("--")] if "--" in args else args
         given = Counter(text.partition("=")[0] for text in own)
         for one in self.params:
-            single = one.nargs == 1 and not getattr(one, "multiple", False)
-            if one.param_type_name == "option" and single and not getattr(one, "is_flag", False):
+            if isinstance(one, click.Option) and not (one.multiple or one.is_flag):
                 for name in one.opts:
-                    if given[name] > 1:
-                        raise InvalidArgument(
-                            name=name,
-                            value=f"{given[name]} times",
-                            expected=f"{name} to be given once",
-                        )
+                    if (times := given[name]) > 1:
+                        expected = f"{name} to be given once"
+                        raise InvalidArgument(name=name, value=f"{times} times", expected=expected)
 
 
-class Group(TyperGroup):
-    """A group of commands, the options of which are read as those of a `Command`."""
+@final
+class Group(Command, click.Group):
+    """A group of commands."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options, which read texts and numbers as they are."""
-        return _quickly_read(super().get_params(ctx))
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options before the command's name; an unknown one is named with the nearest."""
-        try:
-            return super().parse_args(ctx, args)
-        except UsageError as error:
-            _suggest(error, self.get_params(ctx))
-            raise
-
-    def get_help(self, ctx: Any) -> str:
-        """Return the help, in which no name is broken at a hyphen."""
-        return _plain(super().get_help(ctx))
-
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Write what the command does."""
-        _keep_names_whole(formatter)
-        super().format_help_text(ctx, formatter)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its whole summary, then the options."""
         rows = [
             (name, command.get_short_help_str(_ALL_OF_IT))
             for name, command in self.commands.items()
-            if not command.hidden
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
-        _write_options(self, ctx, formatter)
+        super().format_options(ctx, formatter)
 
 
-def complaint(error: Any) -> str:
+def complaint(error: click.UsageError) -> str:
     """Return what a usage error says, and where help is; help alone where nothing was asked."""
     said = error.format_message()
     if error.ctx is not None and said == error.ctx.get_help():
         return said
-    said = _words.plain(said)
-    if error.ctx is None:
-        return f"leastnoise: {said}"
-    return f"leastnoise: {said}\nHelp: {error.ctx.command_path} --help"
+    said = f"leastnoise: {_words.plain(said)}"
+    return said if error.ctx is None else f"{said}\nHelp: {error.ctx.command_path} --help"
 
 
-def _suggest(error: Any, params: Sequence[Any]) -> None:
-    """Let the error about an unknown option name the one that was meant, if one is near."""
-    written = getattr(error, "option_name", None)
-    if not hasattr(error, "possibilities"):
-        return
+def _named_with_the_nearest(
+    error: click.NoSuchOption, params: Sequence[click.Parameter]
+) -> click.UsageError:
+    """Return the error about an unknown option with the one that was meant, if one is near."""
     known = {
         name.lstrip("-"): name
         for one in params
-        if one.param_type_name == "option"
+        if isinstance(one, click.Option)
         for name in one.opts
     }
-    shown = _words.plain(str(written))
-    error.possibilities = None
-    error.message = f"No such option: {shown}."
+    shown = _words.plain(error.option_name)
+    said = f"No such option: {shown}."
     # without the dashes, which make all names alike
     if close := get_close_matches(shown.lstrip("-"), known, n=1, cutoff=_ALIKE):
-        error.message += f" Did you mean {known[close[0]]}?"
-
-
-def _arguments(command: Any, ctx: Any) -> Iterator[str]:
-    for one in command.get_params(ctx):
-        if one.param_type_name == "argument":
-            name = one.metavar or one.name.upper()
-            yield name if one.required else f"[{name}]"
-
-
-def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
-    groups: dict[str, list[tuple[str, str]]] = {}
-    rest: list[tuple[str, str]] = []
-    for one in command.get_params(ctx):
-        record = one.get_help_record(ctx)
-        if record is None:
-            continue
-        name, said = record[0], _unbroken(record[1])
-        if one.param_type_name == "argument":
-            groups.setdefault("Arguments", []).append((one.metavar or one.name.upper(), said))
-        elif one.rich_help_panel is None:
-            rest.append((name, said))
-        else:
-            groups.setdefault(one.rich_help_panel, []).append((name, said))
-    groups["Other" if groups else "Options"] = rest
-    widest = max(len(name) for rows in groups.values() for name, _ in rows)
-    for title, rows in groups.items():
-        # write_dl aligns each group by itself; all alike is easier to read
-        rows[0] = (rows[0][0].ljust(min(widest, _MOST_NAME)), rows[0][1])
-        with formatter.section(title):
-            formatter.write_dl(rows, col_max=_MOST_NAME)
+        said += f" Did you mean {known[close[0]]}?"
+    return click.UsageError(said, ctx=error.ctx)
 
 
 def _unbroken(said: str) -> str:
@@ -200,57 +253,3 @@ def _unbroken(said: str) -> str:
     said = said.replace("-", _HYPHEN)
     text, default, value = said.partition("[default: ")
     return text + default[:-1] + _BLANK + value if default else text
-
-
-def _keep_names_whole(formatter: Any) -> None:
-    """Let the texts that `formatter`, made for one help, writes be broken at blanks alone."""
-    usual = formatter.write_text
-    formatter.write_text = lambda text: usual(text.replace("-", _HYPHEN))
-
-
-def _plain(text: str) -> str:
-    return text.replace(_HYPHEN, "-").replace(_BLANK, " ")
-
-
-def _quickly_read(params: list[Any]) -> list[Any]:
-    for one in params:
-        if not isinstance(one.process_value, partial):
-            one.process_value = partial(_read, one, one.process_value)
-    return params
-
-
-def _read(param: Any, usual: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
-    """Return the value of an option that is left out, a plain text, path or number; else `usual`.
-
-    typer makes a validator of pydantic's for each option, which takes a third of a second.
-    """
-    kind = _kind(param)
-    if value is None and _kind(param) is not None and not param.required:
-        found: Any = () if param.multiple or param.nargs == -1 else None
-    elif kind in {str, Path} and isinstance(value, str) and value.isascii():
-        found = kind(value)
-    elif kind in {int, float} and isinstance(value, str):
-        found = _number(kind, value, name=param.opts[0])
-    elif kind is int and type(value) is int:
-        found = value
-    else:
-        return usual(context, value)
-    return param.callback(context, param, found) if param.callback else found
-
-
-def _kind(param: Any) -> Any:
-    """Return the type of an option's value, None where typer doesn't say it."""
-    return getattr(getattr(param, "type_descriptor", None), "annotation", None)
-
-
-def _number(kind: type[int] | type[float], text: str, *, name: str) -> int | float:
-    """Return the number that `text` is; raises InvalidArgument with the option's name."""
-    pattern, like = (_WHOLE, "a whole number") if kind is int else (_REAL, "a number")
-    if pattern.fullmatch(text) and (kind is float or len(text) <= _MOST_DIGITS):
-        return kind(text)
-    from leastnoise.errors import InvalidArgument
-
-    hint = f"Write it like {name} {'3' if kind is int else '0.5'}."
-    if kind is float:
-        hint = _validate.number_like(text) or hint
-    raise InvalidArgument(name=name, value=_validate.shown(text), expected=like, hint=hint)

@@ -1,59 +1,56 @@
-"""`leastnoise compare`: every noise family for a query, best first."""
+"""`leastnoise compare`: every noise family for a query, best first, and figures of that."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
 
-import typer
+import click
 
-from leastnoise.cli import options, plots, records
+from leastnoise.cli import options, records
+from leastnoise.cli.commands import Command, Kind, option
+from leastnoise.cli.options import OUTPUT, SEARCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from leastnoise.report.figures import Figure
     from leastnoise.selection.comparison import Comparison
 
+_WIDEST = 100  # columns of a figure in the terminal
+_PLOT = (
+    "Draw in a file ending in .svg, .png or .pdf, or in the terminal (-). Of one number: errors "
+    "against epsilon, and densities. Of a vector: errors against the dimension, and the radius. "
+    "Some seconds for each of about eight comparisons."
+)
 
+
+@click.command("compare", cls=Command)
+@options.budget
+@options.releases
+@options.query
+@options.search
+@option(SEARCH, "--bound", None, "Prove how good any noise could be; up to a minute.")
+@options.parameters_by_family
+@option(OUTPUT, "--verbose", None, "Say why each family that is left out can't serve.")
+@option(OUTPUT, "--plot", Kind("FILE", files=True), _PLOT)
+@options.as_json
 def command(
     *,
-    epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    dimension: options.Dimension = 1,
-    sensitivity: options.SensitivityBound = "1",
-    norm: options.Norm = "l2",
-    l0: options.MaxMoved = None,
-    counting_queries: options.AreCounting = False,
-    max_nonzero: options.MaxNonzero = None,
-    release_n: options.ReleasesTotal = False,
-    neighbours: options.WhoAreNeighbours = "add-remove",
-    loss: options.Loss = "mse",
-    compositions: options.Compositions = 1,
-    sampling_rate: options.SamplingRate = "1",
-    integer: options.IsInteger = False,
-    modes: options.Modes = None,
-    alpha: options.Alpha = None,
-    p: options.Power = None,
-    bound: Annotated[
-        bool,
-        typer.Option(
-            "--bound",
-            help="Prove how good any noise could be; up to a minute.",
-            rich_help_panel=options.SEARCH,
-        ),
-    ] = False,
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            help="Say why each family that is left out can't serve.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = False,
-    plot: plots.Plot = None,
-    as_json: options.AsJson = False,
+    epsilon: str,
+    delta: str,
+    compositions: int,
+    sampling_rate: str,
+    query: options.Query,
+    loss: str,
+    gap: float | None,
+    time_limit: float | None,
+    bound: bool,
+    parameters: dict[str, dict[str, Any]],
+    verbose: bool,
+    plot: str | None,
+    as_json: bool,
 ) -> None:
     """Rank every noise family for a query.
 
@@ -62,48 +59,18 @@ def command(
     from leastnoise.errors import Refused
     from leastnoise.selection.public import compare
 
-    declaration = options.Declaration(
-        norm=norm,
-        bound=sensitivity,
-        dimension=dimension,
-        integer=integer,
-        l0=l0,
-        counting_queries=counting_queries,
-        max_nonzero=max_nonzero,
-        release_n=release_n,
-        neighbours=neighbours,
-    )
-    declared = declaration.sensitivity()
-    drawing = plots.Request.of(
-        plot,
-        epsilon=epsilon,
-        dimension=declared.coordinates or dimension,
-        least=max_nonzero or 1,
-        refused={"--integer": integer, "--alpha": alpha},
-        as_json=as_json,
-    )
-    parameters = {
-        name: values
-        for name, values in (
-            ("gaussian-mixture", options.modes_from(modes)),
-            ("generalized-gamma", options.shape_from(alpha, p)),
-        )
-        if values
-    }
+    alpha = parameters.get("generalized-gamma", {}).get("alpha")
+    drawing = plot and _Request.of(plot, epsilon, query, alpha=alpha, silent=as_json)
 
     def compared(
-        epsilon: str,
-        dimension: int,
-        *,
-        bound: bool = bound,
-        progress: Callable[[str], None] | None = None,
+        epsilon: str, dimension: int, progress: Callable[[str], None] | None = None
     ) -> Comparison:
-        declared = replace(declaration, dimension=dimension).sensitivity()
+        asked = replace(query, dimension=dimension)
         return compare(
             epsilon=epsilon,
             delta=delta,
-            sensitivity=declared,
-            dimension=declared.coordinates or dimension,
+            sensitivity=asked.declared(),
+            dimension=asked.coordinates,
             loss=loss,
             compositions=compositions,
             sampling_rate=sampling_rate,
@@ -115,12 +82,12 @@ def command(
         )
 
     with records.stages("Comparing", silent=as_json) as stage:
-        found = compared(epsilon, dimension, progress=stage)
+        found = compared(epsilon, query.dimension, progress=stage)
     if not found.candidates:
         raise Refused(found.why_none)
     figures = drawing.figures(found, compared) if drawing else []
     candidates = [
-        records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+        records.calibrated_record(one, epsilon=epsilon, delta=delta, sensitivity=query.sensitivity)
         for one in found.candidates
     ]
     drawn = drawing.draw(figures) if drawing else ""
@@ -129,8 +96,8 @@ def command(
         record = {"candidates": candidates, "lower_bound": _bound_record(found), "skipped": skipped}
         records.print_json(record)
         return
-    title = f"ε = {epsilon}, δ = {delta}, {declared.kind} sensitivity {sensitivity}, dimension "
-    title += str(declared.coordinates or dimension)
+    title = f"ε = {epsilon}, δ = {delta}, {query.declared().kind} sensitivity "
+    title += f"{query.sensitivity}, dimension {query.coordinates}"
     _show(found, candidates, title=title, verbose=verbose)
     if drawn:
         records.say(drawn, lines=True)
@@ -176,3 +143,98 @@ def _bound_record(found: Comparison) -> dict[str, Any] | None:
         "certified": True,
         "scope": found.best_possible.bound.scope,
     }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """Figures that are wanted on `target`, of noise for this problem and others beside it.
+
+    For one number those are of other ε, for a vector of other dimensions, from `least` on.
+    """
+
+    target: str
+    epsilon: Fraction
+    dimension: int
+    least: int
+    silent: bool
+
+    @classmethod
+    def of(
+        cls, target: str, epsilon: str, query: options.Query, *, alpha: str | None, silent: bool
+    ) -> _Request:
+        """Return what --plot asks for, before anything is computed.
+
+        Raises InvalidArgument for options that hold in one dimension alone, for --json in the
+        terminal, and for a file of another kind; InvalidInput without the libraries.
+        """
+        from leastnoise.errors import InvalidArgument
+        from leastnoise.guarantees.exact import exact
+        from leastnoise.report.comparison import dimensions_around
+        from leastnoise.report.figures import TERMINAL, check_target
+
+        dimension, least = query.coordinates, query.max_nonzero or 1
+        for name, given in (
+            ("--integer", query.integer if dimension > 1 else None),
+            ("--alpha", alpha if dimension > 1 else None),
+            ("--json", silent if target == TERMINAL else None),
+        ):
+            if given:
+                raise InvalidArgument(name=name, value=given, expected=f"no {name} with --plot")
+        check_target(target)
+        dimensions_around(dimension, least=least)
+        at = exact(epsilon, name="epsilon")
+        return cls(target=target, epsilon=at, dimension=dimension, least=least, silent=silent)
+
+    def figures(self, here: Comparison, at: Callable[[str, int], Comparison]) -> list[Figure]:
+        """Return the figures; `here` is the comparison asked for, `at` (ε, dimension) makes others.
+
+        Raises Refused if there is no noise to measure the others by.
+        """
+        with records.stages(silent=self.silent) as stage:
+            if self.dimension == 1:
+                return self._of_one_number(here, at, stage)
+            return self._of_a_vector(here, at, stage)
+
+    def _of_one_number(
+        self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
+    ) -> list[Figure]:
+        from leastnoise.guarantees.exact import decimal_text
+        from leastnoise.report.one_number import density_figure, epsilons_around, error_by_epsilon
+
+        error_by_epsilon({self.epsilon: here})  # refuses before the work rather than after it
+        found: dict[Fraction, Comparison] = {}
+        for epsilon in epsilons_around(self.epsilon):
+            shown = decimal_text(epsilon)
+            stage(f"Comparing at ε = {shown}")
+            found[epsilon] = here if epsilon == self.epsilon else at(shown, 1)
+        served = {epsilon: one for epsilon, one in found.items() if one.candidates}
+        return [error_by_epsilon(served), density_figure(here)]
+
+    def _of_a_vector(
+        self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
+    ) -> list[Figure]:
+        from leastnoise.guarantees.exact import decimal_text
+        from leastnoise.report.comparison import dimensions_around, error_figure, radius_figure
+
+        error_figure({self.dimension: here})  # refuses before the work rather than after it
+        epsilon = decimal_text(self.epsilon)
+        found: dict[int, Comparison] = {}
+        for dimension in dimensions_around(self.dimension, least=self.least):
+            stage(f"Comparing in {dimension:,} dimensions")
+            found[dimension] = here if dimension == self.dimension else at(epsilon, dimension)
+        radius = radius_figure(here)
+        return [error_figure(found), *([radius] if radius else [])]
+
+    def draw(self, figures: list[Figure]) -> str:
+        """Write the file, and return what a terminal shows of it: all, if it is the target.
+
+        Raises InvalidInput for a file that can't be written.
+        """
+        from leastnoise.report.figures import TERMINAL, save_side_by_side
+
+        if self.target != TERMINAL:
+            save_side_by_side(figures, self.target)
+            return f"The figures are in {self.target}."
+        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        return "\n".join(figure.text(width=width) for figure in figures)

@@ -3,61 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from leastnoise import _files, _words
 from leastnoise.cli import options, records
+from leastnoise.cli.commands import MANY, Command, Kind, argument, option, options_of
+from leastnoise.cli.options import BUDGET, FILE, NUMBER, OUTPUT
 
 if TYPE_CHECKING:
     from leastnoise.mechanism.mechanism import Mechanism
 
+_FIT = (
+    "Scale all noise by one factor so that all of it meets --epsilon and --delta together, and "
+    "write the plan's certificate to this file."
+)
 
+
+@click.command("compose", cls=Command)
+@argument(
+    "certificates",
+    Kind("FILE[=COUNT]...", files=True),
+    "Certificates, and how often each is used.",
+    MANY,
+)
+@options_of(
+    BUDGET,
+    ("--epsilon", NUMBER, "Enclose δ at this ε; may be repeated.", MANY),
+    ("--delta", NUMBER, "Enclose ε at this δ; may be repeated.", MANY),
+    ("--sampling-rate", NUMBER, "Of Poisson samples, in place of the certificates'."),
+)
+@option(OUTPUT, "--fit", FILE, _FIT)
+@options.as_json
 def command(
     *,
-    certificates: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE[=COUNT]...", help="Certificates, and how often each is used."),
-    ],
-    epsilon: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--epsilon",
-            metavar=options.NUMBER,
-            help="Enclose δ at this ε; may be repeated.",
-            rich_help_panel=options.BUDGET,
-        ),
-    ] = None,
-    delta: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--delta",
-            metavar=options.NUMBER,
-            help="Enclose ε at this δ; may be repeated.",
-            rich_help_panel=options.BUDGET,
-        ),
-    ] = None,
-    sampling_rate: Annotated[
-        str | None,
-        typer.Option(
-            "--sampling-rate",
-            metavar=options.NUMBER,
-            help="Of Poisson samples, in place of the certificates'.",
-            rich_help_panel=options.BUDGET,
-        ),
-    ] = None,
-    fit: Annotated[
-        Path | None,
-        typer.Option(
-            "--fit",
-            metavar=options.FILE,
-            rich_help_panel=options.OUTPUT,
-            help="Scale all noise by one factor so that all of it meets --epsilon and --delta "
-            "together, and write the plan's certificate to this file.",
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
+    certificates: tuple[str, ...],
+    epsilon: tuple[str, ...],
+    delta: tuple[str, ...],
+    sampling_rate: str | None,
+    fit: Path | None,
+    as_json: bool,
 ) -> None:
     """Account for releases on the data of the same persons.
 
@@ -68,7 +54,7 @@ def command(
 
     if not epsilon and not delta:
         raise InvalidArgument(name="--epsilon", value="nothing", expected="--epsilon or --delta")
-    if fit is not None and (len(epsilon or []) != 1 or len(delta or []) > 1 or sampling_rate):
+    if fit is not None and (len(epsilon) != 1 or len(delta) > 1 or sampling_rate):
         raise InvalidArgument(
             name="--fit",
             value=str(fit),
@@ -79,26 +65,18 @@ def command(
         releases = [_read(text) for text in certificates]
         if fit is not None:
             tell("Finding one factor for all noise")
-            budget = ((epsilon or [])[0], (delta or ["0"])[0])
+            budget = (epsilon[0], delta[0] if delta else "0")
             releases, fitted = _fitted(releases, certificates, budget=budget, file=fit)
         tell("Composing the releases")
         together = compose(releases, sampling_rate=sampling_rate)
-        points = [(text, together.delta(epsilon=text)) for text in epsilon or []]
-        budgets = [(text, together.epsilon(delta=text)) for text in delta or []]
+        points = [(text, together.delta(epsilon=text)) for text in epsilon]
+        budgets = [(text, together.epsilon(delta=text)) for text in delta]
     if as_json:
-        records.print_json(
-            {
-                "points": [
-                    {"epsilon": text, "delta_interval": [found.lower, found.upper]}
-                    for text, found in points
-                ],
-                "budgets": [
-                    {"delta": text, "epsilon_interval": [found.lower, found.upper]}
-                    for text, found in budgets
-                ],
-            }
-            | fitted
-        )
+        proved = {
+            "points": records.intervals("epsilon", "delta", points),
+            "budgets": records.intervals("delta", "epsilon", budgets),
+        }
+        records.print_json(proved | fitted)
         return
     rows = [(f"δ at ε = {text}", repr(at.lower), repr(at.upper)) for text, at in points]
     rows += [(f"ε at δ = {text}", repr(at.lower), repr(at.upper)) for text, at in budgets]
@@ -117,15 +95,14 @@ def _read(text: str) -> tuple[Mechanism, int]:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.mechanism.mechanism import Mechanism
 
-    name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
-    used = options.count_from(count, expected="FILE=COUNT, a whole COUNT")
+    name, used = options.split_count(text, expected="FILE=COUNT, a whole COUNT")
     read = _files.read_certificate(Path(name))
     return Mechanism(Certificate.from_json(read)), used
 
 
 def _fitted(
     releases: list[tuple[Mechanism, int]],
-    certificates: list[str],
+    certificates: tuple[str, ...],
     *,
     budget: tuple[str, str],
     file: Path,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 import tomllib
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from leastnoise.cli import records
+from leastnoise.cli.commands import Command, Kind, argument
 
 SPEC = """\
 version = 1
@@ -78,12 +78,14 @@ _BIAS = (
 )
 
 
-def command(
-    *,
-    directory: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where to put the release.")
-    ] = Path("leastnoise-demo"),
-) -> None:
+@click.command("demo", cls=Command)
+@argument(
+    "directory",
+    Kind("[FOLDER]", Path, files=True),
+    "Where to put the release, leastnoise-demo if left out.",
+    Path("leastnoise-demo"),
+)
+def command(*, directory: Path) -> None:
     """Publish and verify a real table.
 
     Visits to doctors and hospital admissions of the RAND Health Insurance Experiment.

@@ -10,7 +10,7 @@ import shutil
 import textwrap
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from leastnoise import _words
 
@@ -30,7 +30,7 @@ def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
 
     With `lines` the line ends in it are ours; see `_words.plain`.
     """
-    typer.echo(_words.plain(text, lines=lines), err=err)
+    click.echo(_words.plain(text, lines=lines), err=err)
 
 
 def print_sentences(sentences: Sequence[str]) -> None:

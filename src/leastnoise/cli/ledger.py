@@ -3,84 +3,66 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from leastnoise import _words
-from leastnoise.cli import completion, options, records, spec_errors
+from leastnoise.cli import options, records
+from leastnoise.cli.commands import (
+    MANY,
+    REQUIRED,
+    Command,
+    Group,
+    Kind,
+    among,
+    argument,
+    option,
+    options_of,
+)
+from leastnoise.cli.options import BUDGET, FILE, NAME, QUERY, RELATION
+from leastnoise.cli.spec import located
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.account import Account
     from leastnoise.ledger.store import Entry
 
-app = typer.Typer(
-    help="Budgets that releases are charged to, before their noise is drawn.",
-    cls=options.Group,
-    no_args_is_help=True,
+_file = argument("file", FILE, "The ledger.")
+_dataset = option(QUERY, "--dataset", NAME, "Of this dataset only.")
+
+
+@click.group("ledger", cls=Group)
+def group() -> None:
+    """Budgets that releases are charged to, before their noise is drawn."""
+
+
+@group.command(cls=Command)
+@_file
+@options_of(
+    "Account",
+    ("--dataset", NAME, "The name of the dataset.", REQUIRED),
+    ("--unit", NAME, 'What one person is in its releases: a column\'s name, or "row".', REQUIRED),
+    ("--neighbours", RELATION, "Which tables are neighbours.", "add-remove"),
 )
-
-_ACCOUNT = "Account"
-_FILTERS = ("sums", "zcdp")
-
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The ledger.")]
-Dataset = Annotated[
-    str | None,
-    typer.Option(
-        "--dataset",
-        metavar=options.NAME,
-        help="Of this dataset only.",
-        rich_help_panel=options.QUERY,
-    ),
-]
-
-
-@app.command(cls=options.Command)
+@options.budget
+@option(
+    BUDGET,
+    "--filter rule",
+    among("sums", "zcdp"),
+    "How charges are added up; without it the first charge chooses.",
+)
+@options.as_json
 def init(
     *,
-    file: File,
-    dataset: Annotated[
-        str,
-        typer.Option(
-            "--dataset",
-            metavar=options.NAME,
-            help="The name of the dataset.",
-            rich_help_panel=_ACCOUNT,
-        ),
-    ],
-    unit: Annotated[
-        str,
-        typer.Option(
-            "--unit",
-            metavar=options.NAME,
-            help='What one person is in its releases: a column\'s name, or "row".',
-            rich_help_panel=_ACCOUNT,
-        ),
-    ],
-    epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    neighbours: Annotated[
-        str,
-        typer.Option(
-            "--neighbours",
-            metavar="|".join(options.RELATIONS),
-            help="Which tables are neighbours.",
-            autocompletion=completion.one_of(*options.RELATIONS),
-            rich_help_panel=_ACCOUNT,
-        ),
-    ] = "add-remove",
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            "--filter",
-            metavar="|".join(_FILTERS),
-            help="How charges are added up; without it the first charge chooses.",
-            autocompletion=completion.one_of(*_FILTERS),
-            rich_help_panel=options.BUDGET,
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
+    file: Path,
+    dataset: str,
+    unit: str,
+    neighbours: str,
+    epsilon: str,
+    delta: str,
+    rule: str | None,
+    as_json: bool,
 ) -> None:
     """Open the account of a dataset; make the file if there is none."""
     from leastnoise.guarantees.budget import Budget
@@ -99,8 +81,10 @@ def init(
         records.print_sentences([f"Opened the account of {dataset} in {file}."])
 
 
-@app.command(cls=options.Command)
-def show(*, file: File, as_json: options.AsJson = False) -> None:
+@group.command(cls=Command)
+@_file
+@options.as_json
+def show(*, file: Path, as_json: bool) -> None:
     """Show every account: its budget, what is spent of it, and what is left."""
     from leastnoise.ledger.ledger import Ledger
 
@@ -116,8 +100,11 @@ def show(*, file: File, as_json: options.AsJson = False) -> None:
         records.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
 
 
-@app.command(cls=options.Command)
-def history(*, file: File, dataset: Dataset = None, as_json: options.AsJson = False) -> None:
+@group.command(cls=Command)
+@_file
+@_dataset
+@options.as_json
+def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
     """List what was charged, oldest first."""
     from leastnoise.ledger.account import Books
     from leastnoise.ledger.ledger import Ledger
@@ -127,16 +114,17 @@ def history(*, file: File, dataset: Dataset = None, as_json: options.AsJson = Fa
         Books.of(entries).account(dataset)  # says so if there is none
         entries = [entry for entry in entries if entry.body["dataset"] == dataset]
     if as_json:
-        records.print_json(
-            {"entries": [{"number": entry.number} | entry.body for entry in entries]}
-        )
+        found = [{"number": entry.number} | entry.body for entry in entries]
+        records.print_json({"entries": found})
         return
     names = ("number", "time (UTC)", "what", "dataset", "label", "ε", "δ", "ρ")
     records.print_table(str(file), names, map(_history_row, entries))
 
 
-@app.command(cls=options.Command)
-def check(*, file: File, as_json: options.AsJson = False) -> None:
+@group.command(cls=Command)
+@_file
+@options.as_json
+def check(*, file: Path, as_json: bool) -> None:
     """Prove the ledger again.
 
     Every certificate, cost and sum. Exit code 1 if any of it is false.
@@ -158,21 +146,25 @@ def check(*, file: File, as_json: options.AsJson = False) -> None:
         said = f"Checked {file}: {entries:,} entries, every charge proved and within budget."
         records.print_sentences([said])
     if reason:
-        raise typer.Exit(code=1)
+        raise click.exceptions.Exit(1)
 
 
-@app.command(cls=options.Command)
+@group.command(cls=Command)
+@_file
+@argument(
+    "specs", Kind("SPEC[=COUNT]...", files=True), "Specs, and how often each is released.", MANY
+)
+@options.budget
+@_dataset
+@options.as_json
 def register(
     *,
-    file: File,
-    specs: Annotated[
-        list[str],
-        typer.Argument(metavar="SPEC[=COUNT]...", help="Specs, and how often each is released."),
-    ],
-    epsilon: options.Epsilon,
-    delta: options.Delta = "0",
-    dataset: Dataset = None,
-    as_json: options.AsJson = False,
+    file: Path,
+    specs: tuple[str, ...],
+    epsilon: str,
+    delta: str,
+    dataset: str | None,
+    as_json: bool,
 ) -> None:
     """Charge a plan: releases that are fixed now, and compose tightly.
 
@@ -187,16 +179,15 @@ def register(
     releases: list[tuple[PlanCertificate, int]] = []
     statements: set[tuple[str, str]] = set()
     for text in specs:
-        name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
-        used = options.count_from(count, expected="SPEC=COUNT, a whole COUNT")
-        with spec_errors.located(Path(name)):
+        name, used = options.split_count(text, expected="SPEC=COUNT, a whole COUNT")
+        with located(Path(name)):
             release = Release.from_toml(name)
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
             with records.stages("Planning", silent=as_json) as tell:
                 releases.append((release.plan(progress=tell).certificate, used))
     if len(statements) != 1:
-        raise InvalidArgument(name="specs", value=specs, expected="specs of one unit")
+        raise InvalidArgument(name="specs", value=list(specs), expected="specs of one unit")
     unit, neighbours = statements.pop()
     charge = Ledger(file).register(
         releases,
@@ -220,9 +211,8 @@ def _facts(account: Account) -> list[tuple[str, str]]:
     spent, budget = account.spent, account.budget
     used = f"ε {_words.at_least(spent.epsilon)} and δ {_words.at_least(spent.delta)}"
     if account.rule == ZCDP:
-        used = (
-            f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}; by sums {used}"
-        )
+        own = f"ρ {_words.at_least(spent.rho)} and δ' {_words.at_least(spent.leak)}"
+        used = f"{own}; by sums {used}"
     facts = [
         ("budget", f"{_words.private(budget.epsilon, budget.delta)} for each {account.unit}"),
         ("neighbours", account.neighbours),
@@ -240,11 +230,8 @@ def _more(count: int) -> str:
 
     if count == MOST_ALIKE:
         return f"{count:,} more charges like the last, or more"
-    return (
-        f"{_words.counted(count, 'more charge')} like the last"
-        if count
-        else ("no more charge like the last")
-    )
+    more = _words.counted(count, "more charge") if count else "no more charge"
+    return f"{more} like the last"
 
 
 def _account_record(account: Account) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import sys
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
+import click
 
 from leastnoise import __version__
 from leastnoise.cli import (
@@ -17,55 +17,46 @@ from leastnoise.cli import (
     calibrate,
     commands,
     compare,
+    completion,
     compose,
     demo,
-    init,
     ledger,
-    options,
     profile,
     release,
-    report,
-    schema,
-    verify,
+    released,
+    spec,
 )
 from leastnoise.cli.layout import say
 from leastnoise.errors import InvalidInput, LeastnoiseError
 
 REFUSED, MALFORMED, INTERNAL = 1, 2, 70
 
-app = typer.Typer(
-    name="leastnoise",
-    cls=options.Group,
-    help="The least noise that a differential-privacy guarantee allows: found, proved, sampled.",
-    no_args_is_help=True,
+
+@click.group(
+    "leastnoise",
+    cls=commands.Group,
+    commands=[
+        calibrate.command,
+        compare.command,
+        profile.command,
+        compose.command,
+        spec.init,
+        spec.schema,
+        release.command,
+        released.verify,
+        released.report,
+        audit.command,
+        demo.command,
+        ledger.group,
+    ],
     context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
-for _command in (
-    calibrate, compare, profile, compose, init, schema, release, verify, report, audit,
-    demo,
-):  # fmt: skip
-    app.command(_command.__name__.rpartition(".")[2], cls=options.Command)(_command.command)
-app.add_typer(ledger.app, name="ledger")
-
-
-def _print_version(asked: bool) -> None:
-    if asked:
-        say(f"leastnoise {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
-    ] = False,
-) -> None:
-    pass
+@click.version_option(
+    __version__, message="%(prog)s %(version)s", prog_name="leastnoise", help="Print the version."
+)
+@completion.options
+def app() -> None:
+    """The least noise that a differential-privacy guarantee allows: found, proved, sampled."""
 
 
 def main() -> NoReturn:
@@ -77,9 +68,9 @@ def main() -> NoReturn:
     code: object = None
     try:
         code = app(standalone_mode=False)
-    except typer.Abort:  # of a prompt
+    except click.Abort:  # of a prompt
         code = REFUSED
-    except commands.UsageError as error:
+    except click.UsageError as error:
         _fail(commands.complaint(error), MALFORMED)
     except InvalidInput as error:
         _fail(f"leastnoise: {error}", MALFORMED)

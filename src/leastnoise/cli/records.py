@@ -11,8 +11,9 @@ from leastnoise.cli.layout import print_facts, print_sentences, print_table, say
 from leastnoise.cli.progress import stages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from leastnoise.guarantees.interval import Interval
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.query.results import Table
@@ -27,6 +28,13 @@ _MOST_DIGITS = 1e15  # larger numbers are written with an exponent
 def print_json(record: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
     say(json.dumps(record, indent=2), lines=True)
+
+
+def intervals(
+    asked: str, proved: str, found: Iterable[tuple[str, Interval]]
+) -> list[dict[str, Any]]:
+    """Return records of intervals of δ at each ε, or of ε at each δ, that are proved."""
+    return [{asked: text, f"{proved}_interval": [at.lower, at.upper]} for text, at in found]
 
 
 _COLUMNS = (

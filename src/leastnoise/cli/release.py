@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from leastnoise.cli import completion, options, records, spec_errors
-from leastnoise.cli import report as pages
+from leastnoise.cli import options, records
+from leastnoise.cli import released as pages
+from leastnoise.cli import spec as specs
+from leastnoise.cli.commands import Command, Kind, argument, option
+from leastnoise.cli.options import FILE, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,56 +20,30 @@ if TYPE_CHECKING:
     from leastnoise.tables.publish.release import Release, ReleasedTables
 
 _PLAN = "Plan"
+_ENGINES = ("duckdb", "polars", "spark", "sc://")
+_READ = (
+    "Read the rows with duckdb, polars, spark (the session that Spark's own settings describe) or "
+    "a Spark Connect server at sc://host:port, whatever the spec says."
+)
 
 
+@click.command("release", cls=Command)
+@argument("spec", Kind("SPEC", Path, files=True), "The spec of the release, a TOML file.")
+@option(_PLAN, "--plan", None, "Show what would be released and how good; read no row.")
+@option(_PLAN, "--assume", Kind("n=ROWS"), "Show errors of means for groups of so many rows.")
+@option("Data", "--engine", Kind("NAME", complete=lambda: _ENGINES), _READ)
+@option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
+@option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")
+@options.as_json
 def command(
     *,
-    spec: Annotated[
-        Path, typer.Argument(metavar="SPEC", help="The spec of the release, a TOML file.")
-    ],
-    plan: Annotated[
-        bool,
-        typer.Option(
-            "--plan",
-            help="Show what would be released and how good; read no row.",
-            rich_help_panel=_PLAN,
-        ),
-    ] = False,
-    assume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="n=ROWS",
-            help="Show errors of means for groups of so many rows.",
-            rich_help_panel=_PLAN,
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar=options.NAME,
-            autocompletion=completion.one_of("duckdb", "polars", "spark", "sc://"),
-            rich_help_panel="Data",
-            help="Read the rows with duckdb, polars, spark (the session that Spark's own settings "
-            "describe) or a Spark Connect server at sc://host:port, whatever the spec says.",
-        ),
-    ] = None,
-    sign: Annotated[
-        Path | None,
-        typer.Option(
-            metavar=options.FILE,
-            help="Sign the folder with this private key (Ed25519, PEM).",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    report: Annotated[
-        bool,
-        typer.Option(
-            "--report",
-            help="Write a page for people, too, beside the folder.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = False,
-    as_json: options.AsJson = False,
+    spec: Path,
+    plan: bool,
+    assume: str | None,
+    engine: str | None,
+    sign: Path | None,
+    report: bool,
+    as_json: bool,
 ) -> None:
     """Publish a table's statistics, as a spec says.
 
@@ -76,7 +53,7 @@ def command(
 
     rows = None if assume is None else _rows(assume)
     # An engine that is named here is on no line of the file.
-    with spec_errors.located(spec, elsewhere=() if engine is None else ("data.engine",)):
+    with specs.located(spec, elsewhere=() if engine is None else ("data.engine",)):
         release = Release.from_toml(spec, assume=rows, engine=engine)
         if plan:
             _plan(release, as_json=as_json)
@@ -108,14 +85,14 @@ def _publish(
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
     output = release.spec.output
-    page = pages.new_page(folder / output.path) if report or output.report else None
+    page = pages.path_of_page(folder / output.path) if report or output.report else None
     with records.stages("Planning", silent=as_json) as tell:
         released = release.run(progress=tell, sign=sign)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
         with _published(released, "its page"):
             ledger = account and folder / account.path
-            pages.write(released.path, page, ledger=ledger, silent=as_json)
+            pages.write_page(released.path, page, ledger=ledger, silent=as_json)
     with _published(released, "standard output"):
         _show(released, as_json=as_json, page=page)
 

@@ -13,8 +13,8 @@ import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.rows import engine_polars
 from tests.tables.integers import integers
+from tests.tables.rows.test_bounding import LIMITS, by_row, rows, spec_of
 from tests.tables.several import ROWS, raw_spec
-from tests.tables.test_bounding import LIMITS, by_row, rows, spec_of
 
 SPECS = [*(spec_of(contribution=one) for one in LIMITS), by_row()]
 

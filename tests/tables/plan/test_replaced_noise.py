@@ -16,7 +16,7 @@ from leastnoise.guarantees.bodies.together import Together
 from leastnoise.tables.plan.plan import plan
 from leastnoise.tables.read import spec_file
 from tests.tables.declared import gauge
-from tests.tables.test_replace_one import (
+from tests.tables.query.test_replace_one import (
     QUERIES,
     TOWNS,
     Bounded,

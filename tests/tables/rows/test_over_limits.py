@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import leastnoise as ln
-from tests.tables.test_bounding import exact, spec_of
+from tests.tables.rows.test_bounding import exact, spec_of
 
 
 @pytest.mark.parametrize("limits", [{"l1": 2}, {"l2": 2}, {"max_rows": 2}])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.tables.test_rehearsal import charges, folder, release
+from tests.tables.publish.test_rehearsal import charges, folder, release
 
 __all__ = ["folder"]
 

@@ -18,7 +18,7 @@ import pytest
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.verify import verify_directory
-from tests.tables.test_rehearsal import COUNT, charges, folder, release
+from tests.tables.publish.test_rehearsal import COUNT, charges, folder, release
 
 __all__ = ["folder"]
 

@@ -15,9 +15,9 @@ from leastnoise.tables.read.spec_schema import json_schema
 from leastnoise.tables.read.spec_words import WORDS
 from leastnoise.tables.spec.model import Spec
 from tests.tables.json_schema import accepts
-from tests.tables.test_spec import GOOD
+from tests.tables.spec.test_spec import GOOD
 
-PAGE = Path(__file__).parents[2] / "docs/tables.md"
+PAGE = Path(__file__).parents[3] / "docs/tables.md"
 BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 _UPPER = {"version": 1, "data": {"source": "a.csv"}, "privacy": {"unit": "row", "epsilon": 1}}
 

@@ -18,7 +18,7 @@ from leastnoise.tables.read import spec_file
 from leastnoise.tables.values import csv_lines
 from leastnoise.tables.values.casts import MAX_TEXT
 from tests.tables.integers import integers
-from tests.tables.test_source import HEADER, counts, raw_spec
+from tests.tables.rows.test_source import HEADER, counts, raw_spec
 
 PIECES = [
     b'"',
