@@ -30,8 +30,10 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.minima import minimise
 
 _BITS = 256
+_LOG_EXCESSES = (-12.0, 12.0)  # log(α − 1)
 _LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float
 _MARGINS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
 
@@ -191,19 +193,11 @@ def _rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
 
 def _least(of: Callable[[Fraction], arb]) -> Converted:
     """Return the least over log(α − 1), by golden sections; no part of the proof."""
-    low, high, golden = -12.0, 12.0, (math.sqrt(5) - 1) / 2
 
     def at(log_excess: float) -> arb:
         return of(1 + Fraction(math.exp(log_excess)))
 
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    for _ in range(60):
-        if float_above(at(left)) < float_above(at(right)):
-            high = right
-        else:
-            low = left
-        left, right = high - golden * (high - low), low + golden * (high - low)
-    return _upper_bound(at((low + high) / 2))
+    return _upper_bound(at(minimise(lambda t: float_above(at(t)), _LOG_EXCESSES, thorough=False)))
 
 
 def _log_kappa(alpha: Fraction) -> arb:

@@ -21,6 +21,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.base import check_size
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Matrix
 from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.minima import minimise
 
 if TYPE_CHECKING:
@@ -71,11 +72,7 @@ def _eigenvalues(d: int, k: int) -> tuple[float, float]:
 
 def _largest(holds: Callable[[int], bool], most: int) -> int:
     """Return the largest m in 1 … most for which `holds`; it holds up to there and no further."""
-    low, high = 1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
+    return Bisection().close(lambda m: not holds(m), 1, most + 1)[0]
 
 
 def _replaced(queries: CountingQueries) -> CountEllipse:

@@ -31,6 +31,7 @@ from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.bisection import Bisection
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
 """ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
@@ -162,10 +163,8 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
             raise NotApplicable(family="composition", why="its losses are too large to export")
     low, end = high / 2, profile([high])[0]
     edge = not (end > 0 and end < arb(_TAIL))  # which the last dot meets; a tail ends anywhere
-    while high - low > (interval / 2 if edge else max(interval / 2, high / 16)):
-        middle = (low + high) / 2
-        low, high = (low, middle) if settled(middle) else (middle, high)
-    return high
+    near = Bisection(within=interval / 2)
+    return near.close(settled, low, high, until=lambda a, b: not edge and b - a <= b / 16)[1]
 
 
 def _law(opposite: _Half, own: _Half, interval: Fraction) -> Law:

@@ -23,6 +23,7 @@ from flint import arb
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.costs import Cost
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.minima import minimise
 
 SUMS, ZCDP = "sums", "zcdp"
@@ -62,14 +63,12 @@ def holds(
     was tried and doesn't. A single charge more is always tried.
     """
     before = spent or Cost()
-    low, high = 0, 1
-    while high <= most and fits(before + cost.times(high), budget, rule):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        fitting = fits(before + cost.times(middle), budget, rule)
-        low, high = (middle, high) if fitting else (low, middle)
-    return min(low, most)
+
+    def too_many(count: int) -> bool:
+        return count > most or not fits(before + cost.times(count), budget, rule)
+
+    found = Bisection().beyond(too_many, 0, 1, most=2 * most)
+    return found[0] if found else most
 
 
 def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
@@ -85,11 +84,9 @@ def _decade(budget: Budget) -> int:
     size, leak = (math.log10(float(of) or 1.0) for of in (budget.epsilon, budget.delta))
     low = math.floor(min(size, 2 * size, 2 * leak)) - 4
     high = math.ceil(max(size, 0.0)) + 3
-    while high - low > 1:
-        middle = (low + high) // 2
-        fitting = fits(Cost(rho=Fraction(10) ** middle), budget, ZCDP)
-        low, high = (middle, high) if fitting else (low, middle)
-    return low
+    return Bisection().close(
+        lambda k: not fits(Cost(rho=Fraction(10) ** k), budget, ZCDP), low, high
+    )[0]
 
 
 def largest_rho(budget: Budget) -> Fraction:

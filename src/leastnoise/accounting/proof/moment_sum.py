@@ -27,6 +27,7 @@ from flint import acb, arb
 from leastnoise.accounting.proof.moment_sum_laws import Moments, has_moments, is_l2, laws_of
 from leastnoise.balls.core import ball, precision
 from leastnoise.noise.releases import ProvedDelta
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -339,15 +340,10 @@ def _node_count(
     def enough(count: int) -> bool:
         return bool(dropped(count) <= arb(room).exp())
 
-    low, high = 4, 8
-    while not enough(high):
-        low, high = high, 2 * high
-        if low >= most:
-            return None
-    while high - low > 1 + low // 16:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return (high, dropped(high)) if high <= most else None
+    found = Bisection().beyond(
+        enough, 4, 8, most=2 * most, until=lambda low, high: high - low <= 1 + low // 16
+    )
+    return (found[1], dropped(found[1])) if found and found[1] <= most else None
 
 
 def _nodes(laws: Sequence[Moments], tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:

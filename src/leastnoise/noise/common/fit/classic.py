@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common import profile as common_profile
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.roots import IncreasingRoot
 
 # Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
@@ -105,16 +106,18 @@ def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> 
 
 
 NEARLY = 1e-3  # of the Gaussian's scale, that others are matched to
-_BISECTIONS = 20
+_MATCHED = Bisection(halvings=20)
 
 
 def matched(sigma: float, leaked: Fraction) -> Budget:
     """Return about the (ε', leaked) that a Gaussian of that σ meets in one release."""
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
-    low, high = math.log(most) - 12, math.log(most)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        needed = gaussian(1, Budget(epsilon=Fraction(math.exp(middle)), delta=leaked))
-        low, high = (middle, high) if float(needed) > sigma else (low, middle)
+    high = math.log(most)
+
+    def fits(log_epsilon: float) -> bool:
+        needed = gaussian(1, Budget(epsilon=Fraction(math.exp(log_epsilon)), delta=leaked))
+        return not float(needed) > sigma
+
+    _, high = _MATCHED.close(fits, high - 12, high)
     return Budget(epsilon=Fraction(math.exp(high)).limit_denominator(10**6), delta=leaked)

@@ -13,6 +13,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import solve
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import NOISE, Crossings, Kernels, crossings
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.quadrature import gauss_legendre
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _NODES = np.array(
     [0.05, 0.3, 0.5, 0.65, 0.76, 0.84, 0.89, 0.925, 0.95, 0.97, 0.985, 0.995, 1 - _BESIDE]
 )
 _HALVINGS = 8
+_FALL = Bisection(halvings=20)
 _SECANTS = 5  # to a mode or a valley
 _MERGED = 1e6
 _WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
@@ -229,11 +231,7 @@ def _surprise(left: Array, right: Array, width: Array) -> Array:
 
 def _fall_between(left: Array, right: Array, width: Array) -> Array:
     """Return where H′ falls through 0, as a share of the cell."""
-    low, high = np.zeros_like(width), np.ones_like(width)
-    for _ in range(20):
-        middle = (low + high) / 2
-        positive = _between(left, right, width, middle) > 0
-        low, high = np.where(positive, middle, low), np.where(positive, high, middle)
+    low, high = _FALL.shares(lambda s: ~(_between(left, right, width, s) > 0), width.size)
     return (low + high) / 2
 
 

@@ -34,6 +34,7 @@ from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, che
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import LossSketch, between, chosen, reach, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ _RADII, _COSINES = 120, 64  # of the grid while shapes are compared
 _BINS = 24  # in a standard deviation of the loss
 _MOST_BINS = 4000
 _WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
-_HALVINGS = 20
+_LOG_TILT = Bisection(halvings=20)
 _FLAT = 1e-6  # of the log of the loss, between shapes
 _NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic ones do without
 _POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
@@ -291,13 +292,12 @@ def _tilt(
     z: NDArray[np.float64], log_masses: NDArray[np.float64], count: int, epsilon: float
 ) -> float:
     """Return the c at which that factor is about least: kK′(c) = ε + 1/c + 1/(c+1)."""
-    low, high = -12.0, 8.0  # ln c
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        c = math.exp(middle)
+
+    def beyond(log_c: float) -> bool:
+        c = math.exp(log_c)
         logs = log_masses + c * z
         weights = np.exp(logs - logs.max())
         mean = float(weights @ z / weights.sum())
-        below = count * mean < epsilon + 1 / c + 1 / (c + 1)
-        low, high = (middle, high) if below else (low, middle)
-    return math.exp(high)
+        return not count * mean < epsilon + 1 / c + 1 / (c + 1)
+
+    return math.exp(_LOG_TILT.close(beyond, -12.0, 8.0)[1])
