@@ -9,7 +9,7 @@ from fractions import Fraction
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.numerics.bisection import Bisection
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
 # Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
 #
@@ -85,9 +85,6 @@ def _log(number: Fraction) -> float:
 # The least scale of a law whose other parameters are all set.
 
 
-_NOTHING = -1e4  # stands for ln 0; below the log of every δ that can be asked for
-
-
 def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> Fraction:
     """Return the least scale at which δ meets the budget, at or above it by about 1e-12.
 
@@ -97,7 +94,7 @@ def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> 
     log_target = math.log(budget_delta)
 
     def over(log_shift: float) -> float:
-        return max(log_delta(math.exp(log_shift)), _NOTHING) - log_target
+        return max(log_delta(math.exp(log_shift)), LOG_ZERO) - log_target
 
     return Fraction(1 / math.exp(_ROOT.find(over, guess=0.0)))
 

@@ -14,7 +14,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_GAMMA
 from leastnoise.noise.loss import Loss
 from leastnoise.numerics.minima import minimise
-from leastnoise.numerics.roots import IncreasingRoot, falling_root
+from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot, falling_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,6 @@ _PLACES = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # of the last edge, loo
 _LOOKS = 3  # at ever finer places around the best one
 _OUT_OF_REACH = 1.0  # of ln δ: no dip is so deep between two places
 _ROUNDS = 24  # of the search for γ: to 1e-6, where the loss is flat
-_NOTHING = -1e4  # stands for ln 0
 _TERMS = 12  # of a Chebyshev series between two places
 _POLYNOMIAL = 1e-10  # of its slope: so small are the last terms of one that is good
 _NODES = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
@@ -172,7 +171,7 @@ class CutStaircase:
             exposed, of_last = 0.0, self.outside(last, last)
         delta = np.exp(log_last - log_total) * of_last + exposed
         with np.errstate(divide="ignore"):
-            return np.maximum(np.log(delta), _NOTHING)
+            return np.maximum(np.log(delta), LOG_ZERO)
 
     def _last_edge(self, gamma: float, whole: int, place: Floats) -> Floats:
         return gamma + (whole - 1) + place if whole else gamma * place

@@ -35,6 +35,7 @@ from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import LossSketch, between, chosen, reach, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.numerics.bisection import Bisection
+from leastnoise.numerics.roots import LOG_ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +53,6 @@ _POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twi
 _NEARLY_L2 = (0.9, 1.03)  # p in between, but 1, isn't tried: a proof takes up to a minute
 _ROUGH, _FINE = 1e-6, 1e-7  # of the log of the scale
 _SECANTS = 30
-_NOTHING = -1e4  # stands for ln 0
 _LONGEST_STEP = 2.0
 _FARTHEST = 20.0  # from the Gaussian's scale, of the log
 _MARGIN = 2e-5  # of the scale: what floats and the lattice's step may be off
@@ -183,7 +183,7 @@ class _Several:
         def gap(log_scale: float) -> float:
             found = sketch(law, math.exp(-log_scale), radii=_RADII, cosines=_COSINES)
             logs = _log_delta(found, self._task.count, float(self._budget.epsilon))
-            return max(logs, _NOTHING) - self._log_target
+            return max(logs, LOG_ZERO) - self._log_target
 
         guess = (self._last_log_mse - math.log(law.mse)) / 2
         found, self._slope = _root(gap, guess, self._slope, within=_ROUGH)
