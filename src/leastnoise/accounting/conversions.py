@@ -32,7 +32,7 @@ from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
 from leastnoise.numerics.minima import minimise
 
-_BITS = 256
+_CONVERSION_BITS = 256
 _LOG_EXCESSES = (-12.0, 12.0)  # log(α − 1)
 _LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float
 _MARGINS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
@@ -72,7 +72,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
     """
     top, at = _positive(pure, "pure"), _epsilon(epsilon)
     lost = Budget(epsilon=1, delta=leak).delta
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         gap = ball(top).exp() - ball(at).exp() if at < top else arb(0)
         return _exact(ball(lost) + (1 - ball(lost)) * gap / (1 + ball(top).exp()))
 
@@ -80,7 +80,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
     """Return ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is smaller."""
     top, lost = _positive(pure, "pure"), Budget(epsilon=1, delta=delta).delta
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         rest = ball(top).exp() - ball(lost) * (1 + ball(top).exp())
         if rest > 1:
             return _exact(rest.log())
@@ -94,7 +94,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
     log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
     """
     top, alpha = _positive(pure, "pure"), _order(order)
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         p, a = 1 / (1 + ball(-top).exp()), ball(alpha)
         forward = (a * p.log() + (1 - a) * (1 - p).log()).exp()
         backward = (a * (1 - p).log() + (1 - a) * p.log()).exp()
@@ -104,7 +104,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
 def zcdp_of_pure(pure: Exact) -> Converted:
     """Return ρ = ε₀²/2 (Bun & Steinke 2016, Proposition 1.4)."""
     top = _positive(pure, "pure")
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         return _upper_bound(ball(top * top / 2))
 
 
@@ -117,7 +117,7 @@ def gdp_of_pure(pure: Exact) -> Converted:
     """
     top = _positive(pure, "pure")
     guess = -2 * NormalDist().inv_cdf(math.exp(-float(top)) / (1 + math.exp(-float(top))))
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         tail = 1 / (1 + ball(top).exp())
 
         def beyond(mu: float) -> arb:
@@ -141,14 +141,14 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 def zcdp_of_gdp(mu: Exact) -> Converted:
     """Return ρ = μ²/2, which N(μ, 1) against N(0, 1) needs."""
     size = _positive(mu, "mu")
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         return _exact(ball(size * size / 2))
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
     """Return τ = αρ at `order` α, which N(μ, 1) with μ²/2 = ρ has."""
     size, alpha = _positive(rho, "rho"), _order(order)
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         return _exact(ball(alpha * size))
 
 
@@ -180,13 +180,13 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
 
 
 def _rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         gap = ball(tau) - ball(epsilon)
         return ((ball(order) - 1) * gap + _log_kappa(order)).exp().min(arb(1))
 
 
 def _rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
         return found.max(arb(0))
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 _MARGIN = 1e-9
-_BITS = 96
+_BITS = 128
 _INSIDE = Bisection(halvings=44)  # to 1e-13, which is below the margin
 _GUESS = Bisection(halvings=60)
 _DOUBLINGS = 60

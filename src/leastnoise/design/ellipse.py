@@ -27,9 +27,9 @@ from leastnoise.numerics.minima import minimise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ROUNDS = 60  # of the cutting planes; three or four are usual
+_MOST_PLANES = 60  # of the cutting planes; three or four are usual
 _ONE = Fraction(1)
-_SLACK = 1e-9  # by which a constraint may be missed: it costs as much in variance
+_MISSED = 1e-9  # by which a constraint may be missed: it costs as much in variance
 
 
 def least_variance(queries: CountingQueries) -> CountEllipse:
@@ -142,7 +142,7 @@ def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
     x = np.array([0.5, 0.0, 0.0, 0.5])  # the ball
     active = {0, len(rows) - 1, len(rows) // 2}
     start = trace(x)
-    for _ in range(_ROUNDS):
+    for _ in range(_MOST_PLANES):
         chosen = rows[sorted(active)]
         found = minimize(
             lambda x: trace(x) / start,
@@ -154,7 +154,7 @@ def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
         lengths = rows @ found.x
         worst = int(lengths.argmax())
         x = found.x / max(1.0, lengths[worst])
-        if lengths[worst] <= 1 + _SLACK or worst in active:
+        if lengths[worst] <= 1 + _MISSED or worst in active:
             break
         active.add(worst)
     if not trace(x) <= start:
@@ -206,7 +206,7 @@ def free_total(queries: CountingQueries) -> CountEllipse | None:
     others = m != touched
     room = (1 - lengths[others]) / (1 - m[others] / touched) ** 2
     g = float(room.min()) * float(queries.bound) ** 2
-    if g <= _SLACK:
+    if g <= _MISSED:
         return None
     alpha, beta = 1 / across, (1 / along - 1 / across) / d
     bound = float(queries.bound)

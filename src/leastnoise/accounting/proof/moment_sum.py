@@ -45,7 +45,7 @@ _EXACT = 1e-15  # of ε
 _LEAST, _MOST = 1e-9, 1e24  # tilts
 _LONGER = 1.25
 _LENGTHENINGS = 12
-_LARGEST = 700.0
+_MOST_EXPONENT = 700.0
 
 
 def serves(parts: Sequence[Releases]) -> bool:
@@ -175,7 +175,7 @@ class MomentSum:
         turns = np.exp(-1j * spacing * epsilon * np.arange(len(weights)))
         total = float((weights @ turns).real) * spacing / (2 * math.pi)
         exponent = float(self.log_moment) - c * epsilon
-        return total * math.exp(min(exponent, _LARGEST))  # so much only far from the right ε
+        return total * math.exp(min(exponent, _MOST_EXPONENT))  # so much only far from the right ε
 
     @cached_property
     def _weights(self) -> NDArray[np.complex128]:

@@ -45,7 +45,7 @@ _WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
 _ROUGH = 0.1  # how far H′ may be from what its neighbours foretell, relative to them
 _HIDDEN = 1e-6  # of the maximum: how much of a rise may be unforeseen; beyond, cells are halved
 _DIGITS = 1e-12  # of H
-_NEWTON = 16
+_CORRECTIONS = 16
 _BRACKETED = 60
 _LEFT_OVER = 1e-9  # relative; the error of a maximum whose rise of this was added is far smaller
 _WHOLE = 1e-14  # (relative) a shift this near to a multiple of the spacing is one
@@ -105,7 +105,7 @@ def polished(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: f
     isn't there isn't settled, and `log_h` is that of some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
-    for _ in range(_NEWTON if phi.size else 0):
+    for _ in range(_CORRECTIONS if phi.size else 0):
         found = crossings(law, phi, epsilon + NOISE)
         first, second = _derivatives(found, phi.size)
         log_h = _log_integrals(law, found, phi, epsilon)

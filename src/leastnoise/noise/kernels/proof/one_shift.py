@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
+_ITEM_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
 _ROOT = Bisection(halvings=60)
 _OUTWARD = 1 + 1e-12  # more than means of six, products and sums rounded once can be off
 
@@ -221,7 +221,7 @@ def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
     """Bound Σ ∫ p₊ over items on which p takes both signs."""
     least = most = 0.0
-    for _ in range(_HALVINGS):
+    for _ in range(_ITEM_HALVINGS):
         low, high = coefficients.min(axis=0), coefficients.max(axis=0)
         inside = low >= 0
         settled = _sum(coefficients[:, inside].mean(axis=0), widths[inside])

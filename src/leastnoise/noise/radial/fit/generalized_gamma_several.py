@@ -48,13 +48,15 @@ _MOST_BINS = 4000
 _WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
 _LOG_TILT = Bisection(halvings=20)
 _FLAT = 1e-6  # of the log of the loss, between shapes
-_NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic ones do without
+_NO_GAIN_SEVERAL = (
+    5e-4  # of the same: as much as the width of a proof that the classic ones do without
+)
 _POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
 _NEARLY_L2 = (0.9, 1.03)  # p in between, but 1, isn't tried: a proof takes up to a minute
-_ROUGH, _FINE = 1e-6, 1e-7  # of the log of the scale
-_SECANTS = 30
-_LONGEST_STEP = 2.0
-_FARTHEST = 20.0  # from the Gaussian's scale, of the log
+_COARSE, _FINE = 1e-6, 1e-7  # of the log of the scale
+_MOST_MOVES = 30
+_LONGEST_MOVE = 2.0
+_FARTHEST_SCALE = 20.0  # from the Gaussian's scale, of the log
 _MARGIN = 2e-5  # of the scale: what floats and the lattice's step may be off
 _PROOFS = 4
 
@@ -98,13 +100,15 @@ def _least(task: _Task) -> GeneralizedGamma:
     problem, given = _Several(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrated(Shape(alpha=given["alpha"], p=given["p"]))
-    searched = best_shape(task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN)
+    searched = best_shape(
+        task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN_SEVERAL
+    )
     # The classic ones are proved more closely, and in no time: others must be ahead by that.
     classics = [Shape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
     found: list[GeneralizedGamma] = []
     for shape in dict.fromkeys((*(one for one in classics if _has(one, given)), searched)):
         least = min((math.log(task.loss.of(law)) for law in found), default=math.inf)
-        if shape in classics or problem.log_loss(shape) < least - _NO_GAIN:
+        if shape in classics or problem.log_loss(shape) < least - _NO_GAIN_SEVERAL:
             with suppress(Refused):
                 found.append(problem.calibrated(shape))
     if not found:
@@ -186,7 +190,7 @@ class _Several:
             return max(logs, LOG_ZERO) - self._log_target
 
         guess = (self._last_log_mse - math.log(law.mse)) / 2
-        found, self._slope = _root(gap, guess, self._slope, within=_ROUGH)
+        found, self._slope = _root(gap, guess, self._slope, within=_COARSE)
         self._last_log_mse = math.log(law.mse) + 2 * found
         return found
 
@@ -235,15 +239,15 @@ def _root(
     By secants. Raises Refused if there is none nearby.
     """
     x, value = guess, gap(guess)
-    for _ in range(_SECANTS):
-        move = min(max(-value / slope, -_LONGEST_STEP), _LONGEST_STEP)
+    for _ in range(_MOST_MOVES):
+        move = min(max(-value / slope, -_LONGEST_MOVE), _LONGEST_MOVE)
         if abs(move) < within:
             return x + move, slope
         found = gap(x + move)
         if (found - value) / move < 0:
             slope = (found - value) / move
         x, value = x + move, found
-        if abs(x - guess) > _FARTHEST:
+        if abs(x - guess) > _FARTHEST_SCALE:
             break
     raise Refused("No scale was found for this budget.")
 
