@@ -33,7 +33,8 @@ from leastnoise.noise.releases import Releases
 from leastnoise.numerics.minima import minimise
 
 _CONVERSION_BITS = 256
-_LOG_EXCESSES = (-12.0, 12.0)  # log(α − 1)
+_LOG_EXCESSES = range(-20, 42, 2)  # log(α − 1)
+_LOG_ENDS = (-12.0, 12.0)  # of the same
 _LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float
 _MARGINS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
 
@@ -164,8 +165,7 @@ def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
 
 def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
     """Return the least δ over orders α of `delta_of_rdp` at τ = αρ; any order is right."""
-    size, at = _positive(rho, "rho"), _epsilon(epsilon)
-    return _least(lambda order: _rdp_delta(order * size, order, at))
+    return _upper_bound(zcdp_delta(_positive(rho, "rho"), _epsilon(epsilon)))
 
 
 def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
@@ -176,7 +176,30 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
     (2.1419, 'upper bound')
     """
     size, lost = _positive(rho, "rho"), _leak(delta)
-    return _least(lambda order: _rdp_epsilon(order * size, order, lost))
+
+    def at(log_excess: float) -> arb:
+        order = 1 + Fraction(math.exp(log_excess))
+        return _rdp_epsilon(order * size, order, lost)
+
+    return _upper_bound(at(minimise(lambda t: float_above(at(t)), _LOG_ENDS, thorough=False)))
+
+
+def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
+    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
+
+    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
+    theory/accounting.md §5); the α is found in floats, and any is right.
+    """
+    if not rho:
+        return arb(0)
+
+    def log_delta(t: float) -> float:
+        excess = math.exp(t)
+        gap = (1 + excess) * float(rho) - float(epsilon) - math.log1p(math.exp(-t))
+        return excess * gap - math.log1p(excess)
+
+    order = 1 + Fraction(math.exp(minimise(log_delta, _LOG_EXCESSES)))
+    return _rdp_delta(order * rho, order, epsilon)
 
 
 def _rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
@@ -189,15 +212,6 @@ def _rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
     with precision(_CONVERSION_BITS):
         found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
         return found.max(arb(0))
-
-
-def _least(of: Callable[[Fraction], arb]) -> Converted:
-    """Return the least over log(α − 1), by golden sections; no part of the proof."""
-
-    def at(log_excess: float) -> arb:
-        return of(1 + Fraction(math.exp(log_excess)))
-
-    return _upper_bound(at(minimise(lambda t: float_above(at(t)), _LOG_EXCESSES, thorough=False)))
 
 
 def _log_kappa(alpha: Fraction) -> arb:

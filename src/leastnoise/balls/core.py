@@ -49,18 +49,18 @@ def ball(number: Fraction | int) -> arb:
 
 
 def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
-    """Return the condition that f is below 0, for a search: None where that can't be told.
-
-    >>> below = falls_through(lambda x: 1 - x)
-    >>> below(arb(0)), below(arb(2)), below(arb(1))
-    (False, True, None)
-    """
+    """Return the condition that f is below 0, for a search: None where that can't be told."""
 
     def below(x: arb) -> bool | None:
         value = f(x)
         return True if value < 0 else False if value > 0 else None
 
     return below
+
+
+def at_most_one(delta: arb) -> arb:
+    """Return the upper end of `delta`, no more than 1, as an exact number."""
+    return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 
 def float_below(x: arb) -> float:

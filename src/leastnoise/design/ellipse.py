@@ -11,7 +11,7 @@ a = 1/U and b = 1/V, and with the number of records the entries α (‖v‖²), 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -62,17 +62,12 @@ def _eigenvalues(d: int, k: int) -> tuple[float, float]:
     def kappa(m: int) -> float:
         return math.sqrt((d - 1) * m / (d - m))
 
-    m = _largest(lambda m: kappa(m) * (2 * m - 1 - d) <= 2 * m - 1, d - 1)
+    m, _ = Bisection().close(lambda m: not kappa(m) * (2 * m - 1 - d) <= 2 * m - 1, 1, d)
     if k <= m or kappa(m) * (2 * m + 1 - d) >= 2 * m + 1:
         m = min(k, m)
         along = m * (m + kappa(m) * (d - m)) / d
         return along, along / kappa(m)
     return m * (m + 1) / (2 * m + 1 - d), m * (m + 1) / (2 * m + 1)
-
-
-def _largest(holds: Callable[[int], bool], most: int) -> int:
-    """Return the largest m in 1 … most for which `holds`; it holds up to there and no further."""
-    return Bisection().close(lambda m: not holds(m), 1, most + 1)[0]
 
 
 def _replaced(queries: CountingQueries) -> CountEllipse:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 _Floats = NDArray[np.float64]
 _N = TypeVar("_N", int, float, Fraction, arb)
+_Until = Callable[[_N, _N], bool] | None
 
 
 @final
@@ -38,12 +39,7 @@ class Bisection:
     halvings: int = 10_000
 
     def close(
-        self,
-        holds: Callable[[_N], bool | None],
-        fails: _N,
-        at: _N,
-        *,
-        until: Callable[[_N, _N], bool] | None = None,
+        self, holds: Callable[[_N], bool | None], fails: _N, at: _N, *, until: _Until[_N] = None
     ) -> tuple[_N, _N]:
         """Return close points at which it fails and holds, from two; the ends aren't tried.
 
@@ -52,12 +48,8 @@ class Bisection:
         """
         for _ in range(self.halvings):
             middle, apart = _middle(fails, at)
-            if apart <= self.within or middle in (fails, at):
-                break
-            if until is not None and until(fails, at):
-                break
-            found = holds(middle)
-            if found is None:
+            near = apart <= self.within or middle in (fails, at)
+            if near or (until and until(fails, at)) or (found := holds(middle)) is None:
                 break
             fails, at = (fails, middle) if found else (middle, at)
         return fails, at
@@ -69,7 +61,7 @@ class Bisection:
         guess: _N,
         *,
         most: _N,
-        until: Callable[[_N, _N], bool] | None = None,
+        until: _Until[_N] = None,
     ) -> tuple[_N, _N] | None:
         """Return the same, if `guess` is doubled until it holds; None if that is beyond `most`.
 
@@ -92,17 +84,13 @@ class Bisection:
         """
         fails, at = np.zeros(count), np.ones(count)
         for _ in range(self.halvings):
-            middle = (fails + at) / 2
-            found = holds(middle)
+            found = holds(middle := (fails + at) / 2)
             fails, at = np.where(found, fails, middle), np.where(found, middle, at)
         return fails, at
 
 
 def _middle(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return what is halfway, a whole number between whole numbers, and how far the two are apart.
-
-    Balls stay points.
-    """
+    """Return what is halfway, whole between whole numbers, and how far the two are apart."""
     apart = abs(other - one)
     if isinstance(one, int):
         return (one + other) // 2, apart

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common import profile as common_profile
+from leastnoise.noise.common.fit.several import log_of
 from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
@@ -31,7 +32,7 @@ _PURE = 5e-10
 def gaussian(dimension: int, budget: Budget) -> Fraction:
     """Return the least σ; Balle & Wang (2018) by a root search in ln(1/σ)."""
     del dimension
-    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+    epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
     def over(log_mu: float) -> float:
         return (
@@ -60,7 +61,7 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     """Return the least σ by a root search in ln(1/σ − ε), or 1/ε where that is within 1e-9."""
     if budget.delta == 0:
         return 1 / budget.epsilon
-    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+    epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
     def over(log_excess: float) -> float:
         excess = math.exp(log_excess)
@@ -76,10 +77,6 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
     excess = math.exp(_ROOT.find(over, guess=math.log(guess)))
     return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
-
-
-def _log(number: Fraction) -> float:
-    return math.log(number.numerator) - math.log(number.denominator)
 
 
 # The least scale of a law whose other parameters are all set.

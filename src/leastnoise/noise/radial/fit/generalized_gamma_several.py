@@ -26,8 +26,9 @@ from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import root_above
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import Several, least_factor, root_above
+from leastnoise.noise.common.fit.several import Several, least_factor
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.fit import generalized_gamma
 from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
@@ -127,7 +128,9 @@ class _Several:
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget
         self._log_target = math.log(task.budget.delta)
-        self._sigma = classic.gaussian(task.dimension, task.budget) * root_above(task.count)
+        self._sigma = classic.gaussian(task.dimension, task.budget) * root_above(
+            Fraction(task.count)
+        )
         self._last_log_mse = 2 * math.log(self._sigma) + math.log(task.dimension)
         self._slope = -10.0
 
@@ -147,7 +150,7 @@ class _Several:
         """Return the law at a scale at which it is proved."""
         law = self._law(shape)
         if law.is_classic and law.p == 2:
-            return law.scaled(self._sigma * root_above(2))  # σ = scale/√2, exactly
+            return law.scaled(self._sigma * root_above(Fraction(2)))  # σ = scale/√2, exactly
         if law.is_classic and self._task.dimension > 1:
             return law.scaled(self._l2_scale())  # composed as what it is
         if law.is_classic:
