@@ -23,10 +23,10 @@ from leastnoise.ledger.filters import (
     SUMS,
     ZCDP,
     better_for,
-    delta_of_zcdp,
     fits,
     holds,
-    largest_rho,
+    rho_left,
+    zcdp_delta,
 )
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
@@ -50,7 +50,7 @@ def conversion(rho: Fraction, epsilon: Fraction) -> float:
     ("rho", "epsilon"), [("0.02", "1"), ("1e-6", "0.01"), ("3", "10"), ("0.5", "0.1")]
 )
 def test_the_conversion_of_zcdp_is_the_best_of_its_orders(rho: str, epsilon: str) -> None:
-    found = float(delta_of_zcdp(Fraction(rho), Fraction(epsilon)))
+    found = float(zcdp_delta(Fraction(rho), Fraction(epsilon)))
     on_grid = conversion(Fraction(rho), Fraction(epsilon))
     assert on_grid * (1 - GRID_ERROR) <= found <= on_grid * (1 + 1e-9)
 
@@ -65,7 +65,7 @@ def test_the_conversion_is_never_below_what_a_gaussian_leaks(
 ) -> None:
     law = Releases(noise=Gaussian(scale=1 / mu, dimension=1), shifts=ShiftBounds.of(L2(1)))
     exact = Composition(parts=(law,)).delta(epsilon=epsilon)
-    assert float(delta_of_zcdp(mu**2 / 2, epsilon)) >= exact.lower
+    assert float(zcdp_delta(mu**2 / 2, epsilon)) >= exact.lower
 
 
 def test_costs_are_those_of_the_noise() -> None:
@@ -148,7 +148,7 @@ def test_sums_are_decided_at_the_exact_boundary() -> None:
 
 def test_the_zcdp_limit_is_a_box() -> None:
     budget = Budget(epsilon=1, delta="1e-6")
-    limit, half = largest_rho(budget), budget.delta / 2
+    limit, half = rho_left(budget), budget.delta / 2
     assert fits(Cost(rho=limit, leak=half), budget, ZCDP)
     assert not fits(Cost(rho=limit + Fraction(1, 2**29)), budget, ZCDP)
     assert not fits(Cost(leak=half + Fraction(1, 10**100)), budget, ZCDP)
@@ -203,7 +203,7 @@ def test_switching_to_whichever_filter_still_accepts_would_leak_more_than_delta(
     budget = Budget(epsilon=1, delta="1e-6")
     responses = Cost(epsilon=Fraction("0.005"), rho=Fraction("0.0000125")).times(count)
     assert fits(responses + Cost(delta=budget.delta, leak=budget.delta), budget, SUMS)
-    left = largest_rho(budget) - responses.rho
+    left = rho_left(budget) - responses.rho
     assert fits(responses + Cost(rho=left), budget, ZCDP)
     mu = math.sqrt(2 * left)
     truths = np.arange(count + 1)

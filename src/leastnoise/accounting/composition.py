@@ -37,7 +37,7 @@ _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
 _NOTHING_LEFT = 700.0  # logarithm of a δ that floats can't tell from 0
 _SETTLED = 1e-10  # relative change of ε at which they end
 _FINEST = 10_000  # lattices have a largest size, which a finer one than this would exceed
-_SMALLEST = Fraction(1, 10**300)  # δ that floats hold
+_LEAST_DELTA = Fraction(1, 10**300)  # δ that floats hold
 
 _Solved = tuple[Convolution, float]
 _SolvedByMoments = tuple[MomentSum, float]
@@ -148,7 +148,7 @@ class Composition:
 
     def _by_moments(self, delta: Fraction) -> Interval | None:
         """Return an interval that contains ε(delta); None if it would take too many nodes."""
-        if delta < _SMALLEST:
+        if delta < _LEAST_DELTA:
             return None
         inner, outer = (laws_of(self.parts, inner=side) for side in (True, False))
         high = MomentSum.for_delta(outer, float(delta))

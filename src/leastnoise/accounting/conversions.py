@@ -30,8 +30,11 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.minima import minimise
 
-_BITS = 256
+_CONVERSION_BITS = 256
+_LOG_EXCESSES = range(-20, 42, 2)  # log(α − 1)
+_LOG_ENDS = (-12.0, 12.0)  # of the same
 _LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float
 _MARGINS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
 
@@ -70,7 +73,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
     """
     top, at = _positive(pure, "pure"), _epsilon(epsilon)
     lost = Budget(epsilon=1, delta=leak).delta
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         gap = ball(top).exp() - ball(at).exp() if at < top else arb(0)
         return _exact(ball(lost) + (1 - ball(lost)) * gap / (1 + ball(top).exp()))
 
@@ -78,7 +81,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
     """Return ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is smaller."""
     top, lost = _positive(pure, "pure"), Budget(epsilon=1, delta=delta).delta
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         rest = ball(top).exp() - ball(lost) * (1 + ball(top).exp())
         if rest > 1:
             return _exact(rest.log())
@@ -92,7 +95,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
     log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
     """
     top, alpha = _positive(pure, "pure"), _order(order)
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         p, a = 1 / (1 + ball(-top).exp()), ball(alpha)
         forward = (a * p.log() + (1 - a) * (1 - p).log()).exp()
         backward = (a * (1 - p).log() + (1 - a) * p.log()).exp()
@@ -102,7 +105,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
 def zcdp_of_pure(pure: Exact) -> Converted:
     """Return ρ = ε₀²/2 (Bun & Steinke 2016, Proposition 1.4)."""
     top = _positive(pure, "pure")
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         return _upper_bound(ball(top * top / 2))
 
 
@@ -115,7 +118,7 @@ def gdp_of_pure(pure: Exact) -> Converted:
     """
     top = _positive(pure, "pure")
     guess = -2 * NormalDist().inv_cdf(math.exp(-float(top)) / (1 + math.exp(-float(top))))
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         tail = 1 / (1 + ball(top).exp())
 
         def beyond(mu: float) -> arb:
@@ -139,14 +142,14 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 def zcdp_of_gdp(mu: Exact) -> Converted:
     """Return ρ = μ²/2, which N(μ, 1) against N(0, 1) needs."""
     size = _positive(mu, "mu")
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         return _exact(ball(size * size / 2))
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
     """Return τ = αρ at `order` α, which N(μ, 1) with μ²/2 = ρ has."""
     size, alpha = _positive(rho, "rho"), _order(order)
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         return _exact(ball(alpha * size))
 
 
@@ -162,8 +165,7 @@ def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
 
 def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
     """Return the least δ over orders α of `delta_of_rdp` at τ = αρ; any order is right."""
-    size, at = _positive(rho, "rho"), _epsilon(epsilon)
-    return _least(lambda order: _rdp_delta(order * size, order, at))
+    return _upper_bound(zcdp_delta(_positive(rho, "rho"), _epsilon(epsilon)))
 
 
 def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
@@ -174,36 +176,42 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
     (2.1419, 'upper bound')
     """
     size, lost = _positive(rho, "rho"), _leak(delta)
-    return _least(lambda order: _rdp_epsilon(order * size, order, lost))
+
+    def at(log_excess: float) -> arb:
+        order = 1 + Fraction(math.exp(log_excess))
+        return _rdp_epsilon(order * size, order, lost)
+
+    return _upper_bound(at(minimise(lambda t: float_above(at(t)), _LOG_ENDS, thorough=False)))
+
+
+def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
+    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
+
+    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
+    theory/accounting.md §5); the α is found in floats, and any is right.
+    """
+    if not rho:
+        return arb(0)
+
+    def log_delta(t: float) -> float:
+        excess = math.exp(t)
+        gap = (1 + excess) * float(rho) - float(epsilon) - math.log1p(math.exp(-t))
+        return excess * gap - math.log1p(excess)
+
+    order = 1 + Fraction(math.exp(minimise(log_delta, _LOG_EXCESSES)))
+    return _rdp_delta(order * rho, order, epsilon)
 
 
 def _rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         gap = ball(tau) - ball(epsilon)
         return ((ball(order) - 1) * gap + _log_kappa(order)).exp().min(arb(1))
 
 
 def _rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
-    with precision(_BITS):
+    with precision(_CONVERSION_BITS):
         found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
         return found.max(arb(0))
-
-
-def _least(of: Callable[[Fraction], arb]) -> Converted:
-    """Return the least over log(α − 1), by golden sections; no part of the proof."""
-    low, high, golden = -12.0, 12.0, (math.sqrt(5) - 1) / 2
-
-    def at(log_excess: float) -> arb:
-        return of(1 + Fraction(math.exp(log_excess)))
-
-    left, right = high - golden * (high - low), low + golden * (high - low)
-    for _ in range(60):
-        if float_above(at(left)) < float_above(at(right)):
-            high = right
-        else:
-            low = left
-        left, right = high - golden * (high - low), low + golden * (high - low)
-    return _upper_bound(at((low + high) / 2))
 
 
 def _log_kappa(alpha: Fraction) -> arb:

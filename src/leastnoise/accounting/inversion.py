@@ -24,7 +24,7 @@ _BITS = 128
 _WIDTH = 5e-13  # relative, of each end around the place where the proof's answer turns
 _ROUGH = 1e-2  # the same beside a lower end of 0, which leaves the width as it is
 _FIRST_STEP = 0.25  # of ln ε, where nothing is known about the root
-_SMALLEST = 1e-300  # ε below it counts as 0
+_LEAST_EPSILON = 1e-300  # ε below it counts as 0
 LARGEST = 1e30  # ε; no composition that is served needs so much
 _FAR = 1e4  # stands for ln 0 and ln ∞, beyond the logarithm of every δ that can be asked for
 _HARDLY = 1e-300  # stands for an undecided comparison whose floats are equal
@@ -64,7 +64,7 @@ def first_private(
     `step` is how far from `near` the search looks first, and `width` how closely it looks in the
     end, both in ln ε. Raises NotApplicable if there is none.
     """
-    if near < _SMALLEST:
+    if near < _LEAST_EPSILON:
         if proved(Fraction(0)).certainly_at_most(delta):
             return 0.0
         near, step = 1.0, _FIRST_STEP
@@ -73,7 +73,7 @@ def first_private(
         epsilon = math.exp(-minus_log)
         if epsilon > LARGEST:
             raise no_epsilon()
-        if epsilon < _SMALLEST:
+        if epsilon < _LEAST_EPSILON:
             return _FAR
         found = proved(Fraction(epsilon))
         size = _log_ratio(found, delta, upper=True)
@@ -91,12 +91,12 @@ def no_epsilon() -> NotApplicable:
 
 def last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
     """Return the largest ε found, from `near` on, at which δ is proved above `delta`, or 0."""
-    if near < _SMALLEST:
+    if near < _LEAST_EPSILON:
         return 0.0
 
     def over(log: float) -> float:
         epsilon = math.exp(log)
-        if epsilon < _SMALLEST:
+        if epsilon < _LEAST_EPSILON:
             return -_FAR
         found = proved(Fraction(epsilon))
         size = -_log_ratio(found, delta, upper=False)
@@ -105,7 +105,7 @@ def last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
     found = math.exp(
         IncreasingRoot(tolerance=_WIDTH, first_step=_WIDTH).find(over, guess=math.log(near))
     )
-    return found if found >= _SMALLEST else 0.0
+    return found if found >= _LEAST_EPSILON else 0.0
 
 
 def _log_ratio(found: ProvedDelta, delta: Fraction, *, upper: bool) -> float:

@@ -31,6 +31,7 @@ from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.quantiles import absolute_quantile, has_quantiles
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     from leastnoise.noise.base import Noise
 
 _MARGIN = 1e-9
-_BITS = 96
-_HALVINGS = 44  # to 1e-13, which is below the margin
+_BITS = 128
+_INSIDE = Bisection(halvings=44)  # to 1e-13, which is below the margin
+_GUESS = Bisection(halvings=60)
 _DOUBLINGS = 60
 _ROUNDING = 2.0**-20
 _FLOATS = 2.0**-50  # relative: what floats round in t = u − c, a few times 2^-53
@@ -108,12 +110,7 @@ class ClaimedLaw(ABC):
             low, step = high, 2 * step
         else:
             return math.inf
-        while high - low > 2 * _ROUNDING * self.spread:
-            middle = (low + high) / 2
-            if not low < middle < high:  # neighbouring floats
-                break
-            low, high = (low, middle) if holds(middle) else (middle, high)
-        return high
+        return Bisection(within=2 * _ROUNDING * self.spread).close(holds, low, high)[1]
 
 
 def claimed_law(claim: Claim, dimension: int) -> ClaimedLaw | str:
@@ -186,14 +183,7 @@ class _Inverted(ClaimedLaw):
         """Return P(|X| <= t), to within 1e-10."""
         if t < 0:
             return 0.0
-        low, high = 0.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if not low < middle < high:
-                break
-            inside = absolute_quantile(self._noise, middle) <= t
-            low, high = (middle, high) if inside else (low, middle)
-        return low
+        return _INSIDE.close(lambda p: not absolute_quantile(self._noise, p) <= t, 0.0, 1.0)[0]
 
     def quantile(self, probability: float) -> float:
         if not 0 < probability < 1:
@@ -223,10 +213,7 @@ class _Given(ClaimedLaw):
         low = -high
         while self._enclose(low)[0] > probability and low > -_LARGEST:
             low *= 2
-        for _ in range(_DOUBLINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._enclose(middle)[0] > probability else (middle, high)
-        return high
+        return _GUESS.close(lambda t: self._enclose(t)[0] > probability, low, high)[1]
 
     def _enclose(self, t: float) -> tuple[float, float]:
         try:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from leastnoise.audit.finding import Finding
     from leastnoise.audit.subject import Subject
 
-_MOST_COORDINATES = 4
-_FINEST = 1074 + 53  # finest power of two of a double is 2^-1074
+_FEW_COORDINATES = 4
+_FINEST_BIT = 1074 + 53  # finest power of two of a double is 2^-1074
 _POWERS = 2200
 _BINADES = 24  # below that of the largest output; smaller ones are one
 _SIGNIFICAND = 53
@@ -39,7 +39,7 @@ def detect(subject: Subject) -> Finding:
     """Return the finding of the precision attack."""
     features: list[Feature] = []
     with np.errstate(all="ignore"):
-        for index in range(min(subject.dimension, _MOST_COORDINATES)):
+        for index in range(min(subject.dimension, _FEW_COORDINATES)):
             features += [_finest_power(index), _bits_left(index, subject)]
         inversion = _laplace_inversion(subject)
         if inversion is not None:
@@ -52,7 +52,7 @@ def _finest_power(index: int) -> Feature:
 
     def labels(outputs: NDArray[np.float64]) -> NDArray[np.intp]:
         exponent, zeros = _significand(outputs[:, index])
-        found = exponent - _SIGNIFICAND + zeros + _FINEST
+        found = exponent - _SIGNIFICAND + zeros + _FINEST_BIT
         return np.where(np.isfinite(outputs[:, index]), np.clip(found, 0, _POWERS - 1), _POWERS)
 
     name = f"the finest power of two that divides coordinate {index}"

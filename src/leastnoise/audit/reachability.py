@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leastnoise.audit.finding import Finding
     from leastnoise.audit.subject import Subject
 
-_MOST_COORDINATES = 4
+_FEW_COORDINATES = 4
 _PHASES = 32
 # Powers of two below the spread: modulo a coarser one it is the size of the output that is seen,
 # which is the distinguishing test's to look at.
@@ -31,7 +31,7 @@ def detect(subject: Subject) -> Finding:
     """Return the finding of the reachability attack."""
     features: list[Feature] = []
     with np.errstate(all="ignore"):
-        for index in range(min(subject.dimension, _MOST_COORDINATES)):
+        for index in range(min(subject.dimension, _FEW_COORDINATES)):
             seen = [one[:, index] for one in subject.first]
             features += [_kind(index), _range(index, seen)]
             features += [_phase(index, step) for step in _steps(seen)]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _MOST_DRAWN = 5000  # outputs of each run that is repeated
 _SHIFTS = range(-4, 5)
 _LAGS = range(1, 9)
-_MOST_COORDINATES = 6
+_COMPARED_COORDINATES = 6
 _CELLS = 64
 CLAIM = "every draw is fresh"
 
@@ -116,7 +116,7 @@ class _Test:
 
 def _repeats(subject: Subject) -> Iterator[_Test]:
     """Yield the tests for outputs that are equal."""
-    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
+    coordinates = range(min(subject.dimension, _COMPARED_COORDINATES))
     outputs = subject.outputs[0]
     chance = [_collisions(outputs[:, index]) for index in coordinates]
     count = min(subject.draws, _MOST_DRAWN)
@@ -193,7 +193,7 @@ def _aligned_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.
 
 def _signs(subject: Subject) -> Iterator[_Test]:
     """Yield the tests for draws, or coordinates, that are above the median together too often."""
-    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
+    coordinates = range(min(subject.dimension, _COMPARED_COORDINATES))
     tenth = subject.draws // 10
     outputs = subject.outputs[0]
     above = outputs[tenth:] > np.median(outputs[:tenth], axis=0)
@@ -221,7 +221,7 @@ def _signs(subject: Subject) -> Iterator[_Test]:
 
 def _cancelled(subject: Subject) -> Finding | None:
     """Return the test of an event about the difference of two coordinates; None for one number."""
-    coordinates = range(min(subject.dimension, _MOST_COORDINATES))
+    coordinates = range(min(subject.dimension, _COMPARED_COORDINATES))
     features = [_difference(i, j, subject) for i, j in combinations(coordinates, 2)]
     if not features:
         return None

@@ -22,6 +22,7 @@ import numpy as np
 
 from leastnoise.audit import binomial
 from leastnoise.audit.power import MISS, detectable_below, order_statistic
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from leastnoise.audit.law import ClaimedLaw
@@ -115,18 +116,10 @@ def _above(law: ClaimedLaw, first: float, probability: float) -> float:
     """Return the least whole k with F(first + k + 1) > `probability`; inf if there is none."""
 
     def holds(k: int) -> bool:
-        return law.distribution(first + k + 1)[0] > probability
+        return law.distribution(first + k)[0] > probability
 
-    high = 0
-    while not holds(high):
-        high = 2 * high + 1
-        if high > _FARTHEST:
-            return math.inf
-    low = (high - 1) // 2 if high else -1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return float(high)
+    found = Bisection().beyond(holds, 0, 1, most=_FARTHEST)
+    return float(found[1] - 1) if found else math.inf
 
 
 @final

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _SECONDS = 60.0  # after which a process that draws is given up
-_READ = 1 << 16
+_READ = 1 << 18
 
 
 def ways(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from threading import RLock
@@ -46,6 +46,21 @@ def ball(number: Fraction | int) -> arb:
     """Return the ball that encloses `number` at the current precision."""
     fraction = number if isinstance(number, Fraction) else Fraction(number)
     return arb(fmpq(fraction.numerator, fraction.denominator))
+
+
+def falls_through(f: Callable[[arb], arb]) -> Callable[[arb], bool | None]:
+    """Return the condition that f is below 0, for a search: None where that can't be told."""
+
+    def below(x: arb) -> bool | None:
+        value = f(x)
+        return True if value < 0 else False if value > 0 else None
+
+    return below
+
+
+def at_most_one(delta: arb) -> arb:
+    """Return the upper end of `delta`, no more than 1, as an exact number."""
+    return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 
 def float_below(x: arb) -> float:

@@ -18,6 +18,7 @@ from typing import Self, final
 from flint import arb, arb_poly, ctx
 
 from leastnoise.balls.core import ball, precision
+from leastnoise.numerics.bisection import Bisection
 
 BITS = 256
 """A precision that leaves `_ENOUGH_BITS` of the coefficients nearly always."""
@@ -26,7 +27,8 @@ SLACK = 2.0**-24
 """How far, relatively, what is proved is below the moment at the γ that was thought best."""
 _ORDERS = 12  # of a Taylor expansion; what is beyond is bounded by sums of positive terms
 _MOST_PIECES = 2_000  # 300 were needed at most
-_LOOKS, _GRID, _HALVINGS = 8, 24, 60
+_LOOKS, _GRID = 8, 24
+_DIP = Bisection(halvings=60)
 
 
 @final
@@ -104,13 +106,7 @@ class StaircaseMoment:
 
     def _dip(self, low: float, high: float) -> Fraction:
         """Return where E N^p ends to fall, if it falls and then rises on [low, high]."""
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if self._rises(Fraction(middle)):
-                high = middle
-            else:
-                low = middle
-        return Fraction(high)
+        return Fraction(_DIP.close(lambda gamma: self._rises(Fraction(gamma)), low, high)[1])
 
     def _rises(self, gamma: Fraction) -> bool:
         u = ball(self.epsilon * gamma)

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
+from leastnoise._files import umask
 from leastnoise.errors import InvalidArgument, SourceError
-from leastnoise.mechanism.output import umask
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.values import flat
 from leastnoise.tables.values import spill

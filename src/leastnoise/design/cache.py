@@ -11,9 +11,9 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
 
+from leastnoise._files import write_file
 from leastnoise.errors import LeastnoiseError
 
 _VERSION = 1
@@ -54,12 +54,7 @@ def store(key: str, record: dict[str, object]) -> None:
     with contextlib.suppress(OSError, RuntimeError, LeastnoiseError):
         path = _path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(record | {"key": key, "version": _VERSION})
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            file.write(text)
-        Path(file.name).replace(path)
+        write_file(path, json.dumps(record | {"key": key, "version": _VERSION}))
 
 
 def _path(key: str) -> Path:

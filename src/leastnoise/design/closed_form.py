@@ -18,7 +18,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase
 
-_SLACK = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
+_SHARE_OF_DELTA = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
 _BITS = 128  # of e^ε and of the outermost mass: rounding costs a relative 2^-120
 
 
@@ -32,7 +32,7 @@ def masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int
     """
     factor, _ = exponential_between(budget.epsilon, bits=_BITS)
     last = 1 << _BITS
-    delta = budget.delta * _SLACK
+    delta = budget.delta * _SHARE_OF_DELTA
     chain, inner = [last], 0  # from the end inwards; `inner` is their sum without the centre's
     gain = Fraction(factor - (1 << _BITS), 1 << _BITS)
     while True:

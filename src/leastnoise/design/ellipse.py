@@ -11,7 +11,7 @@ a = 1/U and b = 1/V, and with the number of records the entries α (‖v‖²), 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,15 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.base import check_size
 from leastnoise.guarantees.geometry import Blocks, CountEllipse, Matrix
 from leastnoise.guarantees.structured import CountingQueries, Groups, Vertices
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.minima import minimise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ROUNDS = 60  # of the cutting planes; three or four are usual
+_MOST_PLANES = 60  # of the cutting planes; three or four are usual
 _ONE = Fraction(1)
-_SLACK = 1e-9  # by which a constraint may be missed: it costs as much in variance
+_MISSED = 1e-9  # by which a constraint may be missed: it costs as much in variance
 
 
 def least_variance(queries: CountingQueries) -> CountEllipse:
@@ -61,21 +62,12 @@ def _eigenvalues(d: int, k: int) -> tuple[float, float]:
     def kappa(m: int) -> float:
         return math.sqrt((d - 1) * m / (d - m))
 
-    m = _largest(lambda m: kappa(m) * (2 * m - 1 - d) <= 2 * m - 1, d - 1)
+    m, _ = Bisection().close(lambda m: not kappa(m) * (2 * m - 1 - d) <= 2 * m - 1, 1, d)
     if k <= m or kappa(m) * (2 * m + 1 - d) >= 2 * m + 1:
         m = min(k, m)
         along = m * (m + kappa(m) * (d - m)) / d
         return along, along / kappa(m)
     return m * (m + 1) / (2 * m + 1 - d), m * (m + 1) / (2 * m + 1)
-
-
-def _largest(holds: Callable[[int], bool], most: int) -> int:
-    """Return the largest m in 1 … most for which `holds`; it holds up to there and no further."""
-    low, high = 1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
 
 
 def _replaced(queries: CountingQueries) -> CountEllipse:
@@ -145,7 +137,7 @@ def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
     x = np.array([0.5, 0.0, 0.0, 0.5])  # the ball
     active = {0, len(rows) - 1, len(rows) // 2}
     start = trace(x)
-    for _ in range(_ROUNDS):
+    for _ in range(_MOST_PLANES):
         chosen = rows[sorted(active)]
         found = minimize(
             lambda x: trace(x) / start,
@@ -157,7 +149,7 @@ def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
         lengths = rows @ found.x
         worst = int(lengths.argmax())
         x = found.x / max(1.0, lengths[worst])
-        if lengths[worst] <= 1 + _SLACK or worst in active:
+        if lengths[worst] <= 1 + _MISSED or worst in active:
             break
         active.add(worst)
     if not trace(x) <= start:
@@ -209,7 +201,7 @@ def free_total(queries: CountingQueries) -> CountEllipse | None:
     others = m != touched
     room = (1 - lengths[others]) / (1 - m[others] / touched) ** 2
     g = float(room.min()) * float(queries.bound) ** 2
-    if g <= _SLACK:
+    if g <= _MISSED:
         return None
     alpha, beta = 1 / across, (1 / along - 1 / across) / d
     bound = float(queries.bound)

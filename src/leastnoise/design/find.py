@@ -19,7 +19,7 @@ from leastnoise.noise.request import Request
 GAP = 0.005
 FINE_GAP = 0.0005
 _FINE_EPSILON = 2  # up to which FINE_GAP takes some seconds
-_LARGE_GAP, _LARGE_EPSILON = 0.02, 5  # beyond which less than that takes minutes
+_SLOW_GAP, _SLOW_EPSILON = 0.02, 5  # beyond which less than that takes minutes
 MOST_STEPS = 40
 """A linear program for a whole-number sensitivity beyond this is too large."""
 _USUAL = Effort()
@@ -61,7 +61,7 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
 
 def plain_gap(task: Task) -> float:
     """Return the gap that a law is designed for, if none is asked for."""
-    return GAP if task.budget.epsilon <= _LARGE_EPSILON else _LARGE_GAP
+    return GAP if task.budget.epsilon <= _SLOW_EPSILON else _SLOW_GAP
 
 
 def fine_gap(task: Task) -> float:

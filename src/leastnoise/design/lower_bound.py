@@ -15,7 +15,7 @@ from leastnoise import _validate, _words
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.body_bound import BodyWitness
-from leastnoise.design.radial_bound import RadialWitness
+from leastnoise.design.radial_bound import RadialWitness, whole_numbers
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
@@ -314,7 +314,7 @@ def _witness_of(record: object) -> AnyWitness:
     if isinstance(record, dict) and "dimension" in record:
         return RadialWitness.from_record(record)
     fields: dict[str, Any] = exact_fields(record, _WITNESS_FIELDS, where="witness")
-    pairs = [_whole_numbers(pair) for pair in typed(fields["multipliers"], list, where="λ")]
+    pairs = [whole_numbers(pair) for pair in typed(fields["multipliers"], list, where="λ")]
     if any(len(pair) != 2 for pair in pairs):
         raise CertificateRejected("multipliers must be pairs.")
     return Witness(
@@ -322,10 +322,5 @@ def _witness_of(record: object) -> AnyWitness:
         reach=typed(fields["reach"], int, where="reach"),
         bits=typed(fields["bits"], int, where="bits"),
         multipliers=tuple((j, multiplier) for j, multiplier in pairs),
-        prices=tuple(_whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
+        prices=tuple(whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
     )
-
-
-def _whole_numbers(values: object) -> tuple[int, ...]:
-    found = typed(values, list, where="witness")
-    return tuple(typed(value, int, where="witness") for value in found)

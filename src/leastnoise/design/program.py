@@ -36,7 +36,7 @@ _STRATEGIES = (
 )
 _PATIENCE = 5  # steps a row: where the simplex takes more, it has mostly lost its way
 _SOLVED = 0
-_ROUNDS = 40
+_MOST_SOLVED = 40
 _SPREAD = 8  # shifts to begin with, the longest among them
 _EXCESS = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
 _STALLED = 1e-7  # a relative gain of a round below this says that what is broken is rounding
@@ -77,7 +77,7 @@ class Program:
         if start is not None:
             active |= np.isin(rows.keys, start.keys)
         solved, losses = None, list[float]()
-        for _ in range(_ROUNDS):
+        for _ in range(_MOST_SOLVED):
             chosen = rows.where(active)
             found = self._optimum(chosen, allowance)
             if found is None:

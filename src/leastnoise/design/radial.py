@@ -27,7 +27,7 @@ _LARGE_EPSILON = 8  # and above it from here on
 _CELLS = 2**30  # edges are whole multiples of 1/_CELLS
 _FIRST_WEIGHT = 2**100  # the heights' own floats are kept exactly down to 2^-47 of the first one
 _PAIRS = 3000  # of shells: about a second for the solver
-_MOST_CELLS = 32  # in a sensitivity
+_MOST_IN_SENSITIVITY = 32  # in a sensitivity
 _SMALLEST_DELTA = Fraction(1, 10**12)
 _ROOT_ERROR = Fraction(1, 10**11)  # relative, of the δ at the scale that is found
 _FLOAT_ERROR = Fraction(1, 10**16)  # absolute: heights that nearly agree cancel in δ
@@ -86,7 +86,7 @@ def _edges(staircase: SphericalStaircase) -> list[int]:
     """
     radius = staircase.radius
     end = math.ceil(radius * Fraction(5, 4)) + 2
-    m = min(math.isqrt(_PAIRS // end), _MOST_CELLS)
+    m = min(math.isqrt(_PAIRS // end), _MOST_IN_SENSITIVITY)
     if m < 2:
         raise _refused(
             f"its linear program would be too large, for a radius of {float(radius):.3g}"

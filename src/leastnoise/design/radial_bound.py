@@ -147,9 +147,9 @@ class RadialWitness:
         whole = {name: typed(fields[name], int, where=name) for name in _FIELDS[:4]}
         return cls(
             **whole,
-            nodes=_whole_numbers(fields["nodes"]),
-            levels=_whole_numbers(fields["levels"]),
-            prices=tuple(_whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
+            nodes=whole_numbers(fields["nodes"]),
+            levels=whole_numbers(fields["levels"]),
+            prices=tuple(whole_numbers(row) for row in typed(fields["prices"], list, where="ψ")),
         )
 
 
@@ -247,6 +247,7 @@ class _Moved:
         return np.maximum(excess, 0.0) * (self._reached + (r - 1)) / (2 * r)
 
 
-def _whole_numbers(values: object) -> tuple[int, ...]:
+def whole_numbers(values: object) -> tuple[int, ...]:
+    """Return a witness's list of whole numbers, as a record holds it."""
     found = typed(values, list, where="witness")
     return tuple(typed(value, int, where="witness") for value in found)

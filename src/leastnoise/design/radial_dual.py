@@ -38,7 +38,7 @@ _SAMPLES = 12  # radii r in each span
 _MOST_CHANCE = 0.48  # P(ω > ω_0): ω_0 is just above 0
 _ROUNDS = 9
 _PERSISTENCE = 0.9  # of a margin from round to round, the shortfall of which may come back
-_SHARE = 0.4  # of the newest prices in the running mean, which chatters less
+_NEWEST = 0.4  # of the newest prices in the running mean, which chatters less
 _MOST_CUTS = 200
 _ENOUGH = 1e-3  # relative distance of what is proved from what the program believes
 _QUADRATURE = 1500
@@ -137,7 +137,7 @@ class _Search:
             yield float(values.min()) - spent, witness
             if values.min() > level * (1 - _ENOUGH):
                 return
-            mean = prices if mean is None else (1 - _SHARE) * mean + _SHARE * prices
+            mean = prices if mean is None else (1 - _NEWEST) * mean + _NEWEST * prices
             steady, steady_values = self._proved(mean)
             spent = self.true_delta * float(mean.sum(axis=1).max())
             yield float(steady_values.min()) - spent, steady

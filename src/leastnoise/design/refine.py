@@ -29,7 +29,7 @@ from leastnoise.noise.steps.law import TruncatedStaircase
 # and what its exact δ is still too large by is mended by a mixture.
 _EPSILON_MARGIN, _DELTA_MARGIN = 1e-11, 1e-7
 _SPARE = 1e-12  # of a mixture's share, for rounding
-_ROUNDING = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
+_MENDING = 1e-7  # what mending a law on whole numbers may cost before all rows are tried
 _NEAR = 0.05  # of the gap: what a step of the design may cost
 _FINER = 1.06  # than the formula's number of cells, so that the first lattice mostly is enough
 _SHARE = 0.6  # of what is left goes to one lattice at most
@@ -201,7 +201,7 @@ def _on_lattice(
         accuracy=_NEAR * gap if task.scope == "real" else 0.0,
         halving=rough.halving,
     )
-    dearest = _NEAR * gap if task.scope == "real" else _ROUNDING
+    dearest = _NEAR * gap if task.scope == "real" else _MENDING
     best, rows = Design(law=None, bound=None), None
     for attempt in _attempts(program, rough):
         solved = attempt.solve(allowance=allowance, start=rows)

@@ -10,7 +10,7 @@ from leastnoise.design.lower_bound import Witness
 from leastnoise.design.program import Floats, Solution
 from leastnoise.noise.common.law import Steps
 
-_PRICE_BITS = 64
+_PLACES = 64
 _FACTOR_BITS = 128
 _SHARE_BITS = 64
 
@@ -28,7 +28,7 @@ def witness(solved: Solution) -> Witness:
     return Witness(
         cells=program.cells,
         reach=program.reach,
-        bits=_PRICE_BITS,
+        bits=_PLACES,
         multipliers=tuple(kept.items()),
         prices=tuple(
             tuple(min(_scaled(price), kept[j]) for price in _cut(prices[j - 1], program.cells))
@@ -77,7 +77,7 @@ def _sweep(solved: Solution, prices: Floats) -> None:
 
 
 def _scaled(value: float) -> int:
-    return int(math.ldexp(value, _PRICE_BITS))
+    return int(math.ldexp(value, _PLACES))
 
 
 def whole_masses(solved: Solution, *, spare: int = 0) -> tuple[int, ...]:

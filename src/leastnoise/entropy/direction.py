@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from leastnoise.entropy.source import Entropy
 
-_CHUNK = 256  # squares that are summed in floats; `math.fsum` adds up the chunks
+_SUMMED = 256  # squares that are summed in floats; `math.fsum` adds up the chunks
 _SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
 _SMALLEST_NORM = 2.0**-20  # below it floats are left alone; no draw has been there
 _TINY = 2.0**-900  # absolute: above what underflow can cost, far below any grid's half step
@@ -116,13 +116,13 @@ class _Normals:
         return self._norm
 
     def _sums_of_squares(self) -> Iterator[float]:
-        for start in range(0, len(self.words), _CHUNK * _CHUNK):
-            values, beyond = _estimates(self.words[start : start + _CHUNK * _CHUNK])
+        for start in range(0, len(self.words), _SUMMED * _SUMMED):
+            values, beyond = _estimates(self.words[start : start + _SUMMED * _SUMMED])
             for index in np.flatnonzero(beyond).tolist():
                 values[index] = nearly(self._coordinate(start + index)[0])
             yield from (
                 float(chunk @ chunk)
-                for chunk in np.split(values, range(_CHUNK, len(values), _CHUNK))
+                for chunk in np.split(values, range(_SUMMED, len(values), _SUMMED))
             )
 
     def enclose(self, index: int, bits: int) -> arb:

@@ -26,11 +26,12 @@ from leastnoise.accounting.proof.composed import composed_at_most, is_gaussian
 from leastnoise.accounting.proof.sampled import sampled_delta
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.convolution import Convolution, tilt_for
-from leastnoise.balls.core import ball, float_above, precision
+from leastnoise.balls.core import at_most_one, ball, float_above, precision
 from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.bisection import Bisection
 
 Profile = Callable[[Sequence[Fraction]], list[arb]]
 """ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
@@ -128,7 +129,7 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
     near = {loss // interval + side for loss in _frequent(parts) for side in (0, 1)}
     indices = sorted({*range(0, last, stride), last, *(i for i in near if i < last)})
     deltas = profile([index * interval for index in indices])
-    return _Half(indices=indices, deltas=[_at_most_one(delta) for delta in deltas])
+    return _Half(indices=indices, deltas=[at_most_one(delta) for delta in deltas])
 
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
@@ -136,11 +137,6 @@ def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
     whole = replace(parts[0], rate=Fraction(1))  # a sample's losses jump where those of all do
     loss, count = frequent_loss(whole), min(parts[0].count, _MOST_FREQUENT)
     return [loss * i for i in range(count + 1)] if loss else []
-
-
-def _at_most_one(delta: arb) -> arb:
-    """Return the upper end of `delta`, no more than 1, as an exact number."""
-    return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 
 def _reach(profile: Profile, interval: Fraction) -> Fraction:
@@ -162,10 +158,8 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
             raise NotApplicable(family="composition", why="its losses are too large to export")
     low, end = high / 2, profile([high])[0]
     edge = not (end > 0 and end < arb(_TAIL))  # which the last dot meets; a tail ends anywhere
-    while high - low > (interval / 2 if edge else max(interval / 2, high / 16)):
-        middle = (low + high) / 2
-        low, high = (low, middle) if settled(middle) else (middle, high)
-    return high
+    near = Bisection(within=interval / 2)
+    return near.close(settled, low, high, until=lambda a, b: not edge and b - a <= b / 16)[1]
 
 
 def _law(opposite: _Half, own: _Half, interval: Fraction) -> Law:

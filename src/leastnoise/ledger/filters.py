@@ -18,12 +18,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from flint import arb
-
+from leastnoise.accounting.conversions import zcdp_delta
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.costs import Cost
-from leastnoise.numerics.minima import minimise
+from leastnoise.numerics.bisection import Bisection
 
 SUMS, ZCDP = "sums", "zcdp"
 RULES = (SUMS, ZCDP)
@@ -34,8 +33,6 @@ _MOST_UNITS = 10 ** (_DIGITS + 1)  # in a ρ below the next power of ten
 MOST_ALIKE = 10**12
 """Charges alike: more are not told apart."""
 
-_LOG_ORDERS = [float(t) for t in range(-20, 42, 2)]  # log(α − 1)
-
 
 def fits(spent: Cost, budget: Budget, rule: str) -> bool:
     """Say whether all that is `spent` is proved to be within `budget` by the filter `rule`."""
@@ -45,7 +42,7 @@ def fits(spent: Cost, budget: Budget, rule: str) -> bool:
     if spent.leak > half:
         return False
     with precision(_BITS):
-        return bool(delta_of_zcdp(spent.rho, budget.epsilon) <= ball(half))
+        return bool(zcdp_delta(spent.rho, budget.epsilon) <= ball(half))
 
 
 def better_for(cost: Cost, budget: Budget) -> str:
@@ -62,18 +59,16 @@ def holds(
     was tried and doesn't. A single charge more is always tried.
     """
     before = spent or Cost()
-    low, high = 0, 1
-    while high <= most and fits(before + cost.times(high), budget, rule):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        fitting = fits(before + cost.times(middle), budget, rule)
-        low, high = (middle, high) if fitting else (low, middle)
-    return min(low, most)
+
+    def too_many(count: int) -> bool:
+        return count > most or not fits(before + cost.times(count), budget, rule)
+
+    found = Bisection().beyond(too_many, 0, 1, most=2 * most)
+    return found[0] if found else most
 
 
 def rho_left(budget: Budget, spent: Cost | None = None) -> Fraction:
-    """Return the ρ that the filter `zcdp` still admits, rounded down to some nine digits of ρ*."""
+    """Return the ρ that the filter `zcdp` still admits (ρ*), rounded down to some nine digits."""
     unit = Fraction(10) ** (_decade(budget) - _DIGITS)
     return unit * holds(Cost(rho=unit), budget, ZCDP, spent=spent, most=_MOST_UNITS)
 
@@ -85,37 +80,6 @@ def _decade(budget: Budget) -> int:
     size, leak = (math.log10(float(of) or 1.0) for of in (budget.epsilon, budget.delta))
     low = math.floor(min(size, 2 * size, 2 * leak)) - 4
     high = math.ceil(max(size, 0.0)) + 3
-    while high - low > 1:
-        middle = (low + high) // 2
-        fitting = fits(Cost(rho=Fraction(10) ** middle), budget, ZCDP)
-        low, high = (middle, high) if fitting else (low, middle)
-    return low
-
-
-def largest_rho(budget: Budget) -> Fraction:
-    """Return ρ* of the filter `zcdp`, rounded down to some nine digits; for people."""
-    return rho_left(budget)
-
-
-def delta_of_zcdp(rho: Fraction, epsilon: Fraction) -> arb:
-    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
-
-    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
-    theory/accounting.md §5); the α is found in floats, and any is right.
-    """
-    if not rho:
-        return arb(0)
-    with precision(_BITS):
-        order = 1 + ball(Fraction(math.exp(_best_log_order(float(rho), float(epsilon)))))
-        exponent = (order - 1) * (order * ball(rho) - ball(epsilon))
-        return (exponent + (order - 1) * (1 - 1 / order).log()).exp() / order
-
-
-def _best_log_order(rho: float, epsilon: float) -> float:
-    """Return about the log(α − 1) with the smallest δ."""
-
-    def log_delta(t: float) -> float:
-        order = 1 + math.exp(t)
-        return (order - 1) * (order * rho - epsilon - math.log1p(math.exp(-t))) - math.log(order)
-
-    return minimise(log_delta, _LOG_ORDERS)
+    return Bisection().close(
+        lambda k: not fits(Cost(rho=Fraction(10) ** k), budget, ZCDP), low, high
+    )[0]

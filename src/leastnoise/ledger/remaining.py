@@ -10,7 +10,7 @@ from typing import final
 from leastnoise import _words
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.costs import Cost
-from leastnoise.ledger.filters import ZCDP, largest_rho, rho_left
+from leastnoise.ledger.filters import ZCDP, rho_left
 
 _ROOT_DIGITS = 20
 
@@ -45,7 +45,7 @@ class Remaining:
             epsilon=_root_below(2 * rho),
             delta=budget.delta / 2 - spent.leak,
             rho=rho,
-            most_rho=largest_rho(budget),
+            most_rho=rho_left(budget),
         )
 
     def __repr__(self) -> str:

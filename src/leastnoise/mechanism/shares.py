@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from leastnoise.noise.share import Share
 
 _MOST_CLIENTS = 1 << 20
-_ROOM = Fraction(1, 1 << 3000)
+_LEAST_ROOM = Fraction(1, 1 << 3000)
 """What δ has to spare where sums of shares are only nearly the law: (1 + e^ε)·k·distance is less,
 for k <= 2^53 releases and ε <= 1,000."""
 
@@ -73,7 +73,7 @@ class Shares:
             raise NotApplicable(family=noise.name, why="shares of a geometry aren't proved")
         if self._share.distance:
             room = certificate.budget.delta - Fraction(certificate.delta.upper)
-            if certificate.budget.epsilon > 1000 or room < _ROOM:
+            if certificate.budget.epsilon > 1000 or room < _LEAST_ROOM:
                 why = "its delta has nothing to spare; calibrate it for a little less"
                 raise NotApplicable(family=noise.name, why=why)
 

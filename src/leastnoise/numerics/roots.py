@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from leastnoise.errors import Refused
 
+LOG_ZERO = -1e4
+"""Stands for ln 0 where a root is looked for: finite, and below the ln of every δ asked for."""
+
 _MAX_EVALUATIONS = 200
 
 

@@ -17,9 +17,9 @@ from leastnoise.selection.constructions import BALL
 
 MOST_DIMENSIONS = 10**6  # of a figure: densities are evaluated at points that long
 _COUNT = 7  # of dimensions beside the one asked for
-_TOP, _TIMES = 100, 10
+_LAST_DIMENSION, _TIMES = 100, 10
 _POINTS = 400
-_REACH = 4.0  # of the density, in units of (root mean square of the radius)/√d: 4 deviations of l2
+_REACH = 4  # of the density, in units of (root mean square of the radius)/√d: 4 deviations of l2
 
 
 def dimensions_around(asked: int, *, least: int) -> list[int]:
@@ -33,7 +33,7 @@ def dimensions_around(asked: int, *, least: int) -> list[int]:
             name="dimension", value=asked, expected=f"dimension <= {MOST_DIMENSIONS:,} with --plot"
         )
     first = max(least, min(asked, 2))
-    last = max(_TOP, first, min(_TIMES * asked, MOST_DIMENSIONS))
+    last = max(_LAST_DIMENSION, first, min(_TIMES * asked, MOST_DIMENSIONS))
     others = np.geomspace(first, last, _COUNT)
     return sorted({asked, *(round(float(one)) for one in others)})
 

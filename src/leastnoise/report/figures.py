@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from leastnoise._files import write_file
 from leastnoise.errors import InvalidArgument, InvalidInput
-from leastnoise.mechanism.output import write_file
 from leastnoise.noise.registry import FAMILIES
 
 TERMINAL = "-"

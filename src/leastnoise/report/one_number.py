@@ -15,7 +15,7 @@ from leastnoise.selection.comparison import Comparison
 
 _FACTORS = [Fraction(2) ** power for power in range(-3, 4)]
 _LARGEST_EPSILON = 20  # of a figure: beyond it hardly any family serves
-_POINTS = 601
+_PLACES = 601
 _DRAWN = 5  # of the densities, beside Laplace's and the Gaussian's: more can't be told apart
 _REACH = 4  # of the densities, in standard deviations of the noise that has the least
 
@@ -67,7 +67,7 @@ def _density(name: str, law: Noise, reach: float) -> Line:
     if law.for_whole_numbers:
         x = np.arange(-np.floor(reach), np.floor(reach) + 1)
     else:
-        x = np.linspace(-reach, reach, _POINTS)
+        x = np.linspace(-reach, reach, _PLACES)
     density = np.exp(law.log_density(x[:, None]))
     return Line(
         name=name,

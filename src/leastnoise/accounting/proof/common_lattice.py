@@ -39,6 +39,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
 from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.registry import registered
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from leastnoise.noise.releases import Releases
@@ -53,7 +54,8 @@ _LARGEST_LOSS = 2**17  # of a release; above 100,000, the largest ε
 _TOO_LARGE = f"its losses are too large to compose: they reach beyond {_LARGEST_LOSS:,}"
 _LARGEST_SAMPLED_LOSS = 600  # largest finite loss of a release that is sampled; e^this is a float
 _FINER_SAMPLED = 1.5  # the lattice after subsampling, whose points cost little
-_ROUGHLY, _HALVINGS = 6, 48  # of an interval in which the largest loss is: a tail's, an edge's
+_ROUGHLY = Bisection(halvings=6)  # for the largest loss: what is enough in a tail
+_EDGE = Bisection(halvings=42)
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
 
@@ -260,17 +262,16 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
         return own.reach(noise, worst_shift(noise, sensitivity))
     profile = _profile(noise, sensitivity)
     with precision(BITS):
-        low, high = Fraction(0), Fraction(1, 8)
-        while not _settled(profile, high):
-            low, high = high, 2 * high
-            if high > _LARGEST_LOSS:
-                raise NotApplicable(family=noise.name, why=_TOO_LARGE)
-        for i in range(_HALVINGS):
-            if i >= _ROUGHLY and profile(low) < arb(_NOTHING) * 2**20:
-                break  # a tail, no edge
-            middle = (low + high) / 2
-            low, high = (low, middle) if _settled(profile, middle) else (middle, high)
-    return high
+        settled = partial(_settled, profile)
+        most = Fraction(_LARGEST_LOSS)
+        ends = _ROUGHLY.beyond(settled, Fraction(0), Fraction(1, 8), most=most)
+        if not ends:
+            raise NotApplicable(family=noise.name, why=_TOO_LARGE)
+
+        def in_tail(low: Fraction, _: Fraction) -> bool:
+            return bool(profile(low) < arb(_NOTHING) * 2**20)
+
+        return _EDGE.close(settled, *ends, until=in_tail)[1]
 
 
 def _settled(profile: Profile, epsilon: Fraction) -> bool:

@@ -23,7 +23,7 @@ from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import ProvedDelta, Releases
 
-_BITS = 192
+_COMPOSED_BITS = 192
 
 
 def prove_composed(
@@ -108,7 +108,7 @@ def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
 
 
 def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
-    with precision(_BITS):
+    with precision(_COMPOSED_BITS):
         lower, upper = (
             delta_of_ratio(ball(gaussian_square(parts, inner=inner)).sqrt(), epsilon=epsilon)
             for inner in (True, False)

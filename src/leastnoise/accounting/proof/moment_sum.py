@@ -27,6 +27,7 @@ from flint import acb, arb
 from leastnoise.accounting.proof.moment_sum_laws import Moments, has_moments, is_l2, laws_of
 from leastnoise.balls.core import ball, precision
 from leastnoise.noise.releases import ProvedDelta
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ _EXACT = 1e-15  # of ε
 _LEAST, _MOST = 1e-9, 1e24  # tilts
 _LONGER = 1.25
 _LENGTHENINGS = 12
-_LARGEST = 700.0
+_MOST_EXPONENT = 700.0
 
 
 def serves(parts: Sequence[Releases]) -> bool:
@@ -174,7 +175,7 @@ class MomentSum:
         turns = np.exp(-1j * spacing * epsilon * np.arange(len(weights)))
         total = float((weights @ turns).real) * spacing / (2 * math.pi)
         exponent = float(self.log_moment) - c * epsilon
-        return total * math.exp(min(exponent, _LARGEST))  # so much only far from the right ε
+        return total * math.exp(min(exponent, _MOST_EXPONENT))  # so much only far from the right ε
 
     @cached_property
     def _weights(self) -> NDArray[np.complex128]:
@@ -339,15 +340,10 @@ def _node_count(
     def enough(count: int) -> bool:
         return bool(dropped(count) <= arb(room).exp())
 
-    low, high = 4, 8
-    while not enough(high):
-        low, high = high, 2 * high
-        if low >= most:
-            return None
-    while high - low > 1 + low // 16:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return (high, dropped(high)) if high <= most else None
+    found = Bisection().beyond(
+        enough, 4, 8, most=2 * most, until=lambda low, high: high - low <= 1 + low // 16
+    )
+    return (found[1], dropped(found[1])) if found and found[1] <= most else None
 
 
 def _nodes(laws: Sequence[Moments], tilt: Fraction, spacing: Fraction, count: int) -> list[acb]:

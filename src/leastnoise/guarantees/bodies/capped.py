@@ -17,7 +17,7 @@ from leastnoise.errors import InvalidArgument
 MOST_WORK = 1_000_000
 """Coordinates times cap: so many terms take a second or two."""
 
-_FIRST_BITS, _LAST_BITS, _ENOUGH_BITS = 192, 1 << 18, 100
+_FIRST_CAPPED_BITS, _LAST_CAPPED_BITS, _ENOUGH_BITS = 192, 1 << 18, 100
 
 
 @final
@@ -101,8 +101,8 @@ def share_below(*, sizes: tuple[int, int], last: int, cap: int) -> arb:
     a power of (cap − l)₊. They alternate, so that the precision grows until 100 bits are left.
     """
     wanted = arb(0)
-    bits = _FIRST_BITS
-    while bits <= _LAST_BITS:
+    bits = _FIRST_CAPPED_BITS
+    while bits <= _LAST_CAPPED_BITS:
         with precision(bits):
             wanted = _alternating(count=sizes[0], shape=sizes[1], last=last, cap=cap)
         if wanted.rel_accuracy_bits() >= _ENOUGH_BITS:

@@ -36,7 +36,7 @@ from leastnoise.noise.body_noise import VectorNoise
 
 
 _MOST_QUERIES = 40  # of counts whose curve is worked out; it costs their cube
-_MOST_STEPS = 20_000  # of a sum over the steps of a staircase
+_MOST_SUMMANDS = 20_000  # of a sum over the steps of a staircase
 _NEGLIGIBLE = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
 
 
@@ -171,7 +171,7 @@ def _total_variation(noise: KStaircase, bits: int) -> arb:
         fall = (-ball(noise.decay)).exp()
         inner = outer = arb(0)
         weight = arb(1)
-        for k in range(_MOST_STEPS):
+        for k in range(_MOST_SUMMANDS):
             edge = ball(gamma + k)
             term = weight * edge**d
             outer += term

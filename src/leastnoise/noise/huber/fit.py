@@ -18,7 +18,7 @@ from leastnoise.noise.huber.profile import log_delta
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.numerics.minima import minimise
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
 # Of the parameters: the root is accurate to 1e-12, and the proof needs a little room. The float δ
 # loses digits where the shift is tiny beside γ, in proportion.
@@ -29,7 +29,6 @@ _ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
 # While the corner is searched: the loss is flat about its minimum, which hides errors like this.
 _ROUGH = IncreasingRoot(tolerance=1e-9, first_step=0.02)
 _CORNERS = 40  # in the first look at u = α/γ
-_NOTHING = -1e4  # stands for ln 0
 
 # Of several releases:
 _ROUGHLY = IncreasingRoot(tolerance=1e-3, first_step=0.03)  # of the log of 1/scale
@@ -86,7 +85,7 @@ def _least_gamma_inverse(
 
     def over(log_t: float) -> float:
         value = log_delta(corner=corner, shift_ratio=math.exp(log_t), epsilon=epsilon)
-        return max(value, _NOTHING) - log_target
+        return max(value, LOG_ZERO) - log_target
 
     return math.exp(root.find(over, guess=math.log(guess)))
 
@@ -156,7 +155,7 @@ def several(task: Several) -> FlippedHuber:
 
         def over(log_inverse: float) -> float:
             wide = law.scaled(Fraction(math.exp(-log_inverse)))
-            return max(task.log_delta_gap(wide, points_per_std=COARSE), _NOTHING)
+            return max(task.log_delta_gap(wide, points_per_std=COARSE), LOG_ZERO)
 
         factor = math.exp(-_ROUGHLY.find(over, guess=math.log(width / near)))
         near = factor * width

@@ -14,7 +14,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.atoms import inscribed
-from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.core import at_most_one, ball, float_above, float_below, precision
 from leastnoise.balls.hull import Point, chords
 from leastnoise.balls.losses import (
     BITS,
@@ -187,7 +187,7 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
     law, scales = _in_scales(noise, shift)
     if law.is_classic:
         return upper_lattice(lambda epsilon: _delta(law, scales, epsilon), step, size)
-    points = [(one.epsilon, _at_most_one(one.delta)) for one in _known(law, scales, step)]
+    points = [(one.epsilon, at_most_one(one.delta)) for one in _known(law, scales, step)]
     return between(points, step, size)
 
 
@@ -275,11 +275,6 @@ def chosen(law: GeneralizedGamma, scales: Fraction, step: Fraction) -> list[tupl
         count *= 2
     *inner, last = places(law, float(scales))[:: MOST_PLACES // count]
     return [*((Fraction(z), log_tail) for z, log_tail in inner), (reach(law, scales), last[1])]
-
-
-def _at_most_one(delta: arb) -> arb:
-    """Return the upper end of `delta`, or 1, as an exact number."""
-    return delta.upper().min(arb(1)) if delta.is_finite() else arb(1)
 
 
 @lru_cache(maxsize=64)

@@ -48,7 +48,7 @@ MOST_BLOCKS = 8  # of a kind: 255 groups of them are looked at
 MOST_EPSILON = 30  # beyond it there is hardly any noise
 MOST_PERSONS = 30  # numbers together; beyond it spherical noise comes near
 _EXPONENTS = tuple(Fraction(n, 4) for n in (5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128))
-_DIGITS = 10**6  # of radii, rounded up
+_RADIUS_UNITS = 10**6  # of radii, rounded up
 _ROOM = 1e-5  # of ln(variance), below which a block must stay that would have as much alone
 _CORES = np.geomspace(1e-4, 40.0, 120)
 _POWERS, _GAMMAS = np.linspace(0.0, 1.0, 40), np.linspace(0.05, 1.0, 39)
@@ -310,7 +310,7 @@ def _log_share_moment(sizes: Floats, d: float, p: float) -> Floats:
 
 
 def _rounded_up(radius: float) -> Fraction:
-    return Fraction(math.floor(radius * _DIGITS) + 1, _DIGITS)
+    return Fraction(math.floor(radius * _RADIUS_UNITS) + 1, _RADIUS_UNITS)
 
 
 def _gained_by_gaussians(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
 # Floats of another machine: a scale that is found again may be off by 1e-9.
-_CLOSE = 1e-7
+_SAME = 1e-7
 
 Part = tuple[Layout, tuple[NoiseError, ...]]
 """The layout of a block's part, and the error of each of its components."""
@@ -124,4 +124,4 @@ def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, float]
 
 def is_close(told: float, wanted: float) -> bool:
     """Whether two floats are the same but for the machine that computed them."""
-    return math.isclose(told, wanted, rel_tol=_CLOSE)
+    return math.isclose(told, wanted, rel_tol=_SAME)

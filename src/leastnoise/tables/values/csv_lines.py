@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MAX_LINE = 2**20
 _MARK = b"\xef\xbb\xbf"  # at the start of a file: it is UTF-8
-_BLOCK = 2**19
+_LINES_BLOCK = 2**19
 # Of the alternatives, the first that lets a comma follow; both RE2 and Python choose so. Either
 # takes the line with one more comma behind it.
 _FIELD = '("(?:[^"]|"")*"|[^,]*),'
@@ -194,7 +194,7 @@ def _blocks(file: BinaryIO) -> Iterator[bytes]:
     A line that is too long comes as its first MAX_LINE + 1 bytes or more, and its end.
     """
     rest = b""
-    while read := file.read(_BLOCK):
+    while read := file.read(_LINES_BLOCK):
         end = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
         if end:
             yield rest + read[:end]

@@ -38,6 +38,7 @@ from leastnoise.noise.bodies.sampler.reals import (
     Uniforms,
 )
 from leastnoise.noise.bodies.sampler.scalars import choices_below
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from flint import arb
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 
 _POINTS = 4000  # of the quadratures that choose a proposal; what they find changes no law
+_TILT = Bisection(halvings=30)
 _SLACK = 2.0**-40  # above what the comparison of two floats can lose, relatively
 
 
@@ -197,9 +199,7 @@ def _plan(cells: int, shape: int, cap: int) -> tuple[Fraction, bool]:
     mean = cap / cells
     low, high = 0.0, 2.0 * shape / mean
     if _moments(low, shape)[0] > mean:
-        for _ in range(30):
-            middle = (low + high) / 2
-            low, high = (middle, high) if _moments(middle, shape)[0] > mean else (low, middle)
+        low, _ = _TILT.close(lambda tilt: not _moments(tilt, shape)[0] > mean, low, high)
     tilt = Fraction(low).limit_denominator(100)
     spread = math.sqrt(2 * math.pi * cells * _moments(low, shape)[1])
     by_tilt = 1 / (1 + low * spread)

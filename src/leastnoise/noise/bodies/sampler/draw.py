@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # The recipe of every body. A new body is a function or two, and one line here.
 
 
-_FEW = 4  # exponentials in a sum; for one number a gamma of larger shape is drawn as such
+_MOST_SUMMED = 4  # exponentials in a sum; for one number a gamma of larger shape is drawn as such
 
 Recipe = Callable[[Source, Body, Reals], Reals]
 Sides = Callable[[Source, OneSided, Moves], Reals]
@@ -134,7 +134,7 @@ class Draw(Source):
         return surface(self, of, moves)
 
     def _gammas(self, count: int, shape: int) -> Reals:
-        if count == 1 and shape > _FEW:
+        if count == 1 and shape > _MOST_SUMMED:
             return Listed([scalars.gamma(self.entropy, shape)])
         return Gammas(count, self.entropy, shape=shape)
 

@@ -8,7 +8,9 @@ from fractions import Fraction
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common import profile as common_profile
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.noise.common.fit.several import log_of
+from leastnoise.numerics.bisection import Bisection
+from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
 # Smallest scales of the laws that have nothing but a scale: gaussian, laplace and l2.
 #
@@ -30,7 +32,7 @@ _PURE = 5e-10
 def gaussian(dimension: int, budget: Budget) -> Fraction:
     """Return the least σ; Balle & Wang (2018) by a root search in ln(1/σ)."""
     del dimension
-    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+    epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
     def over(log_mu: float) -> float:
         return (
@@ -59,7 +61,7 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     """Return the least σ by a root search in ln(1/σ − ε), or 1/ε where that is within 1e-9."""
     if budget.delta == 0:
         return 1 / budget.epsilon
-    epsilon, log_target = float(budget.epsilon), _log(budget.delta)
+    epsilon, log_target = float(budget.epsilon), log_of(budget.delta)
 
     def over(log_excess: float) -> float:
         excess = math.exp(log_excess)
@@ -77,14 +79,7 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
 
 
-def _log(number: Fraction) -> float:
-    return math.log(number.numerator) - math.log(number.denominator)
-
-
 # The least scale of a law whose other parameters are all set.
-
-
-_NOTHING = -1e4  # stands for ln 0; below the log of every δ that can be asked for
 
 
 def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> Fraction:
@@ -96,7 +91,7 @@ def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> 
     log_target = math.log(budget_delta)
 
     def over(log_shift: float) -> float:
-        return max(log_delta(math.exp(log_shift)), _NOTHING) - log_target
+        return max(log_delta(math.exp(log_shift)), LOG_ZERO) - log_target
 
     return Fraction(1 / math.exp(_ROOT.find(over, guess=0.0)))
 
@@ -105,16 +100,18 @@ def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> 
 
 
 NEARLY = 1e-3  # of the Gaussian's scale, that others are matched to
-_BISECTIONS = 20
+_MATCHED = Bisection(halvings=20)
 
 
 def matched(sigma: float, leaked: Fraction) -> Budget:
     """Return about the (ε', leaked) that a Gaussian of that σ meets in one release."""
     log_leaked = math.log(leaked)
     most = (1 / (2 * sigma) + math.sqrt(-2 * log_leaked)) / sigma  # P(Z > ε') < leaked
-    low, high = math.log(most) - 12, math.log(most)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        needed = gaussian(1, Budget(epsilon=Fraction(math.exp(middle)), delta=leaked))
-        low, high = (middle, high) if float(needed) > sigma else (low, middle)
+    high = math.log(most)
+
+    def fits(log_epsilon: float) -> bool:
+        needed = gaussian(1, Budget(epsilon=Fraction(math.exp(log_epsilon)), delta=leaked))
+        return not float(needed) > sigma
+
+    _, high = _MATCHED.close(fits, high - 12, high)
     return Budget(epsilon=Fraction(math.exp(high)).limit_denominator(10**6), delta=leaked)

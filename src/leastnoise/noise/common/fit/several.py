@@ -19,6 +19,7 @@ from functools import cache, partial
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.samples import amplified, check_rate, share_of
 from leastnoise.noise.base import Noise
@@ -84,7 +85,7 @@ def scale_alone(task: Several) -> Noise:
         return _sampled(task)
     alone = task.one(request)
     if alone.gaussian_square is not None:
-        return alone.scaled(root_above(task.draws))
+        return alone.scaled(root_above(Fraction(task.draws)))
     if not budget.delta:
         return alone.scaled(task.draws)
     return alone.scaled(least_factor(task, alone, first=math.sqrt(task.draws)))
@@ -253,11 +254,6 @@ def _secant(points: list[tuple[float, float]], left: float, right: float, margin
         if left < aim < right:
             guess = aim
     return guess
-
-
-def root_above(count: int) -> Fraction:
-    """Return √count, rounded up."""
-    return Fraction(math.isqrt(count << 128) + 1, 1 << 64)
 
 
 def log_of(number: Fraction) -> float:

@@ -14,7 +14,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_GAMMA
 from leastnoise.noise.loss import Loss
 from leastnoise.numerics.minima import minimise
-from leastnoise.numerics.roots import IncreasingRoot, falling_root
+from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot, falling_root
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _MARGIN = 1e-11  # of the radius: the root is accurate to 1e-12, and the proof needs a little room
-_ROOT = IncreasingRoot(tolerance=1e-13)  # of R
+_RADIUS_ROOT = IncreasingRoot(tolerance=1e-13)  # of R
 _ROUGH = IncreasingRoot(tolerance=1e-9)  # while γ is searched
 _POINTS = 12  # of either half of the first look at γ; the loss has kinks where the steps change
 _PLACES = np.array([1e-12, *np.linspace(0, 1, 13)[1:]])  # of the last edge, looked at first
 _LOOKS = 3  # at ever finer places around the best one
 _OUT_OF_REACH = 1.0  # of ln δ: no dip is so deep between two places
-_ROUNDS = 24  # of the search for γ: to 1e-6, where the loss is flat
-_NOTHING = -1e4  # stands for ln 0
+_GAMMA_ROUNDS = 24  # of the search for γ: to 1e-6, where the loss is flat
 _TERMS = 12  # of a Chebyshev series between two places
 _POLYNOMIAL = 1e-10  # of its slope: so small are the last terms of one that is good
 _NODES = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
@@ -71,7 +70,7 @@ class CutStaircase:
             return self._moment(gamma, whole, radius)
 
         if gamma is None:
-            found = minimise(moment, self._grid(), rounds=_ROUNDS, thorough=False)
+            found = minimise(moment, self._grid(), rounds=_GAMMA_ROUNDS, thorough=False)
             gamma = max(Fraction(found), SMALLEST_GAMMA)
         _, radius = self._radius(float(gamma), guess=whole)
         return gamma, Fraction(radius * (1 + _MARGIN))
@@ -86,7 +85,7 @@ class CutStaircase:
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
         """Return the smallest R that meets δ, and its m; the loss grows with R."""
         whole, unsafe, safe = self._period(gamma, guess)
-        place = self._root(_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
+        place = self._root(_RADIUS_ROOT, gamma, whole, unsafe=unsafe, safe=safe)
         return whole, self._edge_at(gamma, whole, place)
 
     def _rough_radius(self, gamma: float, *, guess: int) -> tuple[int, float]:
@@ -172,7 +171,7 @@ class CutStaircase:
             exposed, of_last = 0.0, self.outside(last, last)
         delta = np.exp(log_last - log_total) * of_last + exposed
         with np.errstate(divide="ignore"):
-            return np.maximum(np.log(delta), _NOTHING)
+            return np.maximum(np.log(delta), LOG_ZERO)
 
     def _last_edge(self, gamma: float, whole: int, place: Floats) -> Floats:
         return gamma + (whole - 1) + place if whole else gamma * place

@@ -22,7 +22,7 @@ from leastnoise.numerics.roots import IncreasingRoot
 if TYPE_CHECKING:
     from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 
-_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
+_SIGMA_ROOT = IncreasingRoot(tolerance=2e-12, largest_step=1.0)  # of ln σ
 _STEP = 0.03  # of ln σ: σ is lowered by this, and by ever more, until it is too small
 _ATTEMPTS = 48
 _FIRST, _LEAST, _LONGEST, _CLOSE, _GONE = 2e-3, 1e-9, 0.1, 1e-11, 1e-6  # steps of ln σ along a peak
@@ -129,7 +129,7 @@ class _Problem:
 
         if over(-math.log(apart(self.request.budget.epsilon) / _NARROW)) <= 0:
             return None
-        return _ROOT.find(over, guess=-math.log(classic.gaussian(1, self.request.budget)))
+        return _SIGMA_ROOT.find(over, guess=-math.log(classic.gaussian(1, self.request.budget)))
 
     def end_of(self, found: Peaks, start: float) -> float:
         """Return where the highest of the peaks `found` at `start`, too high there, meets δ.

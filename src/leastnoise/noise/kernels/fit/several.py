@@ -30,14 +30,14 @@ _FASTER = (Fraction(1), *(Fraction(hundredths, 100) for hundredths in (105, 115,
 """How much faster than ε/k weights fall."""
 
 _ALONE = Fraction(100)  # a decay at which outer kernels are nothing
-_ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # of ln(1/σ)
+_ROUGH_ROOT = IncreasingRoot(tolerance=1e-4, first_step=0.1)  # of ln(1/σ)
 _LEAST_SCALE = 1 / 20  # proofs go to a shift of 24 σ
 _APART = 1e-2  # of ln σ: between the ends of a slope
 _RELATIVE_SAMPLED = 1e-6  # of σ, for samples
 _RELATIVE = 5e-6  # of σ: what it may be above where the proved bound meets δ
-_STEPS = 8
+_SECANTS = 8
 _FAR = 0.05  # of ln σ: how far a step may go
-_HELPS = 1e-4  # (relative) a further mode must lower the loss by this
+_HELPS_SEVERAL = 1e-4  # (relative) a further mode must lower the loss by this
 _WORTH = 5e-4  # (relative) what several kernels must gain: about what lattices cost them
 _HOPELESS = 1.3  # times the best loss: other numbers of modes aren't tried
 
@@ -91,7 +91,7 @@ class _Problem:
                 best = self._loss(decay, modes)
                 while self._may_be(modes + step) and best < _HOPELESS * self._best():
                     modes += step
-                    if self._loss(decay, modes) > best * (1 - _HELPS):
+                    if self._loss(decay, modes) > best * (1 - _HELPS_SEVERAL):
                         break
                     best = self._loss(decay, modes)
         return self.found.values()
@@ -147,7 +147,7 @@ class _Problem:
         if (decay, modes) not in self.found:
             gaussian = float(classic.gaussian(1, self.request.budget)) * math.sqrt(self.count)
             near = [float(law.scale) for (at, _), law in self.found.items() if at == decay]
-            log_ratio = _ROOT.find(
+            log_ratio = _ROUGH_ROOT.find(
                 self._over(decay, modes), guess=-math.log(near[-1] if near else gaussian)
             )
             self.found[decay, modes] = self._law(decay, modes, math.exp(-log_ratio))
@@ -177,7 +177,7 @@ class _Problem:
 def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> float:
     """Return a σ with gap <= 0 next to the root, near `sigma`: Newton's step, then secants."""
     last: tuple[float, float] | None = None
-    for _ in range(_STEPS):
+    for _ in range(_SECANTS):
         here = math.log(sigma), gap(sigma)
         if last and (here[1] - last[1]) * (here[0] - last[0]) < 0:
             slope = (here[1] - last[1]) / (here[0] - last[0])

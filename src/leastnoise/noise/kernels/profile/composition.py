@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _STEP = 1 / 16  # about w
-_WINDOW = 9.0  # in σ: how far from kernels f is looked at
+_REACH = 9.0  # in σ: how far from kernels f is looked at
 _FINENESS = 24  # lattice steps in a standard deviation of the loss
 _MOST = 3000  # lattice points above 0
 _LARGEST = 600.0  # loss
@@ -43,7 +43,7 @@ def _losses(law: Kernels, shift: float) -> tuple[float, Array, float]:
     """Return a step, masses at −n·step … n·step, and what is at infinity."""
     shifts = max(1, math.ceil(shift / _STEP))
     w = shift / shifts
-    reach = law.modes * law.spacing + _WINDOW
+    reach = law.modes * law.spacing + _REACH
     count = math.ceil(2 * reach / w)
     y = np.asarray(-reach - shift + w * np.arange(count + 2 * shifts + 1), dtype=float)
     log_f, _ = law.log_density_and_mean(y)

@@ -13,6 +13,7 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import solve
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import NOISE, Crossings, Kernels, crossings
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.quadrature import gauss_legendre
 
 if TYPE_CHECKING:
@@ -37,13 +38,14 @@ _NODES = np.array(
     [0.05, 0.3, 0.5, 0.65, 0.76, 0.84, 0.89, 0.925, 0.95, 0.97, 0.985, 0.995, 1 - _BESIDE]
 )
 _HALVINGS = 8
+_FALL = Bisection(halvings=20)
 _SECANTS = 5  # to a mode or a valley
 _MERGED = 1e6
 _WITHIN = np.linspace(0.0, 1.0, 9)[:, None]
 _ROUGH = 0.1  # how far H′ may be from what its neighbours foretell, relative to them
 _HIDDEN = 1e-6  # of the maximum: how much of a rise may be unforeseen; beyond, cells are halved
 _DIGITS = 1e-12  # of H
-_NEWTON = 16
+_CORRECTIONS = 16
 _BRACKETED = 60
 _LEFT_OVER = 1e-9  # relative; the error of a maximum whose rise of this was added is far smaller
 _WHOLE = 1e-14  # (relative) a shift this near to a multiple of the spacing is one
@@ -103,7 +105,7 @@ def polished(law: Kernels, shifts: Array, *, low: Array, high: Array, epsilon: f
     isn't there isn't settled, and `log_h` is that of some shift.
     """
     phi, log_h, settled = shifts, np.zeros(0), np.zeros(0, dtype=bool)
-    for _ in range(_NEWTON if phi.size else 0):
+    for _ in range(_CORRECTIONS if phi.size else 0):
         found = crossings(law, phi, epsilon + NOISE)
         first, second = _derivatives(found, phi.size)
         log_h = _log_integrals(law, found, phi, epsilon)
@@ -229,11 +231,7 @@ def _surprise(left: Array, right: Array, width: Array) -> Array:
 
 def _fall_between(left: Array, right: Array, width: Array) -> Array:
     """Return where H′ falls through 0, as a share of the cell."""
-    low, high = np.zeros_like(width), np.ones_like(width)
-    for _ in range(20):
-        middle = (low + high) / 2
-        positive = _between(left, right, width, middle) > 0
-        low, high = np.where(positive, middle, low), np.where(positive, high, middle)
+    low, high = _FALL.shares(lambda s: ~(_between(left, right, width, s) > 0), width.size)
     return (low + high) / 2
 
 

@@ -21,11 +21,12 @@ from typing import cast, final
 import numpy as np
 from flint import arb, arb_poly, ctx
 
-from leastnoise.balls.core import ball, float_above, float_below
+from leastnoise.balls.core import ball, falls_through, float_above, float_below
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.proof.one_shift import Divergence, Look, falls
 from leastnoise.noise.kernels.proof.table import LEFT_OUT, MOST_KERNEL_EPSILON, KernelLaw, Table
+from leastnoise.numerics.bisection import Bisection
 
 _PER_SIGMA = (32, 128)  # points of the tables
 _MOST_CELLS = 4096
@@ -186,13 +187,4 @@ def _bracket(positive_then_negative: Callable[[arb], arb]) -> tuple[arb, arb]:
         low *= 2
     while not positive_then_negative(high) < 0:
         high *= 2
-    for _ in range(2 * ctx.prec):
-        middle = ((low + high) / 2).mid()
-        value = positive_then_negative(middle)
-        if value > 0:
-            low = middle
-        elif value < 0:
-            high = middle
-        else:
-            break
-    return low, high
+    return Bisection(halvings=2 * ctx.prec).close(falls_through(positive_then_negative), low, high)

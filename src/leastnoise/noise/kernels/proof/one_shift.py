@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 
 from leastnoise.noise.kernels.proof.table import LEFT_OUT, UNIT, Row, Table
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
-_BISECTIONS = 60
+_ITEM_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
+_ROOT = Bisection(halvings=60)
 _OUTWARD = 1 + 1e-12  # more than means of six, products and sums rounded once can be off
 
 
@@ -220,7 +221,7 @@ def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:
     """Bound Σ ∫ p₊ over items on which p takes both signs."""
     least = most = 0.0
-    for _ in range(_HALVINGS):
+    for _ in range(_ITEM_HALVINGS):
         low, high = coefficients.min(axis=0), coefficients.max(axis=0)
         inside = low >= 0
         settled = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
@@ -248,11 +249,7 @@ def _monotone_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]
     if not len(widths):
         return 0.0, 0.0
     falling = coefficients[0] > coefficients[-1]
-    low, high = np.zeros_like(widths), np.ones_like(widths)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        before = (split(coefficients, middle)[1][0] > 0) == falling
-        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    _, high = _ROOT.shares(lambda s: (split(coefficients, s)[1][0] > 0) != falling, len(widths))
     left, right = split(coefficients, high)
     part = np.where(falling, left.mean(axis=0) * high, right.mean(axis=0) * (1 - high))
     rest = (np.abs(right[0]) + 40 * UNIT * np.abs(coefficients).max(axis=0)) * widths

@@ -20,7 +20,7 @@ from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, 
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.radial.profile.tails import quick_log_delta
 from leastnoise.noise.request import Request
-from leastnoise.numerics.roots import IncreasingRoot
+from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 from leastnoise.numerics.simplex import simplex
 
 # The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026).
@@ -38,7 +38,6 @@ _PROOF = 1e-8  # relative width of δ that the proof may leave
 _LARGEST_MARGIN = 8e-6  # of the scale; the promise is 1e-5
 _FARTHEST = 100.0  # of the log of a shift in scales: the mass is nearer for every p searched
 _LARGEST_LOG_SCALE = 500.0
-_NOTHING = -1e4  # stands for ln 0
 _NO_GAIN = (
     2e-5  # of ln of the loss: less than the scale's tolerance, and p = 1.00001 is hard to prove
 )
@@ -136,7 +135,7 @@ class _Problem:
         return (math.log(law.mse) - self._last_log_mse) / 2
 
     def _over(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
-        return max(self._log_delta(law, log_shift, way), _NOTHING) - self._log_target
+        return max(self._log_delta(law, log_shift, way), LOG_ZERO) - self._log_target
 
     def _log_delta(self, law: GeneralizedGamma, log_shift: float, way: _LogDelta) -> float:
         """Return ln δ(ε) under a shift of e^log_shift scales; 0 for one beyond all reach.

@@ -26,14 +26,17 @@ from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import root_above
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import Several, least_factor, root_above
+from leastnoise.noise.common.fit.several import Several, least_factor
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.radial.fit import generalized_gamma
 from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import LossSketch, between, chosen, reach, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
+from leastnoise.numerics.bisection import Bisection
+from leastnoise.numerics.roots import LOG_ZERO
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,16 +47,17 @@ _RADII, _COSINES = 120, 64  # of the grid while shapes are compared
 _BINS = 24  # in a standard deviation of the loss
 _MOST_BINS = 4000
 _WINDOW, _LONGEST_SUM = 24.0, 2.0**16  # in standard deviations of the sum, and in lattice points
-_HALVINGS = 20
+_LOG_TILT = Bisection(halvings=20)
 _FLAT = 1e-6  # of the log of the loss, between shapes
-_NO_GAIN = 5e-4  # of the same: as much as the width of a proof that the classic ones do without
+_NO_GAIN_SEVERAL = (
+    5e-4  # of the same: as much as the width of a proof that the classic ones do without
+)
 _POLE = 3e-4  # of the same: what a pole must gain, with which a proof takes twice the time
 _NEARLY_L2 = (0.9, 1.03)  # p in between, but 1, isn't tried: a proof takes up to a minute
-_ROUGH, _FINE = 1e-6, 1e-7  # of the log of the scale
-_SECANTS = 30
-_NOTHING = -1e4  # stands for ln 0
-_LONGEST_STEP = 2.0
-_FARTHEST = 20.0  # from the Gaussian's scale, of the log
+_COARSE, _FINE = 1e-6, 1e-7  # of the log of the scale
+_MOST_MOVES = 30
+_LONGEST_MOVE = 2.0
+_FARTHEST_SCALE = 20.0  # from the Gaussian's scale, of the log
 _MARGIN = 2e-5  # of the scale: what floats and the lattice's step may be off
 _PROOFS = 4
 
@@ -97,13 +101,15 @@ def _least(task: _Task) -> GeneralizedGamma:
     problem, given = _Several(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrated(Shape(alpha=given["alpha"], p=given["p"]))
-    searched = best_shape(task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN)
+    searched = best_shape(
+        task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN_SEVERAL
+    )
     # The classic ones are proved more closely, and in no time: others must be ahead by that.
     classics = [Shape(alpha=Fraction(task.dimension - 1), p=Fraction(p)) for p in (1, 2)]
     found: list[GeneralizedGamma] = []
     for shape in dict.fromkeys((*(one for one in classics if _has(one, given)), searched)):
         least = min((math.log(task.loss.of(law)) for law in found), default=math.inf)
-        if shape in classics or problem.log_loss(shape) < least - _NO_GAIN:
+        if shape in classics or problem.log_loss(shape) < least - _NO_GAIN_SEVERAL:
             with suppress(Refused):
                 found.append(problem.calibrated(shape))
     if not found:
@@ -122,7 +128,9 @@ class _Several:
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget
         self._log_target = math.log(task.budget.delta)
-        self._sigma = classic.gaussian(task.dimension, task.budget) * root_above(task.count)
+        self._sigma = classic.gaussian(task.dimension, task.budget) * root_above(
+            Fraction(task.count)
+        )
         self._last_log_mse = 2 * math.log(self._sigma) + math.log(task.dimension)
         self._slope = -10.0
 
@@ -142,7 +150,7 @@ class _Several:
         """Return the law at a scale at which it is proved."""
         law = self._law(shape)
         if law.is_classic and law.p == 2:
-            return law.scaled(self._sigma * root_above(2))  # σ = scale/√2, exactly
+            return law.scaled(self._sigma * root_above(Fraction(2)))  # σ = scale/√2, exactly
         if law.is_classic and self._task.dimension > 1:
             return law.scaled(self._l2_scale())  # composed as what it is
         if law.is_classic:
@@ -182,10 +190,10 @@ class _Several:
         def gap(log_scale: float) -> float:
             found = sketch(law, math.exp(-log_scale), radii=_RADII, cosines=_COSINES)
             logs = _log_delta(found, self._task.count, float(self._budget.epsilon))
-            return max(logs, _NOTHING) - self._log_target
+            return max(logs, LOG_ZERO) - self._log_target
 
         guess = (self._last_log_mse - math.log(law.mse)) / 2
-        found, self._slope = _root(gap, guess, self._slope, within=_ROUGH)
+        found, self._slope = _root(gap, guess, self._slope, within=_COARSE)
         self._last_log_mse = math.log(law.mse) + 2 * found
         return found
 
@@ -234,15 +242,15 @@ def _root(
     By secants. Raises Refused if there is none nearby.
     """
     x, value = guess, gap(guess)
-    for _ in range(_SECANTS):
-        move = min(max(-value / slope, -_LONGEST_STEP), _LONGEST_STEP)
+    for _ in range(_MOST_MOVES):
+        move = min(max(-value / slope, -_LONGEST_MOVE), _LONGEST_MOVE)
         if abs(move) < within:
             return x + move, slope
         found = gap(x + move)
         if (found - value) / move < 0:
             slope = (found - value) / move
         x, value = x + move, found
-        if abs(x - guess) > _FARTHEST:
+        if abs(x - guess) > _FARTHEST_SCALE:
             break
     raise Refused("No scale was found for this budget.")
 
@@ -291,13 +299,12 @@ def _tilt(
     z: NDArray[np.float64], log_masses: NDArray[np.float64], count: int, epsilon: float
 ) -> float:
     """Return the c at which that factor is about least: kK′(c) = ε + 1/c + 1/(c+1)."""
-    low, high = -12.0, 8.0  # ln c
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        c = math.exp(middle)
+
+    def beyond(log_c: float) -> bool:
+        c = math.exp(log_c)
         logs = log_masses + c * z
         weights = np.exp(logs - logs.max())
         mean = float(weights @ z / weights.sum())
-        below = count * mean < epsilon + 1 / c + 1 / (c + 1)
-        low, high = (middle, high) if below else (low, middle)
-    return math.exp(high)
+        return not count * mean < epsilon + 1 / c + 1 / (c + 1)
+
+    return math.exp(_LOG_TILT.close(beyond, -12.0, 8.0)[1])

@@ -17,7 +17,7 @@ from flint import acb, arb, arb_poly, arb_series, ctx
 from leastnoise.balls.core import precision
 
 _NARROW = 40  # bits: balls as accurate as this are evaluated directly, others by their ends
-_FARTHEST = 25.0  # of u
+_FARTHEST_U = 25.0  # of u
 _FEWEST = 4  # terms
 _SPARE_BITS = 32  # what a cell is worked out with
 _CELLS = 8  # half-widths of a cell in the radius in which the derivative is bounded
@@ -127,7 +127,7 @@ def _tabulated(dimension: int, q: arb) -> arb:
     u = ((1 - q) / q).log() / 2
     half = _half_width(dimension)
     middle = float(u.mid())
-    if abs(middle) < _FARTHEST:
+    if abs(middle) < _FARTHEST_U:
         cell = _cell(dimension, round(middle / (2 * half)), ctx.prec)
         x = u - cell.center
         if abs(x) <= half:

@@ -19,6 +19,7 @@ from flint import acb, arb
 from leastnoise.balls.core import ball
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.proof.cosine_law import CosineLaw, Halves
+from leastnoise.numerics.bisection import Bisection
 
 _WIDE = 2.0**-60  # of a box of places that is no mere rounding
 _LOG_LEAST, _LOG_MOST = -690.0, 690.0
@@ -260,12 +261,5 @@ class Hints:
 
 def _bisect(f: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function that falls goes through 0."""
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in {low, high}:
-            break
-        if f(middle) > 0:
-            low = middle
-        else:
-            high = middle
+    low, high = Bisection(halvings=200).close(lambda x: not f(x) > 0, low, high)
     return (low + high) / 2

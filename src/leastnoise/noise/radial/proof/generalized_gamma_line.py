@@ -24,11 +24,11 @@ from typing import final
 
 from flint import arb
 
-from leastnoise.balls.core import ball
+from leastnoise.balls.core import ball, falls_through
 from leastnoise.noise.radial.law import GeneralizedGamma
+from leastnoise.numerics.bisection import Bisection
 
 _FARTHEST = 2000  # of ln r, either way, that roots are looked for
-_HALVINGS = 5000  # as many as the highest precision has bits, and more
 
 Ends = tuple[arb, arb]
 """Two radii that something is certainly between, 0 and ∞ included."""
@@ -187,14 +187,6 @@ def _crossing(f: Callable[[arb], arb], *, low: arb | int, high: arb | int) -> En
         return arb(0), left.exp()
     if last > 0:
         return right.exp(), arb("inf")
-    above, below = bool(first > 0), bool(last < 0)
-    for _ in range(_HALVINGS):
-        middle = arb(((left + right) / 2).mid())
-        value = f(middle)
-        if value > 0:
-            left, above = middle, True
-        elif value < 0:
-            right, below = middle, True
-        else:
-            break
-    return left.exp() if above else arb(0), right.exp() if below else arb("inf")
+    a, b = Bisection().close(falls_through(f), left, right)
+    above, below = first > 0 or a != left, last < 0 or b != right
+    return a.exp() if above else arb(0), b.exp() if below else arb("inf")

@@ -1,0 +1,98 @@
+"""The point from which a condition holds, found by halving; exact where its arithmetic is.
+
+A search that proofs may use as well: the point that it returns was put to the condition itself, and
+nothing rests on the way to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeVar, final
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+_Floats = NDArray[np.float64]
+_N = TypeVar("_N", int, float, Fraction, arb)
+_Until = Callable[[_N, _N], bool] | None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Bisection:
+    """Halves what is between a point where a condition fails and one from which on it holds.
+
+    It ends with neighbours (of whole numbers or floats), when they are `within` so much of each
+    other, or after so many `halvings`; Fractions need one of the two. The point at which the
+    condition holds may be the smaller one.
+
+    >>> Bisection().close(lambda n: n * n > 10, 0, 100)
+    (3, 4)
+    >>> Bisection(within=Fraction(1, 8)).close(lambda x: x * x > 2, Fraction(2), Fraction(1))[1] < 2
+    True
+    """
+
+    within: float | Fraction = 0
+    halvings: int = 10_000
+
+    def close(
+        self, holds: Callable[[_N], bool | None], fails: _N, at: _N, *, until: _Until[_N] = None
+    ) -> tuple[_N, _N]:
+        """Return close points at which it fails and holds, from two; the ends aren't tried.
+
+        It ends early where it can't be told whether the condition holds (None), and as soon as the
+        two points are good enough, which `until` says of them.
+        """
+        for _ in range(self.halvings):
+            middle, apart = _middle(fails, at)
+            near = apart <= self.within or middle in (fails, at)
+            if near or (until and until(fails, at)) or (found := holds(middle)) is None:
+                break
+            fails, at = (fails, middle) if found else (middle, at)
+        return fails, at
+
+    def beyond(
+        self,
+        holds: Callable[[_N], bool],
+        fails: _N,
+        guess: _N,
+        *,
+        most: _N,
+        until: _Until[_N] = None,
+    ) -> tuple[_N, _N] | None:
+        """Return the same, if `guess` is doubled until it holds; None if that is beyond `most`.
+
+        >>> Bisection().beyond(lambda n: n * n > 1000, 0, 1, most=64)
+        (31, 32)
+        """
+        while not holds(guess):
+            fails, guess = guess, 2 * guess
+            if guess > most:
+                return None
+        return self.close(holds, fails, guess, until=until)
+
+    def shares(
+        self, holds: Callable[[_Floats], NDArray[np.bool_]], count: int
+    ) -> tuple[_Floats, _Floats]:
+        """Return where `count` conditions, tried at once, fail and hold on [0, 1]; by `halvings`.
+
+        >>> Bisection(halvings=2).shares(lambda x: x > np.array([0.3, 0.8]), 2)[1].tolist()
+        [0.5, 1.0]
+        """
+        fails, at = np.zeros(count), np.ones(count)
+        for _ in range(self.halvings):
+            found = holds(middle := (fails + at) / 2)
+            fails, at = np.where(found, fails, middle), np.where(found, middle, at)
+        return fails, at
+
+
+def _middle(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return what is halfway, whole between whole numbers, and how far the two are apart."""
+    apart = abs(other - one)
+    if isinstance(one, int):
+        return (one + other) // 2, apart
+    middle = (one + other) / 2
+    return middle.mid() if isinstance(middle, arb) else middle, apart
