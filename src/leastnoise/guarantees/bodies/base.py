@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from leastnoise import _validate
+from leastnoise._record import instance_of
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import Exact, exact
@@ -184,6 +185,9 @@ class Body(ABC):
 
     def _point(self, x: Sequence[Exact]) -> tuple[Fraction, ...]:
         return point_of(x, dimension=self.dimension)
+
+
+A_BODY = instance_of(Body, like="a body")
 
 
 def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
