@@ -67,6 +67,20 @@ def whole(**bounds: Any) -> Converter[int, int]:
     return takes(_validate.whole, **bounds)
 
 
+A_DIMENSION: Converter[int, int] = takes(_validate.dimension)
+A_FLAG: Converter[bool, bool] = takes(_validate.flag)
+
+
+def real(**options: Any) -> Converter[float, float]:
+    """Return the converter of floats; `options` are those of `_validate.real`."""
+    return takes(_validate.real, **options)
+
+
+def one_of(allowed: Sequence[Kind]) -> Converter[Kind, Kind]:
+    """Return the converter that keeps one of `allowed` texts."""
+    return cast("Any", takes(_validate.one_of, allowed=allowed))
+
+
 def instance_of(kind: type[Kind], *, like: str, hint: str = "") -> Converter[Kind, Kind]:
     """Return the converter that keeps what it is given, if that is a `kind`: "a Budget"."""
     return takes(_validate.instance, kind=kind, like=like, hint=hint)

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise._record import field, record
-from leastnoise.noise.base import (
-    DIMENSION,
-    SCALE,
-    Noise,
-    points_of,
-)
+from leastnoise.noise.base import DIMENSION, SCALE, Noise, points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

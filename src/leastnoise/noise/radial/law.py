@@ -11,13 +11,7 @@ import numpy as np
 from leastnoise._record import field, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact, exact_where
-from leastnoise.noise.base import (
-    DIMENSION,
-    SCALE,
-    Noise,
-    dimension_of,
-    points_of,
-)
+from leastnoise.noise.base import DIMENSION, SCALE, Noise, dimension_of, points_of
 from leastnoise.noise.moments import gamma_ratio, log_gamma_ratio
 
 if TYPE_CHECKING:

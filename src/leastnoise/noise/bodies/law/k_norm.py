@@ -12,11 +12,7 @@ import numpy as np
 from leastnoise._record import derived, field, record, takes
 from leastnoise.guarantees.bodies.base import A_BODY, Body
 from leastnoise.guarantees.exact import Exact
-from leastnoise.noise.base import (
-    BOUNDED,
-    SCALE,
-    points_of,
-)
+from leastnoise.noise.base import BOUNDED, SCALE, points_of
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.common.law import (
     DECAY,

@@ -18,10 +18,7 @@ from leastnoise.guarantees.bodies.base import BITS, nearest, nearest_log
 from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.exact import Exact, exact_where
-from leastnoise.noise.base import (
-    SCALE,
-    points_of,
-)
+from leastnoise.noise.base import SCALE, points_of
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.law import log_step_sums, step_decay
 
