@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Literal, final
 
 from leastnoise import _validate
-from leastnoise._record import field, record, takes
+from leastnoise._record import Converter, field, record, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.ball import Ball
@@ -233,3 +233,6 @@ def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivit
     return _validate.instance(
         value, Sensitivity, name=name, like="a sensitivity like L2(1) or L1(1)", hint=hint
     )
+
+
+A_SENSITIVITY: Converter[Sensitivity, Sensitivity] = takes(check_sensitivity)
