@@ -30,7 +30,12 @@ from leastnoise.certificate.subject import (
 )
 from leastnoise.certificate.words import line_of
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
-from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
+from leastnoise.guarantees.budget import (
+    A_SAMPLING_RATE,
+    LEAST_SAMPLING_RATE,
+    Budget,
+    sampling_rate_of,
+)
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.interval import Interval
@@ -103,9 +108,7 @@ class Certificate:
     geometry: Geometry | None = None
     grid: Fraction | None = field(converter=optional(takes(exact)), default=None)
     compositions: int = field(converter=whole(), default=1)
-    sampling_rate: Fraction = field(
-        converter=takes(sampling_rate_of, name="sampling-rate"), default=Fraction(1)
-    )
+    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
     stated_neighbours: Neighbours | None = field(
         converter=takes(_checked_neighbours, of_record=True), default=None
     )

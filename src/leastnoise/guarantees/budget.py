@@ -29,6 +29,9 @@ def sampling_rate_of(value: Exact, *, name: str = "sampling-rate") -> Fraction:
     return rate
 
 
+A_SAMPLING_RATE = takes(sampling_rate_of, name="sampling-rate")
+
+
 @record()
 class Budget:
     """An (epsilon, delta) differential-privacy budget.

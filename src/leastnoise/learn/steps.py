@@ -15,7 +15,7 @@ from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.composition import Composition
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.budget import Budget, sampling_rate_of
+from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
@@ -88,9 +88,7 @@ class StepAccountant:
     """
 
     noise_multiplier: Fraction = field(converter=takes(_positive))
-    sampling_rate: Fraction = field(
-        converter=takes(sampling_rate_of, name="sampling-rate"), default=1
-    )
+    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=1)
     steps: int = field(converter=whole(least=0, most=MOST_COMPOSITIONS), default=0)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from flint import arb
 from leastnoise import _validate
 from leastnoise._record import field, instance_of, record, takes, whole
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.guarantees.budget import sampling_rate_of
+from leastnoise.guarantees.budget import A_SAMPLING_RATE
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_neighbours
 from leastnoise.guarantees.shift_bounds import ShiftBounds
@@ -42,9 +42,7 @@ class Releases:
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
     shifts: ShiftBounds = field(converter=instance_of(ShiftBounds, like="ShiftBounds"))
     count: int = field(converter=whole(name="compositions"), default=1)
-    rate: Fraction = field(
-        converter=takes(sampling_rate_of, name="sampling-rate"), default=Fraction(1)
-    )
+    rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
     neighbours: Neighbours | None = field(
         converter=takes(_checked_neighbours, of_record=True), default=None
     )
