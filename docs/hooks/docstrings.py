@@ -1,11 +1,14 @@
 """Examples in docstrings become code blocks of the API pages, and plain text stays plain.
 
-The docstrings are written for `help()`: interpreter sessions in the text, formulas in Unicode.
+The docstrings are written for `help()`: interpreter sessions in the text, formulas in Unicode. What
+a record takes is known when it runs alone, and is shown as `inspect` has it.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
+from importlib import import_module
 
 import griffe
 
@@ -20,6 +23,29 @@ class Sessions(griffe.Extension):
         """Rewrite the docstring of `obj`, if it has one."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)
+
+
+class Signatures(griffe.Extension):
+    """Gives records the `__init__` that they have when they run."""
+
+    def on_class(self, *, cls: griffe.Class, **_: object) -> None:
+        """Add the method to `cls`, if a record."""
+        if not any(str(one.value).startswith("record(") for one in cls.decorators):
+            return
+        signature = inspect.signature(getattr(import_module(cls.module.path), cls.name))
+        taken = [
+            griffe.Parameter(
+                one.name,
+                annotation=str(one.annotation),
+                kind=griffe.ParameterKind(one.kind.description),
+                default=None if one.default is one.empty else repr(one.default),
+            )
+            for one in signature.parameters.values()
+        ]
+        own = griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)
+        cls.set_member(
+            "__init__", griffe.Function("__init__", parameters=griffe.Parameters(own, *taken))
+        )
 
 
 def as_markdown(text: str) -> str:

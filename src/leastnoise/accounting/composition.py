@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import final
 
 from leastnoise import _validate, _words
+from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.inversion import (
     LARGEST,
     enclose_epsilon,
@@ -43,8 +44,19 @@ _Solved = tuple[Convolution, float]
 _SolvedByMoments = tuple[MomentSum, float]
 
 
+def _checked_parts(parts: Iterable[Releases], *, name: str) -> tuple[Releases, ...]:
+    like = "a tuple of Releases"
+    found = _validate.items(parts, name=name, like=like)
+    for part in found:
+        _validate.instance(part, Releases, name=name, like=like)
+    if not found:
+        raise InvalidArgument(name=name, value="none", expected="at least one release")
+    common_neighbours(part.neighbours for part in found)
+    return found
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Composition:
     """`parts` together; what one unit may lose over all of them.
 
@@ -55,20 +67,8 @@ class Composition:
     NotApplicable if the parts are about different neighbours.
     """
 
-    parts: tuple[Releases, ...]
-    points_per_std: int = POINTS_PER_STD
-
-    def __post_init__(self) -> None:
-        """Check and keep the parts and the points_per_std."""
-        parts = _validate.items(self.parts, name="parts", like="a tuple of Releases")
-        for part in parts:
-            _validate.instance(part, Releases, name="parts", like="a tuple of Releases")
-        if not parts:
-            raise InvalidArgument(name="parts", value="none", expected="at least one release")
-        common_neighbours(part.neighbours for part in parts)
-        points_per_std = _validate.whole(self.points_per_std, name="points_per_std", most=_FINEST)
-        object.__setattr__(self, "parts", parts)
-        object.__setattr__(self, "points_per_std", points_per_std)
+    parts: tuple[Releases, ...] = field(converter=takes(_checked_parts))
+    points_per_std: int = field(converter=whole(most=_FINEST), default=POINTS_PER_STD)
 
     def __repr__(self) -> str:
         draws = _words.counted(sum(part.count for part in self.parts), "draw")

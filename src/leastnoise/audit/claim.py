@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 from leastnoise import _validate, _words
+from leastnoise._record import field, instance_of, optional, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
@@ -20,7 +20,7 @@ Distribution = Callable[[float], float]
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Claim:
     """(ε, δ)-differential privacy and, where it is claimed too, how: the sensitivity and the noise.
 
@@ -37,48 +37,32 @@ class Claim:
     <Claim: 0.1-DP>
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    sensitivity: Sensitivity | None
-    noise: Noise | None
-    distribution: Distribution | None
+    epsilon: Fraction = field(converter=takes(exact))
+    delta: Fraction = field(converter=takes(exact), default=0)
+    sensitivity: Sensitivity | None = field(
+        converter=optional(instance_of(Sensitivity, like="a sensitivity, such as L1(1)")),
+        default=None,
+    )
+    noise: Noise | None = field(
+        converter=optional(instance_of(Noise, like="a Noise, such as Laplace(scale=1)")),
+        default=None,
+    )
+    distribution: Distribution | None = None
 
-    def __init__(
-        self,
-        *,
-        epsilon: Exact,
-        delta: Exact = 0,
-        sensitivity: Sensitivity | None = None,
-        noise: Noise | None = None,
-        distribution: Distribution | None = None,
-    ) -> None:
-        budget = Budget(epsilon=epsilon, delta=delta)
-        if sensitivity is not None:
-            _validate.instance(
-                sensitivity, Sensitivity, name="sensitivity", like="a sensitivity, such as L1(1)"
-            )
-        if noise is not None:
-            _validate.instance(noise, Noise, name="noise", like="a Noise, such as Laplace(scale=1)")
-        if distribution is not None and not callable(distribution):
+    def _check_together(self) -> None:
+        Budget(epsilon=self.epsilon, delta=self.delta)
+        if self.distribution is not None and not callable(self.distribution):
             raise InvalidArgument(
                 name="distribution",
-                value=_validate.shown(distribution),
+                value=_validate.shown(self.distribution),
                 expected="distribution to be a function of t that returns P(X <= t)",
             )
-        if noise is not None and distribution is not None:
+        if self.noise is not None and self.distribution is not None:
             raise InvalidArgument(
                 name="distribution",
                 value="a function",
                 expected="a noise or a distribution, not both",
             )
-        for name, value in (
-            ("epsilon", budget.epsilon),
-            ("delta", budget.delta),
-            ("sensitivity", sensitivity),
-            ("noise", noise),
-            ("distribution", distribution),
-        ):
-            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Claim:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self, final
 
 from leastnoise import _validate
+from leastnoise._record import derived, field, instance_of, optional, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.work import check_work
 from leastnoise.certificate import kinds
@@ -29,7 +30,12 @@ from leastnoise.certificate.subject import (
 )
 from leastnoise.certificate.words import line_of
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
-from leastnoise.guarantees.budget import LEAST_SAMPLING_RATE, Budget, sampling_rate_of
+from leastnoise.guarantees.budget import (
+    A_SAMPLING_RATE,
+    LEAST_SAMPLING_RATE,
+    Budget,
+    sampling_rate_of,
+)
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
 from leastnoise.guarantees.interval import Interval
@@ -57,8 +63,16 @@ _FIELDS = (
 _NEIGHBOURS = "neighbours"  # a field of those alone that state more than their sensitivity does
 
 
+def _checked_neighbours(
+    stated: Neighbours | None, *, name: str, record: Certificate
+) -> Neighbours | None:
+    del name
+    check_subject(record.budget, record.noise, record.sensitivity, record.geometry)
+    return stated_beside(neighbours_of(record.sensitivity, record.sampling_rate), stated)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Certificate:
     """The statement: v ↦ v + noise is (epsilon, delta)-private for every shift in `sensitivity`.
 
@@ -90,32 +104,21 @@ class Certificate:
     budget: Budget
     noise: Noise
     sensitivity: Sensitivity
-    delta: Interval
+    delta: Interval = field(converter=instance_of(Interval, like="an Interval"))
     geometry: Geometry | None = None
-    grid: Fraction | None = None
-    compositions: int = 1
-    sampling_rate: Fraction = Fraction(1)
-    stated_neighbours: Neighbours | None = None
-    version: int = field(default=VERSION, init=False)
-    _proved: bool = field(default=False, init=False, compare=False, repr=False)
+    grid: Fraction | None = field(converter=optional(takes(exact)), default=None)
+    compositions: int = field(converter=whole(), default=1)
+    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
+    stated_neighbours: Neighbours | None = field(
+        converter=takes(_checked_neighbours, of_record=True), default=None
+    )
+    version: int = derived(lambda _: VERSION)
+    _proved: bool = derived(lambda _: False, compare=False, repr=False)
 
     @property
     def proved(self) -> bool:
         """Whether `prove` made this very object, or it passed `verify`; copies start anew."""
         return self._proved
-
-    def __post_init__(self) -> None:
-        """Check and keep the fields; raises InvalidArgument, and proves nothing."""
-        check_subject(self.budget, self.noise, self.sensitivity, self.geometry)
-        _validate.instance(self.delta, Interval, name="delta", like="an Interval")
-        count = _validate.whole(self.compositions, name="compositions")
-        object.__setattr__(self, "compositions", count)
-        object.__setattr__(self, "sampling_rate", sampling_rate_of(self.sampling_rate))
-        if self.grid is not None:
-            object.__setattr__(self, "grid", exact(self.grid, name="grid"))
-        own = neighbours_of(self.sensitivity, self.sampling_rate)
-        stated = stated_beside(own, self.stated_neighbours)
-        object.__setattr__(self, "stated_neighbours", stated)
 
     def __repr__(self) -> str:
         return line_of(self)

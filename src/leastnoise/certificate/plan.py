@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Self, final
 
 from leastnoise import _validate, _words
+from leastnoise._record import derived, field, instance_of, one_of, record, takes
 from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
 from leastnoise.certificate.certificate import VERSION, Certificate, budget_of, check_header
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
@@ -25,8 +26,21 @@ COMPOSED = "tight composition: all draws of noise together, their laws fixed in 
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 
 
+def _checked_blocks(
+    blocks: tuple[tuple[str, Certificate], ...], *, name: str
+) -> tuple[tuple[str, Certificate], ...]:
+    like = "pairs of a name and a Certificate"
+    return tuple(
+        (
+            _validate.text(block, name=name),
+            _validate.instance(certificate, Certificate, name=name, like=like),
+        )
+        for block, certificate in _validate.pairs(blocks, name=name, like=like)
+    )
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class PlanCertificate:
     """The statement: releasing all `blocks` together meets `budget`.
 
@@ -36,25 +50,10 @@ class PlanCertificate:
     all draws together have δ(ε) <= δ (theory/accounting.md §1 A).
     """
 
-    budget: Budget
-    blocks: tuple[tuple[str, Certificate], ...]
-    rule: str = RULE
-    version: int = field(default=VERSION, init=False)
-
-    def __post_init__(self) -> None:
-        """Check and keep the fields; raises InvalidArgument, and proves nothing."""
-        _validate.instance(self.budget, Budget, name="budget", like="a Budget")
-        like = "pairs of a name and a Certificate"
-        blocks = tuple(
-            (
-                _validate.text(name, name="blocks"),
-                _validate.instance(block, Certificate, name="blocks", like=like),
-            )
-            for name, block in _validate.pairs(self.blocks, name="blocks", like=like)
-        )
-        object.__setattr__(self, "blocks", blocks)
-        rule = _validate.one_of(self.rule, (RULE, COMPOSED), name="rule")
-        object.__setattr__(self, "rule", rule)
+    budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
+    blocks: tuple[tuple[str, Certificate], ...] = field(converter=takes(_checked_blocks))
+    rule: str = field(converter=one_of((RULE, COMPOSED)), default=RULE)
+    version: int = derived(lambda _: VERSION)
 
     def __repr__(self) -> str:
         said = _words.private(self.budget.epsilon, self.budget.delta)

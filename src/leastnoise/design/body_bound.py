@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
 from flint import arb
 
-from leastnoise import _validate
+from leastnoise._record import A_DIMENSION, field, record, takes, whole
 from leastnoise.balls.core import float_below, precision
 from leastnoise.balls.staircases import BITS, StaircaseMoment
 from leastnoise.certificate import kinds
 from leastnoise.certificate.strict_json import exact_fields, number, number_text, typed
 from leastnoise.errors import CertificateRejected
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import exact
 from leastnoise.guarantees.kinds import SENSITIVITIES
 from leastnoise.guarantees.projections import Projections, projections_of
-from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
+from leastnoise.guarantees.sensitivity import A_SENSITIVITY, Sensitivity
 
 MOST_COORDINATES = 1_000
 MOST_TIMES = 64
@@ -30,7 +29,7 @@ _FIELDS = ("sensitivity", "dimension", "coordinates", "times", "gamma")
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class BodyWitness:
     """Which volume the bound rests on: that of n = `times` times all shifts of j = `coordinates`.
 
@@ -44,26 +43,11 @@ class BodyWitness:
     For L2 sensitivity, with j = d, the bound is attained by the staircase in ‖x‖₂.
     """
 
-    sensitivity: Sensitivity
-    dimension: int
-    coordinates: int
-    times: int
-    gamma: Fraction
-
-    def __init__(
-        self,
-        *,
-        sensitivity: Sensitivity,
-        dimension: int,
-        coordinates: int,
-        times: int,
-        gamma: Exact,
-    ) -> None:
-        object.__setattr__(self, "sensitivity", check_sensitivity(sensitivity))
-        object.__setattr__(self, "dimension", _validate.dimension(dimension))
-        for name, value in (("coordinates", coordinates), ("times", times)):
-            object.__setattr__(self, name, _validate.whole(value, name=name))
-        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
+    sensitivity: Sensitivity = field(converter=A_SENSITIVITY)
+    dimension: int = field(converter=A_DIMENSION)
+    coordinates: int = field(converter=whole())
+    times: int = field(converter=whole())
+    gamma: Fraction = field(converter=takes(exact))
 
     def bound(self, *, epsilon: Fraction, power: int) -> Fraction:
         """Return a number that E Σ|X_i|^power is not below, rounded down to a float.

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, final
 
 from leastnoise import _validate
+from leastnoise._record import field, optional, real, record
 from leastnoise.errors import InvalidArgument
 
 Progress = Callable[[str], None]
@@ -23,7 +23,7 @@ _INTERIOR = 20  # steps of the simplex method that one of an interior-point meth
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Effort:
     """How near to the best possible a design has to be, and how long it is worth trying.
 
@@ -33,28 +33,24 @@ class Effort:
     time that isn't positive.
     """
 
-    gap: float | None = None
+    gap: float | None = field(converter=optional(real()), default=None)
     work: int = WORK
-    seconds: float | None = None
+    seconds: float | None = field(converter=optional(real(name="time_limit")), default=None)
     progress: Progress | None = None
 
-    def __post_init__(self) -> None:
+    def _check_together(self) -> None:
         _validate.listener(self.progress)
-        if self.gap is not None:
-            object.__setattr__(self, "gap", _validate.real(self.gap, name="gap"))
-            if not 0 < self.gap < 1:
-                raise InvalidArgument(
-                    name="gap",
-                    value=self.gap,
-                    expected="0 < gap < 1",
-                    hint="Half a per cent is 0.005.",
-                )
-        if self.seconds is not None:
-            object.__setattr__(self, "seconds", _validate.real(self.seconds, name="time_limit"))
-            if not 0 < self.seconds < math.inf:
-                raise InvalidArgument(
-                    name="time_limit", value=self.seconds, expected="a positive number of seconds"
-                )
+        if self.gap is not None and not 0 < self.gap < 1:
+            raise InvalidArgument(
+                name="gap",
+                value=self.gap,
+                expected="0 < gap < 1",
+                hint="Half a per cent is 0.005.",
+            )
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise InvalidArgument(
+                name="time_limit", value=self.seconds, expected="a positive number of seconds"
+            )
 
     @property
     def limit(self) -> str:

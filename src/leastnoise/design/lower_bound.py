@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, final
+from typing import Any, Literal, cast, final
 
 import numpy as np
 
 from leastnoise import _validate, _words
+from leastnoise._record import Converter, field, one_of, real, record, takes
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.body_bound import BodyWitness
-from leastnoise.design.radial_bound import RadialWitness, whole_numbers
+from leastnoise.design.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
 from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
@@ -29,8 +31,11 @@ _WITNESS_FIELDS = ("cells", "reach", "bits", "multipliers", "prices")
 _FACTOR_BITS = 128  # of e^ε, rounded up: a bound for a larger ε is a bound
 
 
+_PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]", takes(rows_of))
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Witness:
     """Dual prices on the lattice of `cells` points a sensitivity, in units of 2^−bits.
 
@@ -39,21 +44,11 @@ class Witness:
     i < −n, ψ_{m,i} continues with period m, and the others are 0.
     """
 
-    cells: int
-    reach: int
-    bits: int
-    multipliers: tuple[tuple[int, int], ...]
-    prices: tuple[tuple[int, ...], ...]
-
-    def __post_init__(self) -> None:
-        """Keep whole numbers as ints; `bound` checks what they say."""
-        for name in ("cells", "reach", "bits"):
-            (number,) = _validate.any_wholes((getattr(self, name),), name=name)
-            object.__setattr__(self, name, number)
-        for name in ("multipliers", "prices"):
-            rows = _validate.items(getattr(self, name), name=name, like="rows of whole numbers")
-            kept = tuple(_validate.any_wholes(row, name=name) for row in rows)
-            object.__setattr__(self, name, kept)
+    cells: int = field(converter=A_NUMBER)
+    reach: int = field(converter=A_NUMBER)
+    bits: int = field(converter=A_NUMBER)
+    multipliers: tuple[tuple[int, int], ...] = field(converter=_PAIRS)
+    prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction, power: int) -> Fraction:
         """Return a bound on E|X|^power for X on the lattice, in sensitivities; exact.
@@ -111,8 +106,16 @@ LARGEST_EPSILON = 100_000  # e^ε is worked out in whole numbers
 AnyWitness = Witness | RadialWitness | BodyWitness
 
 
+def _named(loss: Loss, *, name: str) -> Loss:
+    del name
+    return Loss.named(loss)
+
+
+_SCOPES: tuple[Scope, ...] = ("real", "integer")
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class LowerBound:
     """No additive noise that is (epsilon, delta)-private for sensitivity 1 has a smaller loss.
 
@@ -125,23 +128,18 @@ class LowerBound:
     Nothing is promised of mechanisms that are not additive noise.
     """
 
-    loss: Loss
-    value: float
-    epsilon: Fraction
-    delta: Fraction
+    loss: Loss = field(converter=takes(_named))
+    value: float = field(converter=real())
+    epsilon: Fraction = field(converter=takes(exact))
+    delta: Fraction = field(converter=takes(exact))
     witness: AnyWitness
-    scope: Scope = "real"
+    scope: Scope = field(converter=one_of(_SCOPES), default="real")
 
-    def __post_init__(self) -> None:
-        """Check and keep the fields; raises InvalidArgument, and proves nothing."""
-        object.__setattr__(self, "loss", Loss.named(self.loss))
-        object.__setattr__(self, "value", _validate.real(self.value, name="value"))
+    def _check_together(self) -> None:
         if not 0 <= self.value < math.inf:
             raise InvalidArgument(
                 name="value", value=self.value, expected="a finite value, at least 0"
             )
-        for name in ("epsilon", "delta"):
-            object.__setattr__(self, name, exact(getattr(self, name), name=name))
         if not 0 <= self.epsilon <= LARGEST_EPSILON:
             raise InvalidArgument(
                 name="epsilon",
@@ -150,8 +148,6 @@ class LowerBound:
             )
         kinds = (Witness, RadialWitness, BodyWitness)
         _validate.instance(self.witness, kinds, name="witness", like="a Witness")
-        scope = _validate.one_of(self.scope, ("real", "integer"), name="scope")
-        object.__setattr__(self, "scope", scope)
 
     def __repr__(self) -> str:
         said = _words.private(self.epsilon, self.delta)

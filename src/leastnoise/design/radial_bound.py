@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, final
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _validate
+from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.exponential import exponential_between
 from leastnoise.certificate.strict_json import exact_fields, typed
 from leastnoise.design.radial_bound_tail import Floats, Tail, tail
@@ -30,8 +30,23 @@ _SLACK = 2.0**-38
 Wholes = NDArray[np.int64]
 
 
+def _number(value: int, *, name: str) -> int:
+    (number,) = _validate.any_wholes((value,), name=name)
+    return number
+
+
+def rows_of(rows: Sequence[Sequence[int]], *, name: str) -> tuple[tuple[int, ...], ...]:
+    """Return rows of whole numbers, of any size and sign, as ints."""
+    listed = _validate.items(rows, name=name, like="rows of whole numbers")
+    return tuple(_validate.any_wholes(row, name=name) for row in listed)
+
+
+A_NUMBER = takes(_number)
+_NUMBERS: Converter[Sequence[int], tuple[int, ...]] = takes(_validate.any_wholes)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class RadialWitness:
     """Dual prices ψ(|x|, |x − v|) in [0, λ] for the shifts |v| = 1 in R^`dimension`.
 
@@ -42,24 +57,13 @@ class RadialWitness:
     rounded down; from the last on it is 0. Prices and the `ceiling` λ are in units of 2^−bits.
     """
 
-    dimension: int
-    cells: int
-    bits: int
-    ceiling: int
-    nodes: tuple[int, ...]
-    levels: tuple[int, ...]
-    prices: tuple[tuple[int, ...], ...]
-
-    def __post_init__(self) -> None:
-        """Keep whole numbers as ints; `bound` checks what they say."""
-        for name in _FIELDS[:4]:
-            (number,) = _validate.any_wholes((getattr(self, name),), name=name)
-            object.__setattr__(self, name, number)
-        for name in ("nodes", "levels"):
-            object.__setattr__(self, name, _validate.any_wholes(getattr(self, name), name=name))
-        rows = _validate.items(self.prices, name="prices", like="rows of whole numbers")
-        kept = tuple(_validate.any_wholes(row, name="prices") for row in rows)
-        object.__setattr__(self, "prices", kept)
+    dimension: int = field(converter=A_NUMBER)
+    cells: int = field(converter=A_NUMBER)
+    bits: int = field(converter=A_NUMBER)
+    ceiling: int = field(converter=A_NUMBER)
+    nodes: tuple[int, ...] = field(converter=_NUMBERS)
+    levels: tuple[int, ...] = field(converter=_NUMBERS)
+    prices: tuple[tuple[int, ...], ...] = field(converter=takes(rows_of))
 
     def bound(self, *, epsilon: Fraction, delta: Fraction) -> Fraction:
         """Return a bound on E‖X‖² of every noise that hides the shifts of length 1.

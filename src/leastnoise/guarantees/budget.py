@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from leastnoise import _validate
+from leastnoise._record import field, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
 
@@ -13,7 +13,7 @@ MAX_EPSILON = 100_000
 LEAST_SAMPLING_RATE = Fraction(1, 10**30)
 
 
-def sampling_rate_of(value: Exact) -> Fraction:
+def sampling_rate_of(value: Exact, *, name: str = "sampling-rate") -> Fraction:
     """Return the probability of a Poisson sample, exactly.
 
     Raises InvalidArgument unless 1e-30 <= value <= 1.
@@ -21,15 +21,18 @@ def sampling_rate_of(value: Exact) -> Fraction:
     >>> sampling_rate_of("0.05")
     Fraction(1, 20)
     """
-    rate = exact(value, name="sampling-rate")
+    rate = exact(value, name=name)
     if not LEAST_SAMPLING_RATE <= rate <= 1:
         raise InvalidArgument(
-            name="sampling-rate", value=decimal_text(rate), expected="0 < sampling-rate <= 1"
+            name=name, value=decimal_text(rate), expected="0 < sampling-rate <= 1"
         )
     return rate
 
 
-@dataclass(frozen=True, kw_only=True)
+A_SAMPLING_RATE = takes(sampling_rate_of, name="sampling-rate")
+
+
+@record()
 class Budget:
     """An (epsilon, delta) differential-privacy budget.
 
@@ -42,12 +45,10 @@ class Budget:
     Budget(epsilon=Fraction(1, 1), delta=Fraction(1, 100000))
     """
 
-    epsilon: Fraction
-    delta: Fraction
+    epsilon: Fraction = field(converter=takes(exact))
+    delta: Fraction = field(converter=takes(exact), default=0)
 
-    def __init__(self, *, epsilon: Exact, delta: Exact = 0) -> None:
-        object.__setattr__(self, "epsilon", exact(epsilon, name="epsilon"))
-        object.__setattr__(self, "delta", exact(delta, name="delta"))
+    def _check_together(self) -> None:
         if not 0 <= self.epsilon <= MAX_EPSILON:
             raise InvalidArgument(
                 name="epsilon",

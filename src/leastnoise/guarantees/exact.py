@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
@@ -58,6 +58,20 @@ def exact(value: Exact, *, name: str) -> Fraction:
         raise InvalidArgument(
             name=name, value=_validate.shown(value), expected=f"1e-300 <= |{name}| <= 1e300"
         )
+    return number
+
+
+def exact_where(
+    value: Exact, *, name: str, holds: Callable[[Fraction], bool], expected: str
+) -> Fraction:
+    """Return `value` exactly; raises InvalidArgument unless it `holds`, which is `expected`.
+
+    >>> exact_where("0.5", name="gamma", holds=lambda gamma: gamma <= 1, expected="gamma <= 1")
+    Fraction(1, 2)
+    """
+    number = exact(value, name=name)
+    if not holds(number):
+        raise InvalidArgument(name=name, value=str(value)[:40], expected=expected)
     return number
 
 

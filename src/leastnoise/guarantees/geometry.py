@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import A_DIMENSION, field, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, exact_rows
 from leastnoise.guarantees.sensitivity import L2, FieldKind, Integer, Sensitivity
@@ -91,7 +91,7 @@ class Geometry(ABC):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class CountEllipse(Geometry):
     """(W v)ᵢ = vᵢ + shared·s, or (vᵢ + shared·s + offset·n, total·n) with the number of records n.
 
@@ -102,19 +102,13 @@ class CountEllipse(Geometry):
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
         {"queries": int, "shared": Fraction, "offset": Fraction, "total": Fraction}
     )
-    queries: int
-    shared: Fraction
-    offset: Fraction
-    total: Fraction
+    queries: int = field(converter=A_DIMENSION)
+    shared: Fraction = field(converter=takes(exact), default=0)
+    offset: Fraction = field(converter=takes(exact), default=0)
+    total: Fraction = field(converter=takes(exact), default=0)
     """0: n is not released."""
 
-    def __init__(
-        self, *, queries: int, shared: Exact = 0, offset: Exact = 0, total: Exact = 0
-    ) -> None:
-        object.__setattr__(self, "queries", _validate.dimension(queries, name="queries"))
-        object.__setattr__(self, "shared", exact(shared, name="shared"))
-        object.__setattr__(self, "offset", exact(offset, name="offset"))
-        object.__setattr__(self, "total", exact(total, name="total"))
+    def _check_together(self) -> None:
         if 1 + self.queries * self.shared <= 0 or self.total < 0:
             raise InvalidArgument(
                 name="geometry",
@@ -207,7 +201,7 @@ class CountEllipse(Geometry):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Blocks(Geometry):
     """The same `CountEllipse`, with n, for each of `groups` disjoint groups."""
 
@@ -215,23 +209,17 @@ class Blocks(Geometry):
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
         {"groups": int, "queries": int, "shared": Fraction, "offset": Fraction, "total": Fraction}
     )
-    groups: int
-    queries: int
-    shared: Fraction
-    offset: Fraction
-    total: Fraction
+    groups: int = field(converter=A_DIMENSION)
+    queries: int = field(converter=A_DIMENSION)
+    shared: Fraction = field(converter=takes(exact), default=0)
+    offset: Fraction = field(converter=takes(exact), default=0)
+    total: Fraction = field(converter=takes(exact), default=1)
 
-    def __init__(
-        self, *, groups: int, queries: int, shared: Exact = 0, offset: Exact = 0, total: Exact = 1
-    ) -> None:
-        block = CountEllipse(queries=queries, shared=shared, offset=offset, total=total)
-        if not block.with_total:
+    def _check_together(self) -> None:
+        if not self.block.with_total:
             raise InvalidArgument(
-                name="total", value=decimal_text(block.total), expected="total > 0"
+                name="total", value=decimal_text(self.total), expected="total > 0"
             )
-        object.__setattr__(self, "groups", _validate.dimension(groups, name="groups"))
-        for name in CountEllipse.fields:
-            object.__setattr__(self, name, getattr(block, name))
         _validate.dimension(self.dimension)
 
     @property
@@ -270,23 +258,26 @@ class Blocks(Geometry):
         return np.asarray(np.kron(np.eye(self.groups), self.block.covariance()), dtype=np.float64)
 
 
+def _square(rows: Sequence[Sequence[Exact]], *, name: str) -> tuple[tuple[Fraction, ...], ...]:
+    found = exact_rows(rows, name=name)
+    size = len(found)
+    if not 1 <= size <= _MOST_ROWS or any(len(row) != size for row in found):
+        raise InvalidArgument(
+            name=name, value=f"{size} rows", expected=f"a square of up to {_MOST_ROWS} rows"
+        )
+    return found
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Matrix(Geometry):
     """Any invertible W, given by its rows of exact numbers; for up to 200 coordinates."""
 
     kind: ClassVar[str] = "matrix"
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"rows": tuple})
-    rows: tuple[tuple[Fraction, ...], ...]
+    rows: tuple[tuple[Fraction, ...], ...] = field(converter=takes(_square))
 
-    def __init__(self, *, rows: Sequence[Sequence[Exact]]) -> None:
-        found = exact_rows(rows, name="rows")
-        size = len(found)
-        if not 1 <= size <= _MOST_ROWS or any(len(row) != size for row in found):
-            raise InvalidArgument(
-                name="rows", value=f"{size} rows", expected=f"a square of up to {_MOST_ROWS} rows"
-            )
-        object.__setattr__(self, "rows", found)
+    def _check_together(self) -> None:
         if not np.linalg.cond(self._floats) < 1e12:
             raise InvalidArgument(
                 name="rows", value="a matrix that is singular or nearly so", expected="an inverse"
@@ -331,7 +322,7 @@ class Matrix(Geometry):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Cells(Geometry):
     """Independent noise for one number in each of `count` cells, of which one person moves l0.
 
@@ -342,10 +333,7 @@ class Cells(Geometry):
 
     kind: ClassVar[str] = "cells"
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"count": int})
-    count: int
-
-    def __init__(self, *, count: int) -> None:
-        object.__setattr__(self, "count", _validate.dimension(count, name="count"))
+    count: int = field(converter=A_DIMENSION)
 
     @property
     def dimension(self) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from leastnoise import _validate
+from leastnoise._record import field, real, record
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact, of_ints
 
+_END = real(hint="Round it outward first.")
 
-@dataclass(frozen=True)
+
+@record(kw_only=False)
 class Interval:
     """A pair of floats with the truth between them, ends included.
 
@@ -21,14 +23,10 @@ class Interval:
     True
     """
 
-    lower: float
-    upper: float
+    lower: float = field(converter=_END)
+    upper: float = field(converter=_END)
 
-    def __post_init__(self) -> None:
-        """Keep the ends as floats; refuse NaN, reversed ends and numbers that a float rounds."""
-        for name in ("lower", "upper"):
-            end = _validate.real(getattr(self, name), name=name, hint="Round it outward first.")
-            object.__setattr__(self, name, end)
+    def _check_together(self) -> None:
         if not self.lower <= self.upper:
             raise InvalidArgument(
                 name="interval", value=(self.lower, self.upper), expected="lower <= upper"

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, final
 
 from leastnoise import _validate
+from leastnoise._record import Converter, field, record, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.ball import Ball
@@ -125,8 +125,32 @@ class Sensitivity(ABC):
         return None
 
 
+def positive_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
+    """Return `bound` exactly; raises InvalidArgument unless it is positive and finite."""
+    number = exact(bound, name=name)
+    if number <= 0:
+        raise InvalidArgument(
+            name=name,
+            value=str(bound)[:40],
+            expected="sensitivity > 0",
+            hint="It is the most that one person can change the query.",
+        )
+    return number
+
+
+def whole_bound(bound: Exact, *, name: str = "sensitivity") -> Fraction:
+    """Return `bound` exactly; raises InvalidArgument unless it is a whole number above 0."""
+    number = positive_bound(bound, name=name)
+    if number.denominator != 1:
+        raise InvalidArgument(name=name, value=str(bound)[:40], expected="a whole sensitivity")
+    return number
+
+
+A_BOUND = takes(positive_bound, name="sensitivity")
+
+
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class L2(Sensitivity):
     """All shifts v with ‖v‖₂ <= bound. Raises InvalidArgument unless bound > 0 and finite.
 
@@ -135,10 +159,7 @@ class L2(Sensitivity):
     """
 
     kind: ClassVar[str] = "l2"
-    bound: Fraction
-
-    def __init__(self, bound: Exact) -> None:
-        object.__setattr__(self, "bound", positive_bound(bound))
+    bound: Fraction = field(converter=A_BOUND)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """For one coordinate all norms agree."""
@@ -152,7 +173,7 @@ class L2(Sensitivity):
 
 
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class L1(Sensitivity):
     """All shifts v with ‖v‖₁ <= bound. Raises InvalidArgument unless bound > 0 and finite.
 
@@ -160,10 +181,7 @@ class L1(Sensitivity):
     """
 
     kind: ClassVar[str] = "l1"
-    bound: Fraction
-
-    def __init__(self, bound: Exact) -> None:
-        object.__setattr__(self, "bound", positive_bound(bound))
+    bound: Fraction = field(converter=A_BOUND)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         del dimension
@@ -175,7 +193,7 @@ class L1(Sensitivity):
 
 
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class Integer(Sensitivity):
     """All whole numbers v with |v| <= bound, for one query that moves by whole numbers alone.
 
@@ -186,15 +204,7 @@ class Integer(Sensitivity):
     """
 
     kind: ClassVar[str] = "integer"
-    bound: Fraction
-
-    def __init__(self, bound: Exact) -> None:
-        whole = positive_bound(bound)
-        if whole.denominator != 1:
-            raise InvalidArgument(
-                name="sensitivity", value=str(bound)[:40], expected="a whole sensitivity"
-            )
-        object.__setattr__(self, "bound", whole)
+    bound: Fraction = field(converter=takes(whole_bound, name="sensitivity"))
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """It is about one number."""
@@ -225,14 +235,4 @@ def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivit
     )
 
 
-def positive_bound(bound: Exact) -> Fraction:
-    """Return `bound` exactly; raises InvalidArgument unless it is positive and finite."""
-    number = exact(bound, name="sensitivity")
-    if number <= 0:
-        raise InvalidArgument(
-            name="sensitivity",
-            value=str(bound)[:40],
-            expected="sensitivity > 0",
-            hint="It is the most that one person can change the query.",
-        )
-    return number
+A_SENSITIVITY: Converter[Sensitivity, Sensitivity] = takes(check_sensitivity)

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import ClassVar, final
 
 from leastnoise import _validate
+from leastnoise._record import A_DIMENSION, A_FLAG, field, one_of, record, takes, whole
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
@@ -28,19 +29,27 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.sensitivity import (
+    A_BOUND,
     NEIGHBOURS,
     FieldKind,
     Neighbours,
     Norm,
     Sensitivity,
     positive_bound,
+    whole_bound,
 )
 
 _MOST_POINTS = 10_000
 
 
+def _linf_bound(bound: Exact, *, name: str, record: Linf) -> Fraction:
+    del name
+    in_whole_numbers = _validate.flag(record.whole, name="whole")
+    return whole_bound(bound) if in_whole_numbers else positive_bound(bound)
+
+
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class Linf(Sensitivity):
     """All shifts with at most `l0` coordinates that aren't 0, each of size at most `bound`.
 
@@ -56,18 +65,9 @@ class Linf(Sensitivity):
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
         {"bound": Fraction, "l0": int, "whole": bool}
     )
-    bound: Fraction
-    l0: int
-    whole: bool
-
-    def __init__(self, bound: Exact, *, l0: int = 1, whole: bool = False) -> None:
-        object.__setattr__(self, "bound", positive_bound(bound))
-        object.__setattr__(self, "l0", _validate.whole(l0, name="l0"))
-        object.__setattr__(self, "whole", _validate.flag(whole, name="whole"))
-        if self.whole and self.bound.denominator != 1:
-            raise InvalidArgument(
-                name="sensitivity", value=str(bound)[:40], expected="a whole sensitivity"
-            )
+    bound: Fraction = field(converter=takes(_linf_bound, of_record=True))
+    l0: int = field(converter=whole(), default=1, kw_only=True)
+    whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
 
     def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
         """It is √k·bound in l2, k = min(l0, dimension)."""
@@ -108,8 +108,16 @@ class QuadraticForm:
         )
 
 
+def _max_nonzero(value: int | None, *, name: str, record: CountingQueries) -> int:
+    most = record.dimension if value is None else _validate.whole(value, name=name)
+    if most > record.dimension:
+        expected = f"1 <= {name} <= dimension={record.dimension}"
+        raise InvalidArgument(name=name, value=most, expected=expected)
+    return most
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class CountingQueries(Sensitivity):
     """`dimension` sums over records x ∈ [0, bound]^dimension with at most `max_nonzero` not 0.
 
@@ -131,34 +139,13 @@ class CountingQueries(Sensitivity):
             "with_total": bool,
         }
     )
-    dimension: int
-    max_nonzero: int
-    neighbours: Neighbours
-    with_total: bool
-    bound: Fraction
+    dimension: int = field(converter=A_DIMENSION)
+    max_nonzero: int = field(converter=takes(_max_nonzero, of_record=True), default=None)
+    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
+    with_total: bool = field(converter=A_FLAG, default=False)
+    bound: Fraction = field(converter=A_BOUND, default=1)
 
-    def __init__(
-        self,
-        *,
-        dimension: int,
-        max_nonzero: int | None = None,
-        neighbours: Neighbours = "add-remove",
-        with_total: bool = False,
-        bound: Exact = 1,
-    ) -> None:
-        queries = _validate.dimension(dimension)
-        most = queries if max_nonzero is None else _validate.whole(max_nonzero, name="max_nonzero")
-        if most > queries:
-            raise InvalidArgument(
-                name="max_nonzero", value=most, expected=f"1 <= max_nonzero <= dimension={queries}"
-            )
-        object.__setattr__(self, "dimension", queries)
-        object.__setattr__(self, "max_nonzero", most)
-        object.__setattr__(
-            self, "neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
-        )
-        object.__setattr__(self, "with_total", _validate.flag(with_total, name="with_total"))
-        object.__setattr__(self, "bound", positive_bound(bound))
+    def _check_together(self) -> None:
         if self.with_total and self.neighbours == "replace-one":
             raise InvalidArgument(
                 name="with_total",
@@ -242,7 +229,7 @@ class CountingQueries(Sensitivity):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Groups(Sensitivity):
     """`groups` disjoint groups of `dimension` counting queries, each followed by its row count.
 
@@ -254,25 +241,10 @@ class Groups(Sensitivity):
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
         {"bound": Fraction, "groups": int, "dimension": int, "neighbours": str}
     )
-    groups: int
-    dimension: int
-    neighbours: Neighbours
-    bound: Fraction
-
-    def __init__(
-        self,
-        *,
-        groups: int,
-        dimension: int,
-        neighbours: Neighbours = "add-remove",
-        bound: Exact = 1,
-    ) -> None:
-        object.__setattr__(self, "groups", _validate.dimension(groups, name="groups"))
-        object.__setattr__(self, "dimension", _validate.dimension(dimension))
-        object.__setattr__(
-            self, "neighbours", _validate.one_of(neighbours, NEIGHBOURS, name="neighbours")
-        )
-        object.__setattr__(self, "bound", positive_bound(bound))
+    groups: int = field(converter=A_DIMENSION)
+    dimension: int = field(converter=A_DIMENSION)
+    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
+    bound: Fraction = field(converter=A_BOUND, default=1)
 
     @property
     def coordinates(self) -> int:
@@ -329,8 +301,23 @@ class Groups(Sensitivity):
         return (replaced, 2 * added) if self.groups > 1 else (replaced,)
 
 
+def _checked_points(
+    points: Sequence[Sequence[Exact]], *, name: str
+) -> tuple[tuple[Fraction, ...], ...]:
+    found = exact_rows(points, name=name)
+    if not found or len(found) > _MOST_POINTS or len({len(point) for point in found}) != 1:
+        raise InvalidArgument(
+            name=name,
+            value=f"{len(found)} points",
+            expected=f"1 to {_MOST_POINTS:,} points of one dimension",
+        )
+    if not any(value for point in found for value in point):
+        raise InvalidArgument(name=name, value="0 alone", expected="a point that is not 0")
+    return found
+
+
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class Vertices(Sensitivity):
     """All shifts in the convex hull of ±points. The points are the ways one person can count.
 
@@ -342,19 +329,7 @@ class Vertices(Sensitivity):
 
     kind: ClassVar[str] = "vertices"
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"points": tuple})
-    points: tuple[tuple[Fraction, ...], ...]
-
-    def __init__(self, points: Sequence[Sequence[Exact]]) -> None:
-        found = exact_rows(points, name="points")
-        if not found or len(found) > _MOST_POINTS or len({len(point) for point in found}) != 1:
-            raise InvalidArgument(
-                name="points",
-                value=f"{len(found)} points",
-                expected=f"1 to {_MOST_POINTS:,} points of one dimension",
-            )
-        if not any(value for point in found for value in point):
-            raise InvalidArgument(name="points", value="0 alone", expected="a point that is not 0")
-        object.__setattr__(self, "points", found)
+    points: tuple[tuple[Fraction, ...], ...] = field(converter=takes(_checked_points))
 
     @property
     def coordinates(self) -> int:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import ClassVar, final
 
-from leastnoise import _validate
+from leastnoise._record import field, instance_of, record
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.sensitivity import FieldKind, Norm, Sensitivity
 
 
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class Within(Sensitivity):
     """All shifts in `hull`, one of those of `leastnoise.guarantees.bodies`.
 
@@ -30,11 +29,7 @@ class Within(Sensitivity):
 
     kind: ClassVar[str] = "within"
     fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"hull": Body})
-    hull: Body
-
-    def __init__(self, hull: Body) -> None:
-        checked = _validate.instance(hull, Body, name="hull", like="a body, such as a Box")
-        object.__setattr__(self, "hull", checked)
+    hull: Body = field(converter=instance_of(Body, like="a body, such as a Box"))
 
     @property
     def coordinates(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self, final
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _validate, _words
+from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.composition import Composition
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.budget import Budget, sampling_rate_of
+from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
@@ -59,8 +60,16 @@ def noise_multiplier(
     return nearest if Fraction(nearest) >= scale else math.nextafter(nearest, math.inf)
 
 
+def _positive(multiplier: Exact, *, name: str) -> Fraction:
+    number = exact(multiplier, name=name)
+    if number <= 0:
+        value = _validate.shown(multiplier)
+        raise InvalidArgument(name=name, value=value, expected=f"{name} > 0")
+    return number
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class StepAccountant:
     """So many `steps` of DP-SGD so far, with Gaussian noise and Poisson samples, and their cost.
 
@@ -78,24 +87,9 @@ class StepAccountant:
     725
     """
 
-    noise_multiplier: Fraction
-    sampling_rate: Fraction = Fraction(1)
-    steps: int = 0
-
-    def __init__(
-        self, *, noise_multiplier: Exact, sampling_rate: Exact = 1, steps: int = 0
-    ) -> None:
-        multiplier = exact(noise_multiplier, name="noise_multiplier")
-        if multiplier <= 0:
-            raise InvalidArgument(
-                name="noise_multiplier",
-                value=_validate.shown(noise_multiplier),
-                expected="noise_multiplier > 0",
-            )
-        object.__setattr__(self, "noise_multiplier", multiplier)
-        object.__setattr__(self, "sampling_rate", sampling_rate_of(sampling_rate))
-        count = _validate.whole(steps, name="steps", least=0, most=MOST_COMPOSITIONS)
-        object.__setattr__(self, "steps", count)
+    noise_multiplier: Fraction = field(converter=takes(_positive))
+    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=1)
+    steps: int = field(converter=whole(least=0, most=MOST_COMPOSITIONS), default=0)
 
     def __repr__(self) -> str:
         said = f"{self.steps:,} steps with noise multiplier {_words.number(self.noise_multiplier)}"

@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate, _words
 from leastnoise._notebooks import Framed, Shown
+from leastnoise._record import Converter, field, record, takes
 from leastnoise.certificate.plan import read_certificate
 from leastnoise.errors import InvalidArgument, LedgerRejected, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.ledger.account import (
-    COSTS,
-    Account,
-    Books,
-    columns_of,
-    cost_in,
-    record_of_cost,
-)
+from leastnoise.ledger.account import COSTS, Account, Books, columns_of, cost_in, record_of_cost
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, SUMS, ZCDP
 from leastnoise.ledger.preregistered import Preregistered, certified, verify_once
@@ -53,8 +47,11 @@ class Charge:
         return _words.line("Charge", f"entry {self.number}, {said} by {self.rule}; {self.dataset}")
 
 
+_A_PATH: Converter[str | Path, Path] = takes(_validate.path)
+
+
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class Ledger(Framed, Shown):
     """The budgets in the file `path`, one account for each dataset.
 
@@ -81,11 +78,7 @@ class Ledger(Framed, Shown):
     ('zcdp', '1/10')
     """
 
-    path: str | Path
-
-    def __post_init__(self) -> None:
-        """Keep the path as one; raises InvalidArgument."""
-        object.__setattr__(self, "path", _validate.path(self.path, name="path"))
+    path: str | Path = field(converter=_A_PATH)
 
     def __repr__(self) -> str:
         return _words.line("Ledger", str(self.path))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, final
 
 from leastnoise import _validate
+from leastnoise._record import field, instance_of, record, takes
 from leastnoise.accounting.proof.composed import composed_at_most
 from leastnoise.certificate.certificate import Certificate, budget_of
 from leastnoise.certificate.plan import PlanCertificate
@@ -22,8 +23,21 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 _FIELDS = ("kind", "epsilon", "delta", "releases")
 
 
+def _checked_releases(
+    releases: Iterable[tuple[Certified, int]], *, name: str
+) -> tuple[tuple[Certified, int], ...]:
+    like = "pairs of a certificate and a count"
+    found = tuple(
+        (certified(release, name=name), _validate.whole(count, name="count"))
+        for release, count in _validate.pairs(releases, name=name, like=like)
+    )
+    if not found:
+        raise InvalidArgument(name=name, value="none", expected="at least one release")
+    return found
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Preregistered:
     """The statement: each of `releases`, made at most as often as its count says, meets `budget`.
 
@@ -34,20 +48,8 @@ class Preregistered:
     Raises InvalidArgument without a release, or for a count below 1.
     """
 
-    budget: Budget
-    releases: tuple[tuple[Certified, int], ...]
-
-    def __post_init__(self) -> None:
-        """Check and keep the parts."""
-        _validate.instance(self.budget, Budget, name="budget", like="a Budget")
-        like = "pairs of a certificate and a count"
-        found = tuple(
-            (certified(release, name="releases"), _validate.whole(count, name="count"))
-            for release, count in _validate.pairs(self.releases, name="releases", like=like)
-        )
-        if not found:
-            raise InvalidArgument(name="releases", value="none", expected="at least one release")
-        object.__setattr__(self, "releases", found)
+    budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
+    releases: tuple[tuple[Certified, int], ...] = field(converter=takes(_checked_releases))
 
     @property
     def cost(self) -> Cost:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastnoise import _validate, _words
+from leastnoise._record import field, record, takes
 from leastnoise.accounting.proof.composed import gaussian_square, prove_composed
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.certificate.certificate import Certificate
@@ -63,8 +64,20 @@ class Released:
         return np.array(self.values, dtype=dtype, copy=copy)
 
 
+def _ready(certificate: Certificate, *, name: str) -> Certificate:
+    """Return a certificate that is proved, with a grid that its noise has."""
+    hint = "calibrate() returns mechanisms; Certificate.prove() certificates."
+    _validate.instance(certificate, Certificate, name=name, like="a Certificate", hint=hint)
+    if not certificate.proved:
+        certificate.verify()
+    if certificate.grid is None:
+        return certificate.on_grid(default_grid(certificate.noise))
+    check_grid(certificate.grid, certificate.noise)
+    return certificate
+
+
 @final
-@dataclass(frozen=True)
+@record(kw_only=False)
 class Mechanism:
     """v ↦ g · round((v + X)/g), X drawn from the certificate's noise, g its grid.
 
@@ -74,21 +87,7 @@ class Mechanism:
     CertificateRejected if it doesn't hold.
     """
 
-    certificate: Certificate
-
-    def __post_init__(self) -> None:
-        """Verify what wasn't proved here, and put the noise on its grid."""
-        hint = "calibrate() returns mechanisms; Certificate.prove() certificates."
-        _validate.instance(
-            self.certificate, Certificate, name="certificate", like="a Certificate", hint=hint
-        )
-        if not self.certificate.proved:
-            self.certificate.verify()
-        if self.certificate.grid is None:
-            grid = default_grid(self.noise)
-            object.__setattr__(self, "certificate", self.certificate.on_grid(grid))
-        else:
-            check_grid(self.certificate.grid, self.noise)
+    certificate: Certificate = field(converter=takes(_ready))
 
     def __repr__(self) -> str:
         noise = f"{noise_of(self.certificate)} noise of scale {_words.number(self.noise.scale)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise import _validate, _words
+from leastnoise._record import field, instance_of, record, takes, whole
 from leastnoise.certificate.words import noise_of, statement
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
@@ -33,8 +33,12 @@ _LEAST_ROOM = Fraction(1, 1 << 3000)
 for k <= 2^53 releases and ε <= 1,000."""
 
 
+def _absent(absent: int, *, name: str, record: Shares) -> int:
+    return _validate.whole(absent, name=name, least=0, most=record.clients - 1)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Shares:
     """The noise of a `mechanism` in shares, of which each of the `clients` adds one to its values.
 
@@ -56,18 +60,13 @@ class Shares:
     True
     """
 
-    mechanism: Mechanism
-    clients: int
-    absent: int = 0
+    mechanism: Mechanism = field(
+        converter=instance_of(Mechanism, like="a Mechanism, such as calibrate() returns")
+    )
+    clients: int = field(converter=whole(most=_MOST_CLIENTS))
+    absent: int = field(converter=takes(_absent, of_record=True), default=0)
 
-    def __post_init__(self) -> None:
-        """Check that there are such shares."""
-        like = "a Mechanism, such as calibrate() returns"
-        _validate.instance(self.mechanism, Mechanism, name="mechanism", like=like)
-        clients = _validate.whole(self.clients, name="clients", most=_MOST_CLIENTS)
-        absent = _validate.whole(self.absent, name="absent", least=0, most=clients - 1)
-        object.__setattr__(self, "clients", clients)
-        object.__setattr__(self, "absent", absent)
+    def _check_together(self) -> None:
         certificate, noise = self.mechanism.certificate, self.mechanism.noise
         if certificate.geometry is not None:
             raise NotApplicable(family=noise.name, why="shares of a geometry aren't proved")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
-from leastnoise import _validate
+from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import of_ints
 
@@ -25,36 +25,35 @@ LARGEST_BITS = 1 << 11
 FILL = "Fill it first: values.filled(0)."
 
 
+def _checked_numerators(numerators: NDArray[np.int64], *, name: str) -> NDArray[np.int64]:
+    """Return the numerators as an array; checks their type, never a value."""
+    if isinstance(numerators, np.ma.MaskedArray):
+        raise unknown_type("a masked array", name=name, hint=FILL)
+    found = np.asarray(numerators)
+    if found.dtype != np.int64:
+        raise InvalidArgument(
+            name=name,
+            value=f"an array of {found.dtype}",
+            expected=f"{name} to be an int64 array",
+            hint="Convert it with numpy.asarray(…, dtype=numpy.int64) where that is exact.",
+        )
+    return found
+
+
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@record(eq=False)
 class ScaledIntegers:
     """The exact values numerators·2^(−bits).
 
     `numerators` is an int64 array. Raises InvalidArgument for another dtype or for |bits| > 2048.
     """
 
-    numerators: NDArray[np.int64]
-    bits: int
+    numerators: NDArray[np.int64] = field(converter=takes(_checked_numerators))
+    bits: int = field(converter=whole(least=-LARGEST_BITS, most=LARGEST_BITS))
 
     def __repr__(self) -> str:
         # values before noise, which no log and no notebook may show
         return f"<ScaledIntegers: an array of shape {self.numerators.shape}>"
-
-    def __post_init__(self) -> None:
-        """Check the type of the numerators and the range of bits, never a value."""
-        if isinstance(self.numerators, np.ma.MaskedArray):
-            raise unknown_type("a masked array", name="numerators", hint=FILL)
-        numerators = np.asarray(self.numerators)
-        if numerators.dtype != np.int64:
-            raise InvalidArgument(
-                name="numerators",
-                value=f"an array of {numerators.dtype}",
-                expected="numerators to be an int64 array",
-                hint="Convert it with numpy.asarray(…, dtype=numpy.int64) where that is exact.",
-            )
-        bits = _validate.whole(self.bits, name="bits", least=-LARGEST_BITS, most=LARGEST_BITS)
-        object.__setattr__(self, "numerators", numerators)
-        object.__setattr__(self, "bits", bits)
 
 
 @final

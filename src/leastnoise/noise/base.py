@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import OneSided
@@ -29,6 +32,28 @@ Parameter = Fraction | int | tuple[int, ...] | Body | OneSided
 ParameterKind = type[Fraction] | type[int] | type[tuple[Any, ...]] | type[Body] | type[OneSided]
 
 
+_KINDS = {"Fraction": Fraction, "int": int, "Body": Body, "OneSided": OneSided}
+
+
+class _ParameterKinds:
+    """What the fields of a family say, without those that no constructor takes."""
+
+    def __get__(self, law: object, family: type[Any]) -> Mapping[str, ParameterKind]:
+        return _parameter_kinds(family)
+
+
+@cache
+def _parameter_kinds(family: type[Any]) -> Mapping[str, ParameterKind]:
+    kinds: dict[str, ParameterKind] = {}
+    for field in fields(family) if is_dataclass(family) else ():
+        if field.init and field.name not in {"scale", "dimension"}:
+            spelled: Any = field.type  # text, or the type itself
+            kinds[field.name] = _KINDS.get(getattr(spelled, "__name__", spelled), tuple)
+    return MappingProxyType(kinds)
+
+
+BOUNDED = "delta=0 is impossible for noise of bounded range"
+
 # Variances are floats: beyond these scales they would overflow or vanish.
 SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**140), Fraction(10**140)
 
@@ -37,14 +62,22 @@ class Noise(ABC):
     """A centred noise law on R^dimension; frozen, compared by value.
 
     `scale` multiplies the noise. It is exact: a str or a float is the decimal that it prints.
-    `norm` names the ball of shifts against which the law is private. `parameter_kinds` names what
-    the constructor takes beside scale and dimension, and whether each is a Fraction, an int or a
-    tuple of ints.
+    `norm` names the ball of shifts against which the law is private. `parameter_kinds` names the
+    fields beside scale and dimension, and says whether each is a Fraction, an int, a tuple of ints
+    or a shape.
+
+    For other dimensions than `least_dimension` to `most_dimension` the family isn't offered, which
+    `too_few` and `too_many` say; `without_delta` says why not for delta=0, "" where it is.
     """
 
     name: ClassVar[str]
     norm: ClassVar[Norm]
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({})
+    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = cast("Any", _ParameterKinds())
+    least_dimension: ClassVar[int] = 1
+    most_dimension: ClassVar[int] = _validate.MAX_DIMENSION
+    too_few: ClassVar[str] = "it is noise for a vector"
+    too_many: ClassVar[str] = "it is noise for one number"
+    without_delta: ClassVar[str] = ""
     dimension: int
     scale: Fraction
 
@@ -62,9 +95,13 @@ class Noise(ABC):
         return cls._why_not(dimension=_validate.dimension(dimension), delta=lost)
 
     @classmethod
-    @abstractmethod
     def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
         """The arguments are checked."""
+        if dimension < cls.least_dimension:
+            return cls.too_few
+        if dimension > cls.most_dimension:
+            return cls.too_many
+        return cls.without_delta or None if delta == 0 else None
 
     @classmethod
     def made_for(
@@ -100,9 +137,10 @@ class Noise(ABC):
             )
         return found
 
-    @abstractmethod
     def scaled(self, factor: Exact) -> Self:
         """Return the law of factor · X."""
+        record: Any = self  # every law is one
+        return replace(record, scale=self.scale * exact(factor, name="factor"))
 
     @abstractmethod
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
@@ -157,9 +195,9 @@ class Noise(ABC):
         return self.dimension * self.mean_abs
 
 
-def positive_scale(scale: Exact) -> Fraction:
+def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
     """Return `scale` exactly; raises InvalidArgument unless it is positive and finite."""
-    number = exact(scale, name="scale")
+    number = exact(scale, name=name)
     if number <= 0:
         raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
     if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
@@ -178,6 +216,20 @@ def whole_dimension(
         bounds = f"dimension <= {most}" if found > most else f"dimension >= {least}"
         raise InvalidArgument(name="dimension", value=found, expected=f"{bounds} for {family}")
     return found
+
+
+def dimension_of(dimension: int, *, name: str = "", record: Noise) -> int:
+    """Return `dimension`; raises InvalidArgument unless the family of `record` has it."""
+    del name
+    least, most = record.least_dimension, record.most_dimension
+    if type(dimension) is int and least <= dimension <= most:
+        return dimension  # as a search makes thousands of laws
+    return whole_dimension(dimension, least=least, most=most, family=record.name)
+
+
+SCALE = takes(positive_scale)
+DIMENSION = takes(dimension_of, of_record=True)
+"""What the fields that every law has take."""
 
 
 def points_of(x: ArrayLike, *, dimension: int) -> NDArray[np.float64]:

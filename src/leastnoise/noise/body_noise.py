@@ -76,12 +76,6 @@ class VectorNoise(Noise):
     def no_form(cls, sensitivity: Sensitivity) -> str:
         """Return why `form_of` is None."""
 
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """Purely private, it serves every δ and leaves a positive one over."""
-        del dimension, delta
-        return None
-
     @property
     @abstractmethod
     def variances(self) -> NDArray[np.float64]:

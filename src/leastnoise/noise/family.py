@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _validate, _words
+from leastnoise._record import A_FLAG, field, real, record, whole
 from leastnoise.errors import InvalidArgument, NotRegistered
 from leastnoise.noise.base import Noise
 
@@ -43,7 +44,7 @@ class OwnLosses:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Family:
     """What is known of one noise family, and its parts: each as such, or by its place.
 
@@ -102,21 +103,21 @@ class Family:
     attained: Part | None = None
     lower_profile: Part | None = None
     tails: Part | None = None
-    enough_bits: int = ENOUGH_BITS
-    lengthy: bool = False
-    quick: bool = False
-    longest_is_worst: bool = False
+    enough_bits: int = field(converter=whole(least=ANY_BITS, most=-ANY_BITS), default=ENOUGH_BITS)
+    lengthy: bool = field(converter=A_FLAG, default=False)
+    quick: bool = field(converter=A_FLAG, default=False)
+    longest_is_worst: bool = field(converter=A_FLAG, default=False)
     losses: str | OwnLosses | None = None
     largest_loss: Part | None = None
     no_loss_beyond: Part | None = None
     loss_unit: str | None = None
     work: Part | None = None
-    losses_stay: bool = False
-    any_scale: bool = False
-    slow: bool = False
+    losses_stay: bool = field(converter=A_FLAG, default=False)
+    any_scale: bool = field(converter=A_FLAG, default=False)
+    slow: bool = field(converter=A_FLAG, default=False)
     for_one_number: str | None = None
     for_a_vector: str | None = None
-    refinement: float = 2.5
+    refinement: float = field(converter=real(), default=2.5)
     fit: Part | None = None
     several: Part | None = None
     wider: Part | None = None
@@ -128,8 +129,7 @@ class Family:
     quantile: Part | None = None
     knows_quantiles: Part | None = None
 
-    def __post_init__(self) -> None:
-        """Check and keep what is known; raises InvalidArgument for a part that can't be one."""
+    def _check_together(self) -> None:
         for name in _PARTS:
             part = getattr(self, name)
             if not (_is_part(part, name) or (part is None and name in _OPTIONAL)):
@@ -140,11 +140,6 @@ class Family:
                 )
         if not isinstance(self.law, str):
             check_law(self.law)
-        for name in _FLAGS:
-            object.__setattr__(self, name, _validate.flag(getattr(self, name), name=name))
-        bits = _validate.whole(self.enough_bits, name="enough_bits", least=ANY_BITS, most=-ANY_BITS)
-        object.__setattr__(self, "enough_bits", bits)
-        object.__setattr__(self, "refinement", _validate.real(self.refinement, name="refinement"))
         if not 0 < self.refinement < math.inf:
             raise InvalidArgument(
                 name="refinement",
@@ -174,7 +169,6 @@ class Family:
         return found
 
 
-_FLAGS = ("lengthy", "quick", "longest_is_worst", "losses_stay", "any_scale", "slow")
 _LIKE = {"law": "a subclass of Noise", "losses": "an OwnLosses"}
 _OPTIONAL = (
     "attained",

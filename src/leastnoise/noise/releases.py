@@ -9,8 +9,9 @@ from typing import Self, final
 from flint import arb
 
 from leastnoise import _validate
+from leastnoise._record import field, instance_of, record, takes, whole
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.guarantees.budget import sampling_rate_of
+from leastnoise.guarantees.budget import A_SAMPLING_RATE
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_neighbours
 from leastnoise.guarantees.shift_bounds import ShiftBounds
@@ -19,8 +20,17 @@ from leastnoise.noise.base import Noise
 _BITS = 128
 
 
+def _checked_neighbours(
+    stated: Neighbours | None, *, name: str, record: Releases
+) -> Neighbours | None:
+    """Return `stated`; samples are about records that are there or not, and nothing else."""
+    if stated is not None:
+        _validate.one_of(stated, NEIGHBOURS, name=name)
+    return stated if record.rate == 1 else common_neighbours((stated, "add-remove"))
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Releases:
     """`count` releases with noise of one law, which must hide one set of shifts.
 
@@ -29,26 +39,13 @@ class Releases:
     shift is longer; None: the one that whoever declared the sensitivity had in mind.
     """
 
-    noise: Noise
-    shifts: ShiftBounds
-    count: int = 1
-    rate: Fraction = Fraction(1)
-    neighbours: Neighbours | None = None
-
-    def __post_init__(self) -> None:
-        """Check and keep the parts; samples are about records that are there or not.
-
-        Raises InvalidArgument, and NotApplicable for samples of records that are replaced.
-        """
-        _validate.instance(self.noise, Noise, name="noise", like="a noise law")
-        _validate.instance(self.shifts, ShiftBounds, name="shifts", like="ShiftBounds")
-        object.__setattr__(self, "count", _validate.whole(self.count, name="compositions"))
-        object.__setattr__(self, "rate", sampling_rate_of(self.rate))
-        if self.neighbours is not None:
-            _validate.one_of(self.neighbours, NEIGHBOURS, name="neighbours")
-        if self.rate != 1:
-            neighbours = common_neighbours((self.neighbours, "add-remove"))
-            object.__setattr__(self, "neighbours", neighbours)
+    noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
+    shifts: ShiftBounds = field(converter=instance_of(ShiftBounds, like="ShiftBounds"))
+    count: int = field(converter=whole(name="compositions"), default=1)
+    rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
+    neighbours: Neighbours | None = field(
+        converter=takes(_checked_neighbours, of_record=True), default=None
+    )
 
 
 @final

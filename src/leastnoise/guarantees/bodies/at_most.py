@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import field, record, takes, whole
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, nearest
+from leastnoise.guarantees.bodies.base import A_BODY, BITS, Body, Field, Point, nearest
 from leastnoise.guarantees.bodies.capped import MOST_WORK, share_below
 from leastnoise.guarantees.exact import Exact
 
@@ -25,8 +25,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_CELLS = whole(most=_validate.MAX_DIMENSION)
+
+
+def _most(most: int, *, name: str, record: AtMost) -> int:
+    cells = _validate.whole(record.cells, name="cells", most=_validate.MAX_DIMENSION)
+    return _validate.whole(most, name=name, most=cells)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class AtMost(Body):
     """At most k of m cells move, each within B: N(x) = max(max_j N_B(x_j), Σ_j N_B(x_j)/k).
 
@@ -44,22 +52,17 @@ class AtMost(Body):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"most": Field.WHOLE, "cells": Field.WHOLE, "of": Field.BODY}
     )
-    most: int
-    cells: int
-    of: Body
+    most: int = field(converter=takes(_most, of_record=True))
+    cells: int = field(converter=_CELLS)
+    of: Body = field(converter=A_BODY)
 
-    def __init__(self, *, most: int, cells: int, of: Body) -> None:
-        object.__setattr__(
-            self, "cells", _validate.whole(cells, name="cells", most=_validate.MAX_DIMENSION)
-        )
-        object.__setattr__(self, "most", _validate.whole(most, name="most", most=self.cells))
-        object.__setattr__(self, "of", _validate.instance(of, Body, name="of", like="a body"))
+    def _check_together(self) -> None:
         _validate.dimension(self.dimension)
         work = self.most * self.dimension
         if 1 < self.most < self.cells and work > MOST_WORK:
             raise InvalidArgument(
                 name="most",
-                value=most,
+                value=self.most,
                 expected=f"most · cells · dimension of a cell <= {MOST_WORK:,}",
                 hint="Noise for most = cells, or for the ball around the body, protects it too.",
             )

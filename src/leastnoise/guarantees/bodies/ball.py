@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 from flint import arb
 
-from leastnoise import _validate
+from leastnoise._record import A_DIMENSION, field, record, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, nearest, positive
 from leastnoise.guarantees.bodies.radicals import rational_power
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Ball(Body):
     """All x with ‖x‖₂ <= bound: N(x) = ‖x‖₂/bound. Raises InvalidArgument unless bound > 0.
 
@@ -34,14 +33,8 @@ class Ball(Body):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"bound": Field.NUMBER, "coordinates": Field.WHOLE}
     )
-    bound: Fraction
-    coordinates: int
-
-    def __init__(self, *, bound: Exact, coordinates: int) -> None:
-        object.__setattr__(self, "bound", positive(bound, name="bound"))
-        object.__setattr__(
-            self, "coordinates", _validate.dimension(coordinates, name="coordinates")
-        )
+    bound: Fraction = field(converter=takes(positive))
+    coordinates: int = field(converter=A_DIMENSION)
 
     @property
     def dimension(self) -> int:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from leastnoise import _validate
+from leastnoise._record import Converter, instance_of, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import Exact, exact
@@ -186,6 +187,9 @@ class Body(ABC):
         return point_of(x, dimension=self.dimension)
 
 
+A_BODY = instance_of(Body, like="a body")
+
+
 def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
     """Return x exactly; raises InvalidArgument unless it has `dimension` coordinates."""
     point = _validate.items(x, name="x", like=NUMBERS)
@@ -221,6 +225,11 @@ def parts(values: Sequence[Part], kind: type[Part], *, name: str) -> tuple[Part,
         raise InvalidArgument(name=name, value=f"{len(found)} of them", expected=like)
     like = f"a {kind.__name__} each"
     return tuple(_validate.instance(value, kind, name=name, like=like) for value in found)
+
+
+BODIES: Converter[Sequence[Body], tuple[Body, ...]] = takes(
+    parts, spelled="Sequence[Body]", kind=Body
+)
 
 
 def nearest(value: arb) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import NUMBERS, Body, Field, Point, positive
@@ -25,8 +25,21 @@ if TYPE_CHECKING:
 MOST_BOUNDS = 10_000
 
 
+def positive_bounds(bounds: Sequence[Exact], *, name: str = "bounds") -> tuple[Fraction, ...]:
+    """Return 1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
+    given = _validate.items(bounds, name=name, like=NUMBERS)
+    if not 1 <= len(given) <= MOST_BOUNDS:
+        raise InvalidArgument(
+            name=name, value=f"{len(given)} numbers", expected=f"1 to {MOST_BOUNDS:,} bounds"
+        )
+    return tuple(positive(bound, name=name) for bound in given)
+
+
+A_BOUNDS = takes(positive_bounds)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Box(Body):
     """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i].
 
@@ -38,10 +51,7 @@ class Box(Body):
 
     kind: ClassVar[str] = "box"
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"bounds": Field.NUMBERS})
-    bounds: tuple[Fraction, ...]
-
-    def __init__(self, *, bounds: Sequence[Exact]) -> None:
-        object.__setattr__(self, "bounds", positive_bounds(bounds))
+    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS)
 
     @property
     def dimension(self) -> int:
@@ -90,13 +100,3 @@ class Box(Body):
     @property
     def _floats(self) -> NDArray[np.float64]:
         return np.array([float(bound) for bound in self.bounds])
-
-
-def positive_bounds(bounds: Sequence[Exact]) -> tuple[Fraction, ...]:
-    """Return 1 to 10,000 positive bounds exactly; raises InvalidArgument for others."""
-    given = _validate.items(bounds, name="bounds", like=NUMBERS)
-    if not 1 <= len(given) <= MOST_BOUNDS:
-        raise InvalidArgument(
-            name="bounds", value=f"{len(given)} numbers", expected=f"1 to {MOST_BOUNDS:,} bounds"
-        )
-    return tuple(positive(bound, name="bounds") for bound in given)

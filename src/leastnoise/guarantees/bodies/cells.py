@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, Point, parts
+from leastnoise.guarantees.bodies.base import BODIES, Body, Field, Point
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_COPIES: Converter[Sequence[int], tuple[int, ...]] = takes(
+    _validate.wholes, spelled="Sequence[int]", most=_validate.MAX_DIMENSION
+)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Cells(Body):
     """The convex hull of bodies in coordinates of their own: N(x) = Σ N_i(x_i).
 
@@ -40,13 +45,10 @@ class Cells(Body):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"bodies": Field.BODIES, "copies": Field.WHOLES}
     )
-    bodies: tuple[Body, ...]
-    copies: tuple[int, ...]
+    bodies: tuple[Body, ...] = field(converter=BODIES)
+    copies: tuple[int, ...] = field(converter=_COPIES)
 
-    def __init__(self, *, bodies: Sequence[Body], copies: Sequence[int]) -> None:
-        object.__setattr__(self, "bodies", parts(bodies, Body, name="bodies"))
-        counts = _validate.wholes(copies, name="copies", most=_validate.MAX_DIMENSION)
-        object.__setattr__(self, "copies", counts)
+    def _check_together(self) -> None:
         if len(self.bodies) != len(self.copies):
             raise InvalidArgument(
                 name="copies",

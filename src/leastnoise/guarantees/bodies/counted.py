@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 from flint import arb
 
-from leastnoise import _validate
+from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies.base import Field, Point, positive
-from leastnoise.guarantees.bodies.one_sided import Balls, Coordinate, OneSided, Pieces
+from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, Balls, Coordinate, OneSided, Pieces
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Counted(OneSided):
     """The hull of 0 and T₀ × {bound}: what T₀ holds, and one row that is counted along with it.
 
@@ -40,14 +39,8 @@ class Counted(OneSided):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"of": Field.ONE_SIDED, "bound": Field.NUMBER}
     )
-    of: OneSided
-    bound: Fraction
-
-    def __init__(self, *, of: OneSided, bound: Exact = 1) -> None:
-        object.__setattr__(
-            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
-        )
-        object.__setattr__(self, "bound", positive(bound, name="bound"))
+    of: OneSided = field(converter=A_ONE_SIDED)
+    bound: Fraction = field(converter=takes(positive), default=1)
 
     @property
     def dimension(self) -> int:

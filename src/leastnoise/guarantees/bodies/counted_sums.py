@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import factorial, prod
 from types import MappingProxyType
@@ -14,9 +13,10 @@ import numpy as np
 from flint import arb, arb_poly
 
 from leastnoise import _validate
+from leastnoise._record import field, record, whole
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies.base import Field, Point, positive
-from leastnoise.guarantees.bodies.box import positive_bounds
+from leastnoise.guarantees.bodies.box import A_BOUNDS
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
 from leastnoise.guarantees.bodies.one_sided import Coordinate, OneSided, Pieces
 from leastnoise.guarantees.exact import Exact
@@ -28,7 +28,7 @@ MOST_CELLS = 100_000
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class CountedSums(OneSided):
     """T = {|y_ji| <= c_j, Σ_j c_j <= 1}: in each of `cells` cells a count c and q − 1 sums y.
 
@@ -46,12 +46,10 @@ class CountedSums(OneSided):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"cells": Field.WHOLE, "bounds": Field.NUMBERS}
     )
-    cells: int
-    bounds: tuple[Fraction, ...]
+    cells: int = field(converter=whole(most=MOST_CELLS))
+    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS)
 
-    def __init__(self, *, cells: int, bounds: Sequence[Exact]) -> None:
-        object.__setattr__(self, "cells", _validate.whole(cells, name="cells", most=MOST_CELLS))
-        object.__setattr__(self, "bounds", positive_bounds(bounds))
+    def _check_together(self) -> None:
         _validate.dimension(self.dimension)
 
     @property

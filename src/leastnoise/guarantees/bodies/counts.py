@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -14,6 +13,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise import _validate
+from leastnoise._record import field, record, takes, whole
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Field, Point, positive
@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 MOST_QUERIES = 100_000
 
 
+def _most(most: int | None, *, name: str, record: Counts) -> int:
+    d = record.queries
+    return d if most is None else _validate.whole(most, name=name, most=d)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Counts(OneSided):
     """T = [0, b]^d ∩ {Σ x_i <= k·b}: d conditions, of which a row meets at most k.
 
@@ -44,22 +49,16 @@ class Counts(OneSided):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"queries": Field.WHOLE, "most": Field.WHOLE, "bound": Field.NUMBER}
     )
-    queries: int
-    most: int
-    bound: Fraction
+    queries: int = field(converter=whole(most=MOST_QUERIES))
+    most: int = field(converter=takes(_most, of_record=True), default=None)
+    bound: Fraction = field(converter=takes(positive), default=1)
 
-    def __init__(self, *, queries: int, most: int | None = None, bound: Exact = 1) -> None:
-        d = _validate.whole(queries, name="queries", most=MOST_QUERIES)
-        object.__setattr__(self, "queries", d)
-        object.__setattr__(
-            self, "most", d if most is None else _validate.whole(most, name="most", most=d)
-        )
-        object.__setattr__(self, "bound", positive(bound, name="bound"))
-        _validate.dimension(d)
+    def _check_together(self) -> None:
+        d = _validate.dimension(self.queries)
         if self.most < d and self.most * d > MOST_WORK:
             raise InvalidArgument(
                 name="most",
-                value=most,
+                value=self.most,
                 expected=f"most · queries <= {MOST_WORK:,}",
                 hint="Noise for most = queries protects it too.",
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 from flint import arb
 
-from leastnoise import _validate
+from leastnoise._record import field, record
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point
-from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.uniform import Uniform, uniform_moments
 from leastnoise.guarantees.exact import Exact
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Differences(Body):
     """T − T: N(x) = max(P(x), Q(x)). notation: T = of.
 
@@ -38,12 +37,7 @@ class Differences(Body):
 
     kind: ClassVar[str] = "differences"
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"of": Field.ONE_SIDED})
-    of: OneSided
-
-    def __init__(self, *, of: OneSided) -> None:
-        object.__setattr__(
-            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
-        )
+    of: OneSided = field(converter=A_ONE_SIDED)
 
     @property
     def dimension(self) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
+from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies.base import Body, Field, Point, positive
 from leastnoise.guarantees.exact import Exact
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Interval(Body):
     """[−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
 
@@ -30,10 +30,7 @@ class Interval(Body):
 
     kind: ClassVar[str] = "interval"
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"bound": Field.NUMBER})
-    bound: Fraction
-
-    def __init__(self, *, bound: Exact) -> None:
-        object.__setattr__(self, "bound", positive(bound, name="bound"))
+    bound: Fraction = field(converter=takes(positive))
 
     @property
     def dimension(self) -> int:

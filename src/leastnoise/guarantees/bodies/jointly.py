@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 from flint import arb, arb_poly
 
 from leastnoise import _validate
+from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import Field, Point
@@ -26,8 +26,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_PARTS: Converter[Sequence[OneSided], tuple[OneSided, ...]] = takes(
+    base.parts, spelled="Sequence[OneSided]", kind=OneSided
+)
+
+
+def _radii(radii: Sequence[Exact], *, name: str, record: Jointly) -> tuple[Fraction, ...]:
+    del name
+    exponent = shares.exponent_of(record.exponent)
+    return shares.radii_of(radii, exponent=exponent, parts=len(record.parts))
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Jointly(OneSided):
     """T ⊃ T₁ × T₂ × …: P = (Σ (P_i/r_i)^p)^(1/p) and Q alike, r_i = radii[i], p = exponent.
 
@@ -44,17 +55,11 @@ class Jointly(OneSided):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"parts": Field.ONE_SIDEDS, "radii": Field.NUMBERS, "exponent": Field.NUMBER_OR_INFINITY}
     )
-    parts: tuple[OneSided, ...]
-    radii: tuple[Fraction, ...]
-    exponent: Fraction | None
+    parts: tuple[OneSided, ...] = field(converter=_PARTS)
+    radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
+    exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
-    def __init__(
-        self, *, parts: Sequence[OneSided], radii: Sequence[Exact], exponent: Exact | None
-    ) -> None:
-        object.__setattr__(self, "parts", base.parts(parts, OneSided, name="parts"))
-        object.__setattr__(self, "exponent", shares.exponent_of(exponent))
-        checked = shares.radii_of(radii, exponent=self.exponent, parts=len(self.parts))
-        object.__setattr__(self, "radii", checked)
+    def _check_together(self) -> None:
         _validate.dimension(self.dimension)
 
     @property

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from flint import arb
 
+from leastnoise._record import instance_of
 from leastnoise.errors import Refused
 from leastnoise.guarantees.bodies.base import MOST_CORNERS, Field, Point, decided_in_balls, point_of
 from leastnoise.guarantees.exact import Exact, exact
@@ -162,3 +163,6 @@ class OneSided(ABC):
         if self.dimension != other.dimension or count is None:
             return False
         return count * self.dimension <= MOST_CORNERS and all(map(self.holds, other.corners()))
+
+
+A_ONE_SIDED = instance_of(OneSided, like="a one-sided set")

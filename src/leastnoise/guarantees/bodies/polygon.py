@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -13,16 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import (
-    Body,
-    Field,
-    OutOfRange,
-    Point,
-    check_size,
-    positive,
-)
+from leastnoise.guarantees.bodies.base import Body, Field, OutOfRange, Point, check_size, positive
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -34,8 +27,35 @@ MOST_POINTS, MOST_VERTICES = 10_000, 400
 Vertex = tuple[Fraction, Fraction]
 
 
+def _half(points: Sequence[Sequence[Exact]], *, name: str) -> tuple[Vertex, ...]:
+    """Return one of each two vertices ±v of the hull of ±points."""
+    pairs = _validate.pairs(points, name=name, like="points, such as [[1, 0], [0, 1]]")
+    if not 1 <= len(pairs) <= MOST_POINTS:
+        raise InvalidArgument(
+            name=name,
+            value=f"{len(pairs)} of them",
+            expected=f"1 to {MOST_POINTS:,} points",
+        )
+    given = [(exact(x, name=name), exact(y, name=name)) for x, y in pairs]
+    check_size([abs(value) for point in given for value in point if value], name=name)
+    vertices = _hull({*given, *((-x, -y) for x, y in given)})
+    if len(vertices) < 4:
+        raise InvalidArgument(
+            name=name,
+            value=f"{len(pairs)} points",
+            expected="points that do not all lie on one line through 0",
+        )
+    if len(vertices) > MOST_VERTICES:  # comparing two takes their product
+        raise OutOfRange(
+            name=name,
+            value=f"{len(vertices)} corners",
+            expected=f"points whose hull has at most {MOST_VERTICES} corners",
+        )
+    return vertices[: len(vertices) // 2]
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Polygon(Body):
     """The hull of ±points in the plane: N(x) = max over the edges of n·x, n·v = 1 on the edge.
 
@@ -50,32 +70,7 @@ class Polygon(Body):
 
     kind: ClassVar[str] = "polygon"
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"points": Field.POINTS})
-    points: tuple[Vertex, ...]
-
-    def __init__(self, *, points: Sequence[Sequence[Exact]]) -> None:
-        pairs = _validate.pairs(points, name="points", like="points, such as [[1, 0], [0, 1]]")
-        if not 1 <= len(pairs) <= MOST_POINTS:
-            raise InvalidArgument(
-                name="points",
-                value=f"{len(pairs)} of them",
-                expected=f"1 to {MOST_POINTS:,} points",
-            )
-        given = [(exact(x, name="points"), exact(y, name="points")) for x, y in pairs]
-        check_size([abs(value) for point in given for value in point if value], name="points")
-        vertices = _hull({*given, *((-x, -y) for x, y in given)})
-        if len(vertices) < 4:
-            raise InvalidArgument(
-                name="points",
-                value=f"{len(pairs)} points",
-                expected="points that do not all lie on one line through 0",
-            )
-        if len(vertices) > MOST_VERTICES:  # comparing two takes their product
-            raise OutOfRange(
-                name="points",
-                value=f"{len(vertices)} corners",
-                expected=f"points whose hull has at most {MOST_VERTICES} corners",
-            )
-        object.__setattr__(self, "points", vertices[: len(vertices) // 2])
+    points: tuple[Vertex, ...] = field(converter=takes(_half))
 
     @property
     def dimension(self) -> int:

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _LARGEST_TERM = 1_000
 
 
-def exponent_of(value: Exact | None) -> Fraction | None:
+def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | None:
     """Return p exactly, None for ∞; raises InvalidArgument unless 1 <= p <= 1000 is simple."""
     if value is None:
         return None
-    p = exact(value, name="exponent")
+    p = exact(value, name=name)
     if not 1 <= p <= _LARGEST_TERM or max(p.numerator, p.denominator) > _LARGEST_TERM:
         raise InvalidArgument(
-            name="exponent",
+            name=name,
             value=str(value)[:40],
             expected="1 <= exponent, a ratio of whole numbers up to 1,000, or None for infinity",
         )

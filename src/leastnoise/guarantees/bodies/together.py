@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Self, final
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Self, final
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies import base, shares
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point
+from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Field, Point
 from leastnoise.guarantees.bodies.radicals import Radical, rational_power, sum_at_most_one
 from leastnoise.guarantees.exact import Exact
 
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def _radii(radii: Sequence[Exact], *, name: str, record: Together) -> tuple[Fraction, ...]:
+    del name
+    exponent = shares.exponent_of(record.exponent)
+    return shares.radii_of(radii, exponent=exponent, parts=len(record.bodies))
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Together(Body):
     """K ⊃ K₁ × K₂ × …: N(x) = (Σ (N_i(x_i)/r_i)^p)^(1/p), r_i = radii[i], p = exponent.
 
@@ -44,17 +50,11 @@ class Together(Body):
     fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
         {"bodies": Field.BODIES, "radii": Field.NUMBERS, "exponent": Field.NUMBER_OR_INFINITY}
     )
-    bodies: tuple[Body, ...]
-    radii: tuple[Fraction, ...]
-    exponent: Fraction | None
+    bodies: tuple[Body, ...] = field(converter=BODIES)
+    radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
+    exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
-    def __init__(
-        self, *, bodies: Sequence[Body], radii: Sequence[Exact], exponent: Exact | None
-    ) -> None:
-        object.__setattr__(self, "bodies", base.parts(bodies, Body, name="bodies"))
-        object.__setattr__(self, "exponent", shares.exponent_of(exponent))
-        checked = shares.radii_of(radii, exponent=self.exponent, parts=len(self.bodies))
-        object.__setattr__(self, "radii", checked)
+    def _check_together(self) -> None:
         _validate.dimension(self.dimension)
 
     @property

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from leastnoise._record import takes
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import Exact, exact, exact_where
 from leastnoise.noise.base import Noise, points_of
 from leastnoise.noise.moments import gamma_ratio
 
@@ -292,20 +293,19 @@ SMALLEST_GAMMA = Fraction(1, 10**140)
 SMALLEST_RADIUS = Fraction(1, 10**12)
 
 
-def checked_steps(
-    *, gamma: Exact, radius: Exact, decay: Exact
-) -> tuple[Fraction, Fraction, Fraction]:
-    """Return all three exactly; raises InvalidArgument outside what a truncated staircase has."""
-    found = exact(gamma, name="gamma"), exact(radius, name="radius"), exact(decay, name="decay")
-    if not SMALLEST_GAMMA <= found[0] <= 1:
-        raise InvalidArgument(name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1")
-    if not SMALLEST_RADIUS <= found[1] <= MAX_STEPS:
-        raise InvalidArgument(
-            name="radius", value=str(radius)[:40], expected=f"1e-12 <= radius <= {MAX_STEPS:,}"
-        )
-    if not 0 <= found[2] <= LARGEST_DECAY:
-        raise InvalidArgument(name="decay", value=str(decay)[:40], expected="0 <= decay <= 1e6")
-    return found
+GAMMA = takes(
+    exact_where,
+    holds=lambda gamma: SMALLEST_GAMMA <= gamma <= 1,
+    expected="1e-140 <= gamma <= 1",
+)
+RADIUS = takes(
+    exact_where,
+    holds=lambda radius: SMALLEST_RADIUS <= radius <= MAX_STEPS,
+    expected=f"1e-12 <= radius <= {MAX_STEPS:,}",
+)
+DECAY = takes(
+    exact_where, holds=lambda decay: 0 <= decay <= LARGEST_DECAY, expected="0 <= decay <= 1e6"
+)
 
 
 def truncated_steps(*, gamma: Fraction, radius: Fraction, decay: Fraction) -> RadialSteps:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, points_of, positive_scale, whole_dimension
+from leastnoise._record import field, record
+from leastnoise.noise.base import DIMENSION, SCALE, Noise, points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Gaussian(Noise):
     """N(0, scale² I) on R^dimension. notation: σ = scale, d = dimension.
 
@@ -32,21 +31,9 @@ class Gaussian(Noise):
 
     name: ClassVar[str] = "gaussian"
     norm: ClassVar[Norm] = "l2"
-    scale: Fraction
-    dimension: int = 1
-
-    def __init__(self, *, scale: Exact, dimension: int = 1) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        checked = whole_dimension(dimension, least=1, family=self.name)
-        object.__setattr__(self, "dimension", checked)
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        del dimension
-        return "delta=0 is impossible for a Gaussian at any scale" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
+    without_delta: ClassVar[str] = "delta=0 is impossible for a Gaussian at any scale"
+    scale: Fraction = field(converter=SCALE)
+    dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖²/2σ² − d ln(σ√2π); see `Noise.log_density`."""

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import (
-    LARGEST_SCALE,
-    SMALLEST_SCALE,
-    Noise,
-    ParameterKind,
-    points_of,
-    positive_scale,
-    whole_dimension,
-)
+from leastnoise._record import field, record, takes
+from leastnoise.guarantees.exact import Exact, exact_where
+from leastnoise.noise.base import DIMENSION, LARGEST_SCALE, SCALE, SMALLEST_SCALE, Noise, points_of
 from leastnoise.noise.moments import exponential_moment
 
 if TYPE_CHECKING:
@@ -32,8 +21,27 @@ if TYPE_CHECKING:
 MAX_CORNER = 10**6  # the tail has vanished long before: its mass is below e^(−corner²)
 
 
+def _gamma(gamma: Exact, *, name: str) -> Fraction:
+    return exact_where(
+        gamma,
+        name=name,
+        holds=lambda width: SMALLEST_SCALE <= width <= LARGEST_SCALE,
+        expected="1e-140 <= gamma <= 1e140",
+    )
+
+
+def _alpha(alpha: Exact, *, name: str, record: FlippedHuber) -> Fraction:
+    largest = MAX_CORNER * _gamma(record.gamma, name="gamma")
+    return exact_where(
+        alpha,
+        name=name,
+        holds=lambda corner: 0 <= corner <= largest,
+        expected="0 <= alpha <= 1e6 * gamma",
+    )
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class FlippedHuber(Noise):
     """Density ∝ e^(−ρ(|x|/scale)/γ²), ρ(r) = αr for r <= α and (r² + α²)/2 beyond.
 
@@ -48,37 +56,12 @@ class FlippedHuber(Noise):
 
     name: ClassVar[str] = "flipped-huber"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"alpha": Fraction, "gamma": Fraction}
-    )
-    scale: Fraction
-    alpha: Fraction
-    gamma: Fraction
-    dimension: int = 1
-
-    def __init__(self, *, scale: Exact, alpha: Exact, gamma: Exact, dimension: int = 1) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "alpha", exact(alpha, name="alpha"))
-        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-        if not SMALLEST_SCALE <= self.gamma <= LARGEST_SCALE:
-            raise InvalidArgument(
-                name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1e140"
-            )
-        if not 0 <= self.alpha <= MAX_CORNER * self.gamma:
-            raise InvalidArgument(
-                name="alpha", value=str(alpha)[:40], expected="0 <= alpha <= 1e6 * gamma"
-            )
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 is impossible with a Gaussian tail" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, alpha=self.alpha, gamma=self.gamma)
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = "delta=0 is impossible with a Gaussian tail"
+    scale: Fraction = field(converter=SCALE)
+    alpha: Fraction = field(converter=takes(_alpha, of_record=True))
+    gamma: Fraction = field(converter=takes(_gamma))
+    dimension: int = field(converter=DIMENSION, default=1)
 
     @property
     def corner(self) -> Fraction:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
-from leastnoise import _validate
-from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise._record import derived, field, record, takes, whole
+from leastnoise.guarantees.exact import Exact, exact, exact_where
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import DIMENSION, SCALE, Noise, points_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -39,38 +37,27 @@ class KernelNoise(Noise):
     """
 
     folded: ClassVar[bool]
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = "delta=0 is impossible for Gaussian tails at any scale"
     spacing: Fraction
     decay: Fraction
     modes: int  # K: there are components at −K·spacing … K·spacing
 
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 is impossible for Gaussian tails at any scale" if delta == 0 else None
+    def scaled(self, factor: Exact) -> Self:
+        by = exact(factor, name="factor")
+        law: Any = self  # a record
+        return replace(law, scale=self.scale * by, spacing=self.spacing * by)
 
 
-def positive_spacing(spacing: Exact) -> Fraction:
-    """Return `spacing` exactly; raises InvalidArgument unless it is positive and finite."""
-    number = exact(spacing, name="spacing")
-    if number <= 0:
-        raise InvalidArgument(name="spacing", value=str(spacing)[:40], expected="spacing > 0")
-    return number
-
-
-def non_negative_decay(decay: Exact) -> Fraction:
-    """Return `decay` exactly; raises InvalidArgument unless it is finite and at least 0."""
-    number = exact(decay, name="decay")
-    if number < 0:
-        raise InvalidArgument(name="decay", value=str(decay)[:40], expected="decay >= 0")
-    return number
+SPACING = takes(exact_where, holds=lambda spacing: spacing > 0, expected="spacing > 0")
+DECAY = takes(exact_where, holds=lambda decay: decay >= 0, expected="decay >= 0")
 
 
 # Mixtures of Gaussians at equal distances (Liu, Selvi & Wiesemann 2026, Definition 3.1).
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class GaussianMixture(KernelNoise):
     """Σ_k w_k N(k·spacing, scale²), w_k ∝ e^(−|k|·decay), k = −modes … modes.
 
@@ -87,30 +74,12 @@ class GaussianMixture(KernelNoise):
 
     name: ClassVar[str] = "gaussian-mixture"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"modes": int, "spacing": Fraction, "decay": Fraction}
-    )
     folded: ClassVar[bool] = False
-    scale: Fraction
-    modes: int
-    spacing: Fraction
-    decay: Fraction
-    dimension: int = 1
-
-    def __init__(
-        self, *, scale: Exact, modes: int, spacing: Exact, decay: Exact, dimension: int = 1
-    ) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "modes", checked_modes(modes))
-        object.__setattr__(self, "spacing", positive_spacing(spacing))
-        object.__setattr__(self, "decay", non_negative_decay(decay))
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-
-    def scaled(self, factor: Exact) -> Self:
-        by = exact(factor, name="factor")
-        return type(self)(
-            scale=self.scale * by, modes=self.modes, spacing=self.spacing * by, decay=self.decay
-        )
+    scale: Fraction = field(converter=SCALE)
+    modes: int = field(converter=whole(least=0, most=MAX_MODES))
+    spacing: Fraction = field(converter=SPACING)
+    decay: Fraction = field(converter=DECAY)
+    dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log of Σ_k w_k φ((x − m_k)/σ)/σ; see `Noise.log_density`."""
@@ -159,16 +128,11 @@ class GaussianMixture(KernelNoise):
         return (f(0) + 2 * sides) / self._total_weight
 
 
-def checked_modes(modes: int) -> int:
-    """Return `modes`; raises InvalidArgument unless it is whole and from 0 to MAX_MODES."""
-    return _validate.whole(modes, name="modes", least=0, most=MAX_MODES)
-
-
 # Quasi-Gaussian mixtures (Liu, Selvi & Wiesemann 2026, Definition 4.1).
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class QuasiGaussian(KernelNoise):
     """Density ∝ e^(−x²/2σ²) + e^(−decay) e^(−(|x| − Δ)²/2σ²).
 
@@ -185,26 +149,12 @@ class QuasiGaussian(KernelNoise):
 
     name: ClassVar[str] = "quasi-gaussian"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"spacing": Fraction, "decay": Fraction}
-    )
     folded: ClassVar[bool] = True
-    scale: Fraction
-    spacing: Fraction
-    decay: Fraction
-    dimension: int = 1
-    modes: int = field(init=False, repr=False, compare=False)
-
-    def __init__(self, *, scale: Exact, spacing: Exact, decay: Exact, dimension: int = 1) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "spacing", positive_spacing(spacing))
-        object.__setattr__(self, "decay", non_negative_decay(decay))
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-        object.__setattr__(self, "modes", 1)
-
-    def scaled(self, factor: Exact) -> Self:
-        by = exact(factor, name="factor")
-        return type(self)(scale=self.scale * by, spacing=self.spacing * by, decay=self.decay)
+    scale: Fraction = field(converter=SCALE)
+    spacing: Fraction = field(converter=SPACING)
+    decay: Fraction = field(converter=DECAY)
+    dimension: int = field(converter=DIMENSION, default=1)
+    modes: int = derived(lambda _: 1, repr=False, compare=False)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """The sum of the two kernels at |x|, over √(2π)σC."""

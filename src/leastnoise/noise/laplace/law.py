@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
+from leastnoise._record import field, record, takes
+from leastnoise.guarantees.exact import exact_where
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
 from leastnoise.noise.moments import exponential_moment
 
 if TYPE_CHECKING:
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Laplace(Noise):
     """Density (2b)^−d exp(−‖x‖₁/b) on R^dimension. notation: b = scale, d = dimension.
 
@@ -39,21 +36,8 @@ class Laplace(Noise):
 
     name: ClassVar[str] = "laplace"
     norm: ClassVar[Norm] = "l1"
-    scale: Fraction
-    dimension: int = 1
-
-    def __init__(self, *, scale: Exact, dimension: int = 1) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        checked = whole_dimension(dimension, least=1, family=self.name)
-        object.__setattr__(self, "dimension", checked)
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """Laplace noise serves every dimension and budget."""
-        del dimension, delta
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
+    scale: Fraction = field(converter=SCALE)
+    dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖₁/b − d ln(2b); see `Noise.log_density`."""
@@ -83,7 +67,7 @@ MAX_RADIUS = 10**9  # keeps the moments inside the floats; e^(−radius) is 0 lo
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class TruncatedLaplace(Noise):
     """Density ∝ e^(−|x|/b) for |x| <= radius·b, 0 beyond. notation: b = scale, a = radius.
 
@@ -97,28 +81,17 @@ class TruncatedLaplace(Noise):
 
     name: ClassVar[str] = "truncated-laplace"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({"radius": Fraction})
-    scale: Fraction
-    radius: Fraction
-    dimension: int = 1
-
-    def __init__(self, *, scale: Exact, radius: Exact, dimension: int = 1) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "radius", exact(radius, name="radius"))
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-        if not 0 < self.radius <= MAX_RADIUS:
-            raise InvalidArgument(
-                name="radius", value=str(radius)[:40], expected=f"0 < radius <= {MAX_RADIUS:,}"
-            )
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(scale=self.scale * exact(factor, name="factor"), radius=self.radius)
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    radius: Fraction = field(
+        converter=takes(
+            exact_where,
+            holds=lambda radius: 0 < radius <= MAX_RADIUS,
+            expected=f"0 < radius <= {MAX_RADIUS:,}",
+        )
+    )
+    dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−|x|/b − ln(2b(1 − e^(−a))) for |x| <= ab, −inf beyond; see `Noise.log_density`."""

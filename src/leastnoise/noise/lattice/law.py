@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from leastnoise import _validate
+from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
 from leastnoise.noise.common.law import StepNoise, Steps
 
 if TYPE_CHECKING:
@@ -34,8 +32,23 @@ MAX_POINTS = 50_000
 _MAX_BITS = 20_000
 
 
+def _checked_masses(masses: Iterable[int], *, name: str) -> tuple[int, ...]:
+    weights = _validate.wholes(masses, name=name, least=0, most=(1 << _MAX_BITS) - 1)
+    if not 1 <= len(weights) <= MAX_POINTS or weights[0] == 0:
+        raise InvalidArgument(
+            name=name,
+            value=f"{len(weights)} of them",
+            expected=f"1 to {MAX_POINTS:,} masses, the first of them positive",
+        )
+    return weights
+
+
+_CELLS = whole(most=MAX_POINTS)
+_MASSES = takes(_checked_masses)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Lattice:
     """P(K = k) = masses[|k|]/total for whole |k| < len(masses); lengths are K/cells.
 
@@ -46,19 +59,8 @@ class Lattice:
     4
     """
 
-    cells: int
-    masses: tuple[int, ...]
-
-    def __init__(self, *, cells: int, masses: Iterable[int]) -> None:
-        weights = _validate.wholes(masses, name="masses", least=0, most=(1 << _MAX_BITS) - 1)
-        object.__setattr__(self, "cells", _validate.whole(cells, name="cells", most=MAX_POINTS))
-        object.__setattr__(self, "masses", weights)
-        if not 1 <= len(weights) <= MAX_POINTS or weights[0] == 0:
-            raise InvalidArgument(
-                name="masses",
-                value=f"{len(weights)} of them",
-                expected=f"1 to {MAX_POINTS:,} masses, the first of them positive",
-            )
+    cells: int = field(converter=_CELLS)
+    masses: tuple[int, ...] = field(converter=_MASSES)
 
     @cached_property
     def total(self) -> int:
@@ -118,7 +120,7 @@ class LatticeStepNoise(StepNoise):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Cactus(LatticeStepNoise):
     """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½).
 
@@ -133,32 +135,12 @@ class Cactus(LatticeStepNoise):
 
     name: ClassVar[str] = "cactus"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"cells": int, "masses": tuple}
-    )
-    scale: Fraction
-    cells: int
-    masses: tuple[int, ...]
-    dimension: int = 1
-
-    def __init__(
-        self, *, scale: Exact, cells: int, masses: Iterable[int], dimension: int = 1
-    ) -> None:
-        lattice = Lattice(cells=cells, masses=masses)
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "cells", lattice.cells)
-        object.__setattr__(self, "masses", lattice.masses)
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, cells=self.cells, masses=self.masses)
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    cells: int = field(converter=_CELLS)
+    masses: tuple[int, ...] = field(converter=_MASSES)
+    dimension: int = field(converter=DIMENSION, default=1)
 
     @property
     def lattice(self) -> Lattice:
@@ -173,7 +155,7 @@ class Cactus(LatticeStepNoise):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class DiscreteStaircase(Noise):
     """X = scale·K/cells, P(K = k) ∝ masses[|k|]; on the whole numbers for scale = cells.
 
@@ -187,32 +169,12 @@ class DiscreteStaircase(Noise):
 
     name: ClassVar[str] = "discrete-staircase"
     norm: ClassVar[Norm] = "integer"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"cells": int, "masses": tuple}
-    )
-    scale: Fraction
-    cells: int
-    masses: tuple[int, ...]
-    dimension: int = 1
-
-    def __init__(
-        self, *, scale: Exact, cells: int, masses: Iterable[int], dimension: int = 1
-    ) -> None:
-        lattice = Lattice(cells=cells, masses=masses)
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "cells", lattice.cells)
-        object.__setattr__(self, "masses", lattice.masses)
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, cells=self.cells, masses=self.masses)
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    cells: int = field(converter=_CELLS)
+    masses: tuple[int, ...] = field(converter=_MASSES)
+    dimension: int = field(converter=DIMENSION, default=1)
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -244,7 +206,7 @@ class DiscreteStaircase(Noise):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Optimal(LatticeStepNoise):
     """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½).
 
@@ -257,32 +219,12 @@ class Optimal(LatticeStepNoise):
 
     name: ClassVar[str] = "optimal"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"cells": int, "masses": tuple}
-    )
-    scale: Fraction
-    cells: int
-    masses: tuple[int, ...]
-    dimension: int = 1
-
-    def __init__(
-        self, *, scale: Exact, cells: int, masses: Iterable[int], dimension: int = 1
-    ) -> None:
-        lattice = Lattice(cells=cells, masses=masses)
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "cells", lattice.cells)
-        object.__setattr__(self, "masses", lattice.masses)
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, cells=self.cells, masses=self.masses)
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    cells: int = field(converter=_CELLS)
+    masses: tuple[int, ...] = field(converter=_MASSES)
+    dimension: int = field(converter=DIMENSION, default=1)
 
     @property
     def lattice(self) -> Lattice:

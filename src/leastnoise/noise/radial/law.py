@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
+from leastnoise._record import field, record, takes
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
+from leastnoise.guarantees.exact import Exact, exact, exact_where
+from leastnoise.noise.base import DIMENSION, SCALE, Noise, dimension_of, points_of
 from leastnoise.noise.moments import gamma_ratio, log_gamma_ratio
 
 if TYPE_CHECKING:
@@ -33,8 +31,28 @@ MAX_SHAPED_DIMENSION = 2000
 _LARGEST_LOG = 600.0  # of a variance, in floats
 
 
+def _checked_alpha(alpha: Exact, *, name: str, record: GeneralizedGamma) -> Fraction:
+    """Return `alpha`; raises InvalidArgument unless −1 < alpha <= dimension − 1."""
+    number, largest = exact(alpha, name=name), dimension_of(record.dimension, record=record) - 1
+    if number > largest:
+        raise InvalidArgument(
+            name=name,
+            value=str(alpha)[:40],
+            expected=f"alpha <= dimension - 1 = {largest}",
+            hint="Above it the density vanishes at 0 and no worst shift is known.",
+        )
+    if number < LEAST_MASS_POWER - 1:
+        raise InvalidArgument(name=name, value=str(alpha)[:40], expected="alpha >= -1 + 1e-6")
+    return number
+
+
+POWER = takes(
+    exact_where, holds=lambda p: LEAST_POWER <= p <= LARGEST_POWER, expected="0.2 <= p <= 50"
+)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class GeneralizedGamma(Noise):
     """Density ∝ ‖x‖^(α+1−d) e^(−(‖x‖/scale)^p) on R^d, so the radius has density ∝ r^α e^(−r^p).
 
@@ -48,24 +66,19 @@ class GeneralizedGamma(Noise):
 
     name: ClassVar[str] = "generalized-gamma"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"alpha": Fraction, "p": Fraction}
-    )
-    scale: Fraction
-    alpha: Fraction
-    p: Fraction
-    dimension: int
+    most_dimension: ClassVar[int] = MAX_DIMENSION
+    too_many: ClassVar[str] = f"it serves up to {MAX_DIMENSION:,} dimensions"
+    without_delta: ClassVar[str] = "delta=0 is left to l2 and laplace"
+    scale: Fraction = field(converter=SCALE)
+    alpha: Fraction = field(converter=takes(_checked_alpha, of_record=True))
+    p: Fraction = field(converter=POWER)
+    dimension: int = field(converter=DIMENSION)
 
-    def __init__(self, *, scale: Exact, alpha: Exact, p: Exact, dimension: int) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        checked = whole_dimension(dimension, most=MAX_DIMENSION, family=self.name)
-        object.__setattr__(self, "dimension", checked)
-        object.__setattr__(self, "alpha", checked_alpha(alpha, dimension=checked))
-        object.__setattr__(self, "p", checked_power(p))
-        if checked > MAX_SHAPED_DIMENSION and not self.is_classic:
+    def _check_together(self) -> None:
+        if self.dimension > MAX_SHAPED_DIMENSION and not self.is_classic:
             raise InvalidArgument(
                 name="dimension",
-                value=checked,
+                value=self.dimension,
                 expected=f"dimension <= {MAX_SHAPED_DIMENSION} for shapes beside alpha = "
                 "dimension - 1, p = 1 or 2",
                 hint="So far out nothing is gained on gaussian and l2.",
@@ -76,16 +89,6 @@ class GeneralizedGamma(Noise):
                 value=f"{float(self.scale):.3g}",
                 expected="a scale at which the variance fits a float",
             )
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension > MAX_DIMENSION:
-            return f"it serves up to {MAX_DIMENSION:,} dimensions"
-        return "delta=0 is left to l2 and laplace" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, alpha=self.alpha, p=self.p, dimension=self.dimension)
 
     @property
     def is_classic(self) -> bool:
@@ -133,34 +136,11 @@ class GeneralizedGamma(Noise):
         return log_gamma_ratio(float((self.alpha + 1) / self.p), float(order / self.p))
 
 
-def checked_alpha(alpha: Exact, *, dimension: int) -> Fraction:
-    """Return `alpha`; raises InvalidArgument unless −1 < alpha <= dimension − 1."""
-    number = exact(alpha, name="alpha")
-    if number > dimension - 1:
-        raise InvalidArgument(
-            name="alpha",
-            value=str(alpha)[:40],
-            expected=f"alpha <= dimension - 1 = {dimension - 1}",
-            hint="Above it the density vanishes at 0 and no worst shift is known.",
-        )
-    if number < LEAST_MASS_POWER - 1:
-        raise InvalidArgument(name="alpha", value=str(alpha)[:40], expected="alpha >= -1 + 1e-6")
-    return number
-
-
-def checked_power(p: Exact) -> Fraction:
-    """Return `p`; raises InvalidArgument unless 1/5 <= p <= 50."""
-    number = exact(p, name="p")
-    if not LEAST_POWER <= number <= LARGEST_POWER:
-        raise InvalidArgument(name="p", value=str(p)[:40], expected="0.2 <= p <= 50")
-    return number
-
-
 # The l2 mechanism's noise: a spherical Laplace law (Joseph, Kulesza & Yu 2025).
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class SphericalLaplace(Noise):
     """Density ∝ exp(−‖x‖₂/σ) on R^dimension, dimension >= 2. notation: σ = scale, d = dimension.
 
@@ -173,21 +153,10 @@ class SphericalLaplace(Noise):
 
     name: ClassVar[str] = "l2"
     norm: ClassVar[Norm] = "l2"
-    scale: Fraction
-    dimension: int
-
-    def __init__(self, *, scale: Exact, dimension: int) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        checked = whole_dimension(dimension, least=2, family=self.name)
-        object.__setattr__(self, "dimension", checked)
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        del delta
-        return "in one dimension it is the same law as laplace" if dimension == 1 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(scale=self.scale * exact(factor, name="factor"), dimension=self.dimension)
+    least_dimension: ClassVar[int] = 2
+    too_few: ClassVar[str] = "in one dimension it is the same law as laplace"
+    scale: Fraction = field(converter=SCALE)
+    dimension: int = field(converter=DIMENSION)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−‖x‖/σ − ln(σ^d S Γ(d)), S = 2π^{d/2}/Γ(d/2) the unit sphere; see `Noise.log_density`."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from types import MappingProxyType
-from typing import ClassVar, Self, final
+from typing import ClassVar, final
 
 from leastnoise import _validate
+from leastnoise._record import Converter, field, record, takes, whole
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import ParameterKind, positive_scale, whole_dimension
-from leastnoise.noise.common.law import RadialStepNoise, RadialSteps, checked_steps, truncated_steps
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE
+from leastnoise.noise.common.law import (
+    DECAY,
+    GAMMA,
+    RADIUS,
+    RadialStepNoise,
+    RadialSteps,
+    truncated_steps,
+)
 
 # The best spherical noise for a vector with a falling step profile: what `design` finds.
 
@@ -23,10 +28,13 @@ from leastnoise.noise.common.law import RadialStepNoise, RadialSteps, checked_st
 MAX_STEPS = 10_000
 OPTIMAL_RADIAL_MAX_DIMENSION = 20
 _LARGEST = 2**256 - 1  # of cells, edges and weights
+_WHOLES: Converter[Iterable[int], tuple[int, ...]] = takes(
+    _validate.wholes, spelled="Iterable[int]", most=_LARGEST
+)
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class OptimalRadial(RadialStepNoise):
     """Density ∝ weights[j] for edges[j−1] <= cells·‖x‖₂/scale < edges[j], edges[−1] = 0; 0 beyond.
 
@@ -40,32 +48,18 @@ class OptimalRadial(RadialStepNoise):
 
     name: ClassVar[str] = "optimal-radial"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"cells": int, "edges": tuple, "weights": tuple}
-    )
-    scale: Fraction
-    dimension: int
-    cells: int
-    edges: tuple[int, ...]
-    weights: tuple[int, ...]
+    least_dimension: ClassVar[int] = 2
+    most_dimension: ClassVar[int] = OPTIMAL_RADIAL_MAX_DIMENSION
+    too_few: ClassVar[str] = "it is noise for a vector; for one number there is optimal"
+    too_many: ClassVar[str] = f"it is designed up to dimension {OPTIMAL_RADIAL_MAX_DIMENSION}"
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    dimension: int = field(converter=DIMENSION)
+    cells: int = field(converter=whole(most=_LARGEST))
+    edges: tuple[int, ...] = field(converter=_WHOLES)
+    weights: tuple[int, ...] = field(converter=_WHOLES)
 
-    def __init__(
-        self,
-        *,
-        scale: Exact,
-        dimension: int,
-        cells: int,
-        edges: Iterable[int],
-        weights: Iterable[int],
-    ) -> None:
-        checked = whole_dimension(
-            dimension, least=2, most=OPTIMAL_RADIAL_MAX_DIMENSION, family=self.name
-        )
-        object.__setattr__(self, "dimension", checked)
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "cells", _validate.whole(cells, name="cells", most=_LARGEST))
-        for name, values in (("edges", edges), ("weights", weights)):
-            object.__setattr__(self, name, _validate.wholes(values, name=name, most=_LARGEST))
+    def _check_together(self) -> None:
         if not 1 <= len(self.edges) <= MAX_STEPS or len(self.edges) != len(self.weights):
             raise InvalidArgument(
                 name="edges",
@@ -78,23 +72,6 @@ class OptimalRadial(RadialStepNoise):
             raise InvalidArgument(
                 name="weights", value="a list", expected="weights that never rise"
             )
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension == 1:
-            return "it is noise for a vector; for one number there is optimal"
-        if dimension > OPTIMAL_RADIAL_MAX_DIMENSION:
-            return f"it is designed up to dimension {OPTIMAL_RADIAL_MAX_DIMENSION}"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"),
-            dimension=self.dimension,
-            cells=self.cells,
-            edges=self.edges,
-            weights=self.weights,
-        )
 
     @property
     def steps(self) -> RadialSteps:
@@ -120,7 +97,7 @@ SPHERICAL_STAIRCASE_MAX_DIMENSION = (
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class SphericalStaircase(RadialStepNoise):
     """Density ∝ e^(−decay·k(‖x‖₂/scale)) for ‖x‖₂ <= radius·scale in R^dimension, 0 beyond.
 
@@ -135,43 +112,16 @@ class SphericalStaircase(RadialStepNoise):
 
     name: ClassVar[str] = "spherical-staircase"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"gamma": Fraction, "radius": Fraction, "decay": Fraction}
-    )
-    scale: Fraction
-    dimension: int
-    gamma: Fraction
-    radius: Fraction
-    decay: Fraction
-
-    def __init__(
-        self, *, scale: Exact, dimension: int, gamma: Exact, radius: Exact, decay: Exact
-    ) -> None:
-        checked = whole_dimension(
-            dimension, least=2, most=SPHERICAL_STAIRCASE_MAX_DIMENSION, family=self.name
-        )
-        object.__setattr__(self, "dimension", checked)
-        object.__setattr__(self, "scale", positive_scale(scale))
-        steps = checked_steps(gamma=gamma, radius=radius, decay=decay)
-        for name, value in zip(self.parameter_kinds, steps, strict=True):
-            object.__setattr__(self, name, value)
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension == 1:
-            return "in one dimension it is the same law as truncated-staircase"
-        if dimension > SPHERICAL_STAIRCASE_MAX_DIMENSION:
-            return f"it is offered up to dimension {SPHERICAL_STAIRCASE_MAX_DIMENSION:,}"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"),
-            dimension=self.dimension,
-            gamma=self.gamma,
-            radius=self.radius,
-            decay=self.decay,
-        )
+    least_dimension: ClassVar[int] = 2
+    most_dimension: ClassVar[int] = SPHERICAL_STAIRCASE_MAX_DIMENSION
+    too_few: ClassVar[str] = "in one dimension it is the same law as truncated-staircase"
+    too_many: ClassVar[str] = f"it is offered up to dimension {SPHERICAL_STAIRCASE_MAX_DIMENSION:,}"
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    dimension: int = field(converter=DIMENSION)
+    gamma: Fraction = field(converter=GAMMA)
+    radius: Fraction = field(converter=RADIUS)
+    decay: Fraction = field(converter=DECAY)
 
     @property
     def steps(self) -> RadialSteps:

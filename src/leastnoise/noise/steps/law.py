@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from leastnoise import _validate
+from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import Exact, exact_where
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import Noise, ParameterKind, points_of, positive_scale, whole_dimension
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
 from leastnoise.noise.common.law import StepNoise, Steps
 
 if TYPE_CHECKING:
@@ -31,18 +28,18 @@ SMALLEST_GAMMA = Fraction(1, 10**140)
 SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 10**140), Fraction(10**6)
 
 
-def step_decay(decay: Exact) -> Fraction:
+def step_decay(decay: Exact, *, name: str = "decay") -> Fraction:
     """Return by what steps fall, exactly; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
-    number = exact(decay, name="decay")
-    if not SMALLEST_DECAY <= number <= LARGEST_DECAY:
-        raise InvalidArgument(
-            name="decay", value=str(decay)[:40], expected="1e-140 <= decay <= 1e6"
-        )
-    return number
+    return exact_where(
+        decay,
+        name=name,
+        holds=lambda number: SMALLEST_DECAY <= number <= LARGEST_DECAY,
+        expected="1e-140 <= decay <= 1e6",
+    )
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Staircase(Noise):
     """Density ∝ e^(−decay·k(|x|/scale)), k(r) = 0 for r < γ and ⌊r − γ⌋ + 1 from there.
 
@@ -57,33 +54,17 @@ class Staircase(Noise):
 
     name: ClassVar[str] = "staircase"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"gamma": Fraction, "decay": Fraction}
+    most_dimension: ClassVar[int] = 1
+    scale: Fraction = field(converter=SCALE)
+    gamma: Fraction = field(
+        converter=takes(
+            exact_where,
+            holds=lambda gamma: SMALLEST_GAMMA <= gamma <= 1,
+            expected="1e-140 <= gamma <= 1",
+        )
     )
-    scale: Fraction
-    gamma: Fraction
-    decay: Fraction
-    dimension: int = 1
-
-    def __init__(self, *, scale: Exact, gamma: Exact, decay: Exact, dimension: int = 1) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
-        object.__setattr__(self, "decay", step_decay(decay))
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-        if not SMALLEST_GAMMA <= self.gamma <= 1:
-            raise InvalidArgument(
-                name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1"
-            )
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """It serves every δ, and leaves a positive one unspent."""
-        del delta
-        return "it is noise for one number" if dimension != 1 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, gamma=self.gamma, decay=self.decay)
+    decay: Fraction = field(converter=takes(step_decay))
+    dimension: int = field(converter=DIMENSION, default=1)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−decay·k(|x|/scale) − ln(2·scale·(γ + m)); see `Noise.log_density`."""
@@ -124,7 +105,7 @@ _NEAR = 1e-9  # of the place, and of a cell: how far a float may be from its lat
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Geometric(Noise):
     """X = scale·K/cells, P(K = k) ∝ e^(−decay·s(|k|)); on the whole numbers for scale = cells.
 
@@ -144,43 +125,24 @@ class Geometric(Noise):
 
     name: ClassVar[str] = "geometric"
     norm: ClassVar[Norm] = "integer"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"cells": int, "core": int, "decay": Fraction}
-    )
-    scale: Fraction
-    cells: int
-    core: int
-    decay: Fraction
-    dimension: int = 1
+    most_dimension: ClassVar[int] = 1
+    scale: Fraction = field(converter=SCALE)
+    cells: int = field(converter=whole())
+    core: int = field(converter=whole())
+    decay: Fraction = field(converter=takes(step_decay))
+    dimension: int = field(converter=DIMENSION, default=1)
 
-    def __init__(
-        self, *, scale: Exact, cells: int, core: int, decay: Exact, dimension: int = 1
-    ) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "cells", _validate.whole(cells, name="cells"))
-        object.__setattr__(self, "core", _validate.whole(core, name="core"))
-        object.__setattr__(self, "decay", step_decay(decay))
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
+    def _check_together(self) -> None:
         if self.core > self.cells:
             raise InvalidArgument(
                 name="core", value=self.core, expected=f"core <= {self.cells}, the number of cells"
             )
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        """It serves every δ, and leaves a positive one unspent."""
-        del delta
-        return "it is noise for one number" if dimension != 1 else None
 
     @cached_property
     def staircase(self) -> Staircase:
         """The density that is constant on each cell (k − ½, k + ½)·scale/cells, with its mass."""
         gamma = Fraction(2 * self.core - 1, 2 * self.cells)
         return Staircase(scale=self.scale, gamma=gamma, decay=self.decay)
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, cells=self.cells, core=self.core, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−decay·s(|K|) − ln(2a − 1 + 2cm), −inf off the lattice; see `Noise.log_density`."""
@@ -224,10 +186,16 @@ class Geometric(Noise):
 
 
 MAX_STEPS = 200_000
+_RADIUS = takes(
+    exact_where,
+    holds=lambda radius: 0 < radius <= MAX_STEPS,
+    expected=f"0 < radius <= {MAX_STEPS:,}",
+)
+_CUT_DECAY = takes(exact_where, holds=lambda decay: decay >= 0, expected="decay >= 0")
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class TruncatedStaircase(StepNoise):
     """Density ∝ e^(−decay·k(|x|/scale)) for |x| <= radius·scale, 0 beyond.
 
@@ -246,57 +214,19 @@ class TruncatedStaircase(StepNoise):
 
     name: ClassVar[str] = "truncated-staircase"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"gamma": Fraction, "radius": Fraction, "decay": Fraction, "atom": Fraction}
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    gamma: Fraction = field(
+        converter=takes(exact_where, holds=lambda gamma: 0 < gamma <= 1, expected="0 < gamma <= 1")
     )
-    scale: Fraction
-    gamma: Fraction
-    radius: Fraction
-    decay: Fraction
-    atom: Fraction = Fraction(0)
-    dimension: int = 1
-
-    def __init__(
-        self,
-        *,
-        scale: Exact,
-        gamma: Exact,
-        radius: Exact,
-        decay: Exact,
-        atom: Exact = 0,
-        dimension: int = 1,
-    ) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
-        object.__setattr__(self, "radius", exact(radius, name="radius"))
-        object.__setattr__(self, "decay", exact(decay, name="decay"))
-        object.__setattr__(self, "atom", exact(atom, name="atom"))
-        object.__setattr__(self, "dimension", whole_dimension(dimension, most=1, family=self.name))
-        if not 0 < self.gamma <= 1:
-            raise InvalidArgument(name="gamma", value=str(gamma)[:40], expected="0 < gamma <= 1")
-        if not 0 < self.radius <= MAX_STEPS:
-            raise InvalidArgument(
-                name="radius", value=str(radius)[:40], expected=f"0 < radius <= {MAX_STEPS:,}"
-            )
-        if self.decay < 0:
-            raise InvalidArgument(name="decay", value=str(decay)[:40], expected="decay >= 0")
-        if not 0 <= self.atom < 1:
-            raise InvalidArgument(name="atom", value=str(atom)[:40], expected="0 <= atom < 1")
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"),
-            gamma=self.gamma,
-            radius=self.radius,
-            decay=self.decay,
-            atom=self.atom,
-        )
+    radius: Fraction = field(converter=_RADIUS)
+    decay: Fraction = field(converter=_CUT_DECAY)
+    atom: Fraction = field(
+        converter=takes(exact_where, holds=lambda atom: 0 <= atom < 1, expected="0 <= atom < 1"),
+        default=0,
+    )
+    dimension: int = field(converter=DIMENSION, default=1)
 
     @property
     def steps(self) -> Steps:
@@ -320,7 +250,7 @@ class TruncatedStaircase(StepNoise):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class Tulap(StepNoise):
     """N + U cut off at |N + U| <= radius, times scale: P(N = n) ∝ e^(−decay·|n|), U ~ U(−½, ½).
 
@@ -335,30 +265,12 @@ class Tulap(StepNoise):
 
     name: ClassVar[str] = "tulap"
     norm: ClassVar[Norm] = "l2"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"radius": Fraction, "decay": Fraction}
-    )
-    scale: Fraction
-    radius: Fraction
-    decay: Fraction
-    dimension: int = 1
-
-    def __init__(self, *, scale: Exact, radius: Exact, decay: Exact, dimension: int = 1) -> None:
-        same = TruncatedStaircase(
-            scale=scale, gamma=Fraction(1, 2), radius=radius, decay=decay, dimension=dimension
-        )
-        for name in ("scale", "radius", "decay", "dimension"):
-            object.__setattr__(self, name, getattr(same, name))
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension != 1:
-            return "it is noise for one number"
-        return "delta=0 cuts nothing off: that is staircase with gamma=1/2" if delta == 0 else None
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, radius=self.radius, decay=self.decay)
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = "delta=0 cuts nothing off: that is staircase with gamma=1/2"
+    scale: Fraction = field(converter=SCALE)
+    radius: Fraction = field(converter=_RADIUS)
+    decay: Fraction = field(converter=_CUT_DECAY)
+    dimension: int = field(converter=DIMENSION, default=1)
 
     @property
     def steps(self) -> Steps:

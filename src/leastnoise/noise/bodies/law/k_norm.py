@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from leastnoise import _validate
-from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import ParameterKind, points_of, positive_scale
+from leastnoise._record import derived, field, record, takes
+from leastnoise.guarantees.bodies.base import A_BODY, Body
+from leastnoise.guarantees.exact import Exact
+from leastnoise.noise.base import BOUNDED, SCALE, points_of
 from leastnoise.noise.body_noise import BodyNoise
-from leastnoise.noise.common.law import checked_steps, log_step_sums, step_decay, truncated_steps
+from leastnoise.noise.common.law import (
+    DECAY,
+    GAMMA,
+    RADIUS,
+    log_step_sums,
+    step_decay,
+    truncated_steps,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class KNorm(BodyNoise):
     """Density e^(−N(x)/scale)/(|K|·D!·scale^D), N the gauge of K = body, D its dimension.
 
@@ -46,22 +49,13 @@ class KNorm(BodyNoise):
     """
 
     name: ClassVar[str] = "k-norm"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType({"body": Body})
-    scale: Fraction
-    body: Body
-    dimension: int
-
-    def __init__(self, *, scale: Exact, body: Body) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "body", _validate.instance(body, Body, name="body", like="a body"))
-        object.__setattr__(self, "dimension", body.dimension)
+    scale: Fraction = field(converter=SCALE)
+    body: Body = field(converter=A_BODY)
+    dimension: int = derived(lambda law: law.body.dimension)
 
     @property
     def largest_loss(self) -> Fraction:
         return 1 / self.scale
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(scale=self.scale * exact(factor, name="factor"), body=self.body)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         d = self.dimension
@@ -80,8 +74,13 @@ class KNorm(BodyNoise):
 SMALLEST_GAMMA = Fraction(1, 10**140)
 
 
+def _decay(decay: Exact, *, name: str, record: KStaircase) -> Fraction:
+    del name
+    return step_decay(decay, dimension=record.body.dimension, powers=3)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class KStaircase(BodyNoise):
     """Density ∝ e^(−decay·⌊N(x)/scale + 1 − γ⌋), N the gauge of `body`, 0 < γ = gamma <= 1.
 
@@ -99,37 +98,15 @@ class KStaircase(BodyNoise):
     """
 
     name: ClassVar[str] = "k-staircase"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"body": Body, "gamma": Fraction, "decay": Fraction}
-    )
-    scale: Fraction
-    body: Body
-    gamma: Fraction
-    decay: Fraction
-    dimension: int
-
-    def __init__(self, *, scale: Exact, body: Body, gamma: Exact, decay: Exact) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "body", _validate.instance(body, Body, name="body", like="a body"))
-        object.__setattr__(self, "gamma", exact(gamma, name="gamma"))
-        object.__setattr__(self, "decay", step_decay(decay, dimension=body.dimension, powers=3))
-        object.__setattr__(self, "dimension", body.dimension)
-        if not SMALLEST_GAMMA <= self.gamma <= 1:
-            raise InvalidArgument(
-                name="gamma", value=str(gamma)[:40], expected="1e-140 <= gamma <= 1"
-            )
+    scale: Fraction = field(converter=SCALE)
+    body: Body = field(converter=A_BODY)
+    gamma: Fraction = field(converter=GAMMA)
+    decay: Fraction = field(converter=takes(_decay, of_record=True))
+    dimension: int = derived(lambda law: law.body.dimension)
 
     @property
     def largest_loss(self) -> Fraction:
         return self.decay * math.ceil(1 / self.scale)
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"),
-            body=self.body,
-            gamma=self.gamma,
-            decay=self.decay,
-        )
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """The mass over |K|·scale^D is (1 − q) Σ_k q^k (k + γ)^D."""
@@ -160,7 +137,7 @@ class KStaircase(BodyNoise):
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class TruncatedKStaircase(BodyNoise):
     """Density ∝ e^(−decay·k(N(x)/scale)) for N(x) <= radius·scale, 0 beyond; N the gauge of `body`.
 
@@ -180,46 +157,21 @@ class TruncatedKStaircase(BodyNoise):
     """
 
     name: ClassVar[str] = "truncated-k-staircase"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"body": Body, "gamma": Fraction, "radius": Fraction, "decay": Fraction}
-    )
     purely_private: ClassVar[bool] = False
-    scale: Fraction
-    body: Body
-    gamma: Fraction
-    radius: Fraction
-    decay: Fraction
-    dimension: int
-
-    def __init__(
-        self, *, scale: Exact, body: Body, gamma: Exact, radius: Exact, decay: Exact
-    ) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(self, "body", _validate.instance(body, Body, name="body", like="a body"))
-        object.__setattr__(self, "dimension", body.dimension)
-        steps = checked_steps(gamma=gamma, radius=radius, decay=decay)
-        for name, value in zip(("gamma", "radius", "decay"), steps, strict=True):
-            object.__setattr__(self, name, value)
-
-    @classmethod
-    def _why_not(cls, *, dimension: int, delta: Fraction) -> str | None:
-        if dimension == 1:
-            return "in one dimension it is the same law as truncated-staircase"
-        return "delta=0 is impossible for noise of bounded range" if delta == 0 else None
+    least_dimension: ClassVar[int] = 2
+    too_few: ClassVar[str] = "in one dimension it is the same law as truncated-staircase"
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    body: Body = field(converter=A_BODY)
+    gamma: Fraction = field(converter=GAMMA)
+    radius: Fraction = field(converter=RADIUS)
+    decay: Fraction = field(converter=DECAY)
+    dimension: int = derived(lambda law: law.body.dimension)
 
     @property
     def largest_loss(self) -> Fraction:
         """Of the finite losses."""
         return self.decay * min(math.ceil(1 / self.scale), max(self.steps.levels))
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"),
-            body=self.body,
-            gamma=self.gamma,
-            radius=self.radius,
-            decay=self.decay,
-        )
 
     @property
     def steps(self) -> RadialSteps:

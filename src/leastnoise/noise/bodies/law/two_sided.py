@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from leastnoise import _validate
+from leastnoise._record import derived, field, record, takes
 from leastnoise.balls.core import ball, precision
-from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.base import BITS, nearest, nearest_log
-from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
 from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import ParameterKind, points_of, positive_scale
+from leastnoise.guarantees.exact import Exact, exact_where
+from leastnoise.noise.base import SCALE, points_of
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.law import log_step_sums, step_decay
 
@@ -191,7 +189,7 @@ TWO_SIDED_LAPLACE_LARGEST_CORE = Fraction(10**9)
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class TwoSidedLaplace(TwoSided):
     """Density ∝ e^(−(P(x)/scale − b)₊ − (Q(x)/scale − b)₊), b = core >= 0.
 
@@ -206,23 +204,16 @@ class TwoSidedLaplace(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-laplace"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"of": OneSided, "core": Fraction}
-    )
-    scale: Fraction
-    of: OneSided
-    core: Fraction
-    dimension: int
-
-    def __init__(self, *, scale: Exact, of: OneSided, core: Exact) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(
-            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
+    scale: Fraction = field(converter=SCALE)
+    of: OneSided = field(converter=A_ONE_SIDED)
+    core: Fraction = field(
+        converter=takes(
+            exact_where,
+            holds=lambda core: 0 <= core <= TWO_SIDED_LAPLACE_LARGEST_CORE,
+            expected="0 <= core <= 1e9",
         )
-        object.__setattr__(self, "core", exact(core, name="core"))
-        object.__setattr__(self, "dimension", of.dimension)
-        if not 0 <= self.core <= TWO_SIDED_LAPLACE_LARGEST_CORE:
-            raise InvalidArgument(name="core", value=str(core)[:40], expected="0 <= core <= 1e9")
+    )
+    dimension: int = derived(lambda law: law.of.dimension)
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
@@ -242,10 +233,6 @@ class TwoSidedLaplace(TwoSided):
     @property
     def largest_loss(self) -> Fraction:
         return 1 / self.scale
-
-    def scaled(self, factor: Exact) -> Self:
-        scale = self.scale * exact(factor, name="factor")
-        return type(self)(scale=scale, of=self.of, core=self.core)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         core = float(self.core)
@@ -267,8 +254,14 @@ class TwoSidedLaplace(TwoSided):
 SMALLEST_CORE, TWO_SIDED_STAIRCASE_LARGEST_CORE = Fraction(1, 10**6), Fraction(10**6)
 
 
+def _decay(decay: Exact, *, name: str, record: TwoSidedStaircase) -> Fraction:
+    del name
+    d = record.of.dimension
+    return step_decay(decay, dimension=d, powers=d + 3)
+
+
 @final
-@dataclass(frozen=True, kw_only=True)
+@record()
 class TwoSidedStaircase(TwoSided):
     """Density ∝ e^(−decay·(⌈(P(x)/scale − a)₊⌉ + ⌈(Q(x)/scale − a)₊⌉)), a = core > 0.
 
@@ -286,26 +279,17 @@ class TwoSidedStaircase(TwoSided):
     """
 
     name: ClassVar[str] = "two-sided-staircase"
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = MappingProxyType(
-        {"of": OneSided, "core": Fraction, "decay": Fraction}
-    )
-    scale: Fraction
-    of: OneSided
-    core: Fraction
-    decay: Fraction
-    dimension: int
-
-    def __init__(self, *, scale: Exact, of: OneSided, core: Exact, decay: Exact) -> None:
-        object.__setattr__(self, "scale", positive_scale(scale))
-        object.__setattr__(
-            self, "of", _validate.instance(of, OneSided, name="of", like="a one-sided set")
+    scale: Fraction = field(converter=SCALE)
+    of: OneSided = field(converter=A_ONE_SIDED)
+    core: Fraction = field(
+        converter=takes(
+            exact_where,
+            holds=lambda core: SMALLEST_CORE <= core <= TWO_SIDED_STAIRCASE_LARGEST_CORE,
+            expected="1e-6 <= core <= 1e6",
         )
-        object.__setattr__(self, "core", exact(core, name="core"))
-        powers = of.dimension + 3
-        object.__setattr__(self, "decay", step_decay(decay, dimension=of.dimension, powers=powers))
-        object.__setattr__(self, "dimension", of.dimension)
-        if not SMALLEST_CORE <= self.core <= TWO_SIDED_STAIRCASE_LARGEST_CORE:
-            raise InvalidArgument(name="core", value=str(core)[:40], expected="1e-6 <= core <= 1e6")
+    )
+    decay: Fraction = field(converter=takes(_decay, of_record=True))
+    dimension: int = derived(lambda law: law.of.dimension)
 
     @classmethod
     def form_of(cls, sensitivity: Sensitivity, *, dimension: int) -> OneSided | None:
@@ -324,14 +308,6 @@ class TwoSidedStaircase(TwoSided):
     @property
     def largest_loss(self) -> Fraction:
         return self.decay * math.ceil(1 / self.scale)
-
-    def scaled(self, factor: Exact) -> Self:
-        return type(self)(
-            scale=self.scale * exact(factor, name="factor"),
-            of=self.of,
-            core=self.core,
-            decay=self.decay,
-        )
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         core = float(self.core)

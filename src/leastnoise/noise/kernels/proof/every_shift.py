@@ -21,6 +21,7 @@ from typing import cast, final
 import numpy as np
 from flint import arb, arb_poly, ctx
 
+from leastnoise._record import derived, record
 from leastnoise.balls.core import ball, falls_through, float_above, float_below
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law import KernelNoise
@@ -59,18 +60,15 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
 
 
 @final
-@dataclass(frozen=True, kw_only=True, order=True)
+@record(order=True)
 class _Cell:
     """The shifts [first, last], where H <= bound; in a heap the highest comes first."""
 
-    rank: float = field(init=False, repr=False)
+    rank: float = derived(lambda cell: -cell.bound, repr=False)
     bound: float = field(compare=False)
     chord: float = field(compare=False)  # the larger of the bounds at its ends
     first: Fraction
     last: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rank", -self.bound)
 
 
 @final

@@ -1,0 +1,59 @@
+"""Records convert what they are given, once, and are dataclasses for the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import pickle
+from fractions import Fraction
+
+import pytest
+
+from leastnoise._record import derived, field, optional, record, takes, whole
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.exact import Exact, exact
+
+
+def _at_most_size(part: Exact, *, name: str, record: Sample) -> Fraction:
+    number = exact(part, name=name)
+    if number > record.size:
+        raise InvalidArgument(name=name, value=str(part), expected=f"{name} <= {record.size}")
+    return number
+
+
+@record()
+class Sample:
+    size: int = field(converter=whole())
+    part: Fraction = field(converter=takes(_at_most_size, of_record=True))
+    step: Fraction | None = field(converter=optional(takes(exact, name="pace")), default=None)
+    note: str = ""
+    rest: Fraction = derived(lambda sample: sample.size - sample.part)
+
+    def _check_together(self) -> None:
+        if self.step is not None and self.step > self.rest:
+            raise InvalidArgument(name="step", value=str(self.step), expected="step <= rest")
+
+
+def test_arguments_are_converted_and_what_follows_from_them_is_kept() -> None:
+    found = Sample(size=3, part="0.5")
+    assert (found.part, found.step, found.rest) == (Fraction(1, 2), None, Fraction(5, 2))
+    assert dataclasses.replace(found, part=1) == Sample(size=3, part=Fraction(1))
+    assert pickle.loads(pickle.dumps(found)) == found
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.size = 4  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_signature_says_what_is_taken() -> None:
+    taken = inspect.signature(Sample).parameters
+    spelled = {name: one.annotation for name, one in taken.items()}
+    assert spelled == {"size": "int", "part": "Exact", "step": "Exact | None", "note": "str"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [({"size": 0}, "size"), ({"part": 4}, "part"), ({"step": "x"}, "pace"), ({"step": 9}, "step")],
+)
+def test_what_is_refused_is_named(wrong: dict[str, object], name: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        Sample(**({"size": 3, "part": 1} | wrong))  # pyright: ignore[reportArgumentType]
+    assert caught.value.name == name
