@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, final
 
 import leastnoise as ln
-from leastnoise.mechanism.output import write_file
+from leastnoise._files import write_file
 from leastnoise.report.figures import looks
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -15,7 +15,6 @@ from pathlib import Path
 import leastnoise
 
 _SOURCE = Path(leastnoise.__file__).parent
-_KNOWN = {("cli", "_MOST_DIGITS")}  # to be named apart
 
 
 def _constants(text: str) -> Iterator[tuple[str, str]]:
@@ -60,7 +59,7 @@ def _with_two_values(folder: Path) -> list[str]:
         f"{folder.name}: {name} is "
         + ", ".join(f"{value} in {' and '.join(files)}" for value, files in values.items())
         for name, values in _values_of(folder).items()
-        if len(values) > 1 and (folder.name, name) not in _KNOWN
+        if len(values) > 1
     ]
 
 

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
+from leastnoise._files import umask
 from leastnoise.clusters import on_dask
 from leastnoise.errors import InvalidArgument, SourceError
-from leastnoise.mechanism.output import umask
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 

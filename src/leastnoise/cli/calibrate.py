@@ -50,8 +50,8 @@ def command(
     within --gap of the best possible, 0.5 % if not given, or the best that a minute's work finds,
     the same on every machine; --time-limit sets a clock instead.
     """
+    from leastnoise._files import write_file
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.mechanism.output import write_file
     from leastnoise.selection.public import candidate, effort_for
 
     with records.stages(f"Calibrating and proving {noise}", silent=as_json) as stage:

@@ -108,8 +108,8 @@ def _fitted(
     file: Path,
 ) -> tuple[list[tuple[Mechanism, int]], dict[str, Any]]:
     """Scale the mechanisms to the budget (ε, δ) and write the plan; return them, and its record."""
+    from leastnoise._files import write_file
     from leastnoise.guarantees.exact import decimal_text
-    from leastnoise.mechanism.output import write_file
     from leastnoise.selection.comparison import mae_of
     from leastnoise.selection.joint import calibrate_jointly
 

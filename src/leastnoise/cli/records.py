@@ -22,7 +22,7 @@ __all__ = ["print_facts", "print_sentences", "print_table", "say", "stages"]
 
 _MOST_ROWS = 50
 _MOST_VARIANCES = 1000
-_MOST_DIGITS = 1e15  # larger numbers are written with an exponent
+_MOST_IN_DIGITS = 1e15  # larger numbers are written with an exponent
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -151,7 +151,7 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
 def _short(value: object) -> str:
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.1f}" if 100 <= abs(value) < _MOST_DIGITS else f"{value:.3g}"
+    return f"{value:.1f}" if 100 <= abs(value) < _MOST_IN_DIGITS else f"{value:.3g}"
 
 
 def calibrated_record(

@@ -99,7 +99,7 @@ def write_page(
     folder: Path, target: Path, *, ledger: Path | None = None, silent: bool = False
 ) -> None:
     """Write the page about a release, whole or not at all."""
-    from leastnoise.mechanism.output import write_file
+    from leastnoise._files import write_file
     from leastnoise.report import page
 
     with records.stages("Verifying the release", silent=silent):
@@ -108,8 +108,8 @@ def write_page(
 
 
 def _new(target: Path) -> Path:
+    from leastnoise._files import try_file
     from leastnoise.errors import InvalidInput
-    from leastnoise.mechanism.output import try_file
 
     if os.path.lexists(target):  # a Path raises for a name that is too long
         raise InvalidInput(f"{target} exists: move it away, or name another with --output.")

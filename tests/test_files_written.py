@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from leastnoise._files import write_file
 from leastnoise.errors import InvalidInput
-from leastnoise.mechanism.output import write_file
 
 
 def test_replaces_whole_files(tmp_path: Path) -> None:
