@@ -21,6 +21,7 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.renyi import CONVERSION_BITS, rdp_delta, rdp_epsilon, zcdp_delta
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
@@ -32,9 +33,7 @@ from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
 from leastnoise.numerics.minima import minimise
 
-_CONVERSION_BITS = 256
-_LOG_EXCESSES = range(-20, 42, 2)  # log(α − 1)
-_LOG_ENDS = (-12.0, 12.0)  # of the same
+_LOG_ENDS = (-12.0, 12.0)  # of log(α − 1)
 _LARGEST = 700  # of the ε₀, ρ, τ and μ that are converted: e^−700 is still a float
 _MARGINS = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)  # relative, tried in turn until a root is proved
 
@@ -73,7 +72,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
     """
     top, at = _positive(pure, "pure"), _epsilon(epsilon)
     lost = Budget(epsilon=1, delta=leak).delta
-    with precision(_CONVERSION_BITS):
+    with precision(CONVERSION_BITS):
         gap = ball(top).exp() - ball(at).exp() if at < top else arb(0)
         return _exact(ball(lost) + (1 - ball(lost)) * gap / (1 + ball(top).exp()))
 
@@ -81,7 +80,7 @@ def delta_of_approximate(pure: Exact, leak: Exact, *, epsilon: Exact) -> Convert
 def epsilon_of_pure(pure: Exact, *, delta: Exact) -> Converted:
     """Return ε(delta) of ε₀-privacy: log(e^ε₀ − δ(1 + e^ε₀)), or 0 if that is smaller."""
     top, lost = _positive(pure, "pure"), Budget(epsilon=1, delta=delta).delta
-    with precision(_CONVERSION_BITS):
+    with precision(CONVERSION_BITS):
         rest = ball(top).exp() - ball(lost) * (1 + ball(top).exp())
         if rest > 1:
             return _exact(rest.log())
@@ -95,7 +94,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
     log(p^α(1 − p)^(1−α) + (1 − p)^α p^(1−α))/(α − 1) with p = e^ε₀/(1 + e^ε₀).
     """
     top, alpha = _positive(pure, "pure"), _order(order)
-    with precision(_CONVERSION_BITS):
+    with precision(CONVERSION_BITS):
         p, a = 1 / (1 + ball(-top).exp()), ball(alpha)
         forward = (a * p.log() + (1 - a) * (1 - p).log()).exp()
         backward = (a * (1 - p).log() + (1 - a) * p.log()).exp()
@@ -105,7 +104,7 @@ def rdp_of_pure(pure: Exact, *, order: Exact) -> Converted:
 def zcdp_of_pure(pure: Exact) -> Converted:
     """Return ρ = ε₀²/2 (Bun & Steinke 2016, Proposition 1.4)."""
     top = _positive(pure, "pure")
-    with precision(_CONVERSION_BITS):
+    with precision(CONVERSION_BITS):
         return _upper_bound(ball(top * top / 2))
 
 
@@ -118,7 +117,7 @@ def gdp_of_pure(pure: Exact) -> Converted:
     """
     top = _positive(pure, "pure")
     guess = -2 * NormalDist().inv_cdf(math.exp(-float(top)) / (1 + math.exp(-float(top))))
-    with precision(_CONVERSION_BITS):
+    with precision(CONVERSION_BITS):
         tail = 1 / (1 + ball(top).exp())
 
         def beyond(mu: float) -> arb:
@@ -142,25 +141,25 @@ def epsilon_of_gdp(mu: Exact, *, delta: Exact) -> Converted:
 def zcdp_of_gdp(mu: Exact) -> Converted:
     """Return ρ = μ²/2, which N(μ, 1) against N(0, 1) needs."""
     size = _positive(mu, "mu")
-    with precision(_CONVERSION_BITS):
+    with precision(CONVERSION_BITS):
         return _exact(ball(size * size / 2))
 
 
 def rdp_of_zcdp(rho: Exact, *, order: Exact) -> Converted:
     """Return τ = αρ at `order` α, which N(μ, 1) with μ²/2 = ρ has."""
     size, alpha = _positive(rho, "rho"), _order(order)
-    with precision(_CONVERSION_BITS):
+    with precision(CONVERSION_BITS):
         return _exact(ball(alpha * size))
 
 
 def delta_of_rdp(tau: Exact, *, order: Exact, epsilon: Exact) -> Converted:
     """Return δ = e^((α−1)(τ−ε)) (1 − 1/α)^(α−1)/α, or 1 (Canonne, Kamath & Steinke 2020)."""
-    return _upper_bound(_rdp_delta(_positive(tau, "tau"), _order(order), _epsilon(epsilon)))
+    return _upper_bound(rdp_delta(_positive(tau, "tau"), _order(order), _epsilon(epsilon)))
 
 
 def epsilon_of_rdp(tau: Exact, *, order: Exact, delta: Exact) -> Converted:
     """Return the ε at which `delta_of_rdp` gives `delta`, or 0."""
-    return _upper_bound(_rdp_epsilon(_positive(tau, "tau"), _order(order), _leak(delta)))
+    return _upper_bound(rdp_epsilon(_positive(tau, "tau"), _order(order), _leak(delta)))
 
 
 def delta_of_zcdp(rho: Exact, *, epsilon: Exact) -> Converted:
@@ -179,44 +178,9 @@ def epsilon_of_zcdp(rho: Exact, *, delta: Exact) -> Converted:
 
     def at(log_excess: float) -> arb:
         order = 1 + Fraction(math.exp(log_excess))
-        return _rdp_epsilon(order * size, order, lost)
+        return rdp_epsilon(order * size, order, lost)
 
     return _upper_bound(at(minimise(lambda t: float_above(at(t)), _LOG_ENDS, thorough=False)))
-
-
-def zcdp_delta(rho: Fraction, epsilon: Fraction) -> arb:
-    """Return a ball no point of which is below δ(ε) of a ρ-zCDP release.
-
-    e^((α−1)(αρ−ε)) (1−1/α)^(α−1) / α for any α > 1 (Canonne, Kamath & Steinke 2020, Proposition 12;
-    theory/accounting.md §5); the α is found in floats, and any is right.
-    """
-    if not rho:
-        return arb(0)
-
-    def log_delta(t: float) -> float:
-        excess = math.exp(t)
-        gap = (1 + excess) * float(rho) - float(epsilon) - math.log1p(math.exp(-t))
-        return excess * gap - math.log1p(excess)
-
-    order = 1 + Fraction(math.exp(minimise(log_delta, _LOG_EXCESSES)))
-    return _rdp_delta(order * rho, order, epsilon)
-
-
-def _rdp_delta(tau: Fraction, order: Fraction, epsilon: Fraction) -> arb:
-    with precision(_CONVERSION_BITS):
-        gap = ball(tau) - ball(epsilon)
-        return ((ball(order) - 1) * gap + _log_kappa(order)).exp().min(arb(1))
-
-
-def _rdp_epsilon(tau: Fraction, order: Fraction, delta: Fraction) -> arb:
-    with precision(_CONVERSION_BITS):
-        found = ball(tau) + (_log_kappa(order) - ball(delta).log()) / (ball(order) - 1)
-        return found.max(arb(0))
-
-
-def _log_kappa(alpha: Fraction) -> arb:
-    order = ball(alpha)
-    return (order - 1) * (1 - 1 / order).log() - order.log()
 
 
 def _first(guess: float, direction: int, proved: Callable[[float], bool]) -> float:

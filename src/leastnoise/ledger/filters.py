@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from leastnoise.accounting.conversions import zcdp_delta
+from leastnoise.accounting.renyi import zcdp_delta
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.costs import Cost
