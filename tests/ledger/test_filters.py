@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from leastnoise.accounting.composition import Composition
+from leastnoise.accounting.renyi import zcdp_delta
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells, ShiftBounds
@@ -26,7 +27,6 @@ from leastnoise.ledger.filters import (
     fits,
     holds,
     rho_left,
-    zcdp_delta,
 )
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
