@@ -29,7 +29,7 @@ from leastnoise.cli import (
 from leastnoise.cli.layout import say
 from leastnoise.errors import InvalidInput, LeastnoiseError
 
-REFUSED, MALFORMED, INTERNAL = 1, 2, 70
+REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
 
 
 @click.group(
@@ -68,8 +68,9 @@ def main() -> NoReturn:
     code: object = None
     try:
         code = app(standalone_mode=False)
-    except click.Abort:  # of a prompt
-        code = REFUSED
+    except click.Abort as error:
+        interrupted = isinstance(error.__cause__, KeyboardInterrupt)
+        code = INTERRUPTED if interrupted else REFUSED  # of a prompt
     except click.UsageError as error:
         _fail(commands.complaint(error), MALFORMED)
     except InvalidInput as error:
