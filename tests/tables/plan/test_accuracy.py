@@ -278,3 +278,15 @@ def test_an_assumed_size_is_for_means_alone(folder: Path) -> None:
     path.write_text(made.to_toml().replace("sum(mean_age)", "median(mean_age)"))
     with pytest.raises(SpecError, match="statistics"):
         ln.Release.from_toml(path, assume=10)
+
+
+def test_a_budget_that_no_noise_can_meet_is_refused(folder: Path) -> None:
+    """The variance of Laplace noise there is no float."""
+    made = ln.Release(
+        data={"source": "rows.csv", "types": {"person": "int"}},
+        privacy={"unit": "row", "epsilon": "1e-300"},
+        query=[{"name": "all", "statistics": ["count"]}],
+        folder=folder,
+    )
+    with pytest.raises(ln.errors.Refused, match="out of range"):
+        made.plan()

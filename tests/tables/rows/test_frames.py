@@ -64,6 +64,19 @@ def test_every_block_has_the_integers_of_a_file(tmp_path: Path, kind: str) -> No
     assert answers(release(FRAMES[kind](ROWS), **more)) == expected
 
 
+def test_columns_of_a_record_batch_may_hold_the_same(tmp_path: Path) -> None:
+    """They were told apart by their values, which the error quoted."""
+    batch = pa.RecordBatch.from_pydict({"k": [1, 1], "who": [1, 1]})
+    query = [{"name": "all", "statistics": ["count"]}]
+    made = ln.Release(
+        data={"source": batch}, privacy={"unit": "row", "epsilon": 1}, query=query, folder=tmp_path
+    )
+    assert made.plan().blocks
+    same = pa.RecordBatch.from_arrays([batch.column(0)] * 2, names=["k", "K"])
+    with pytest.raises(SourceError, match="called like 'K', but for capitals"):
+        ln.Release(data={"source": same}, privacy={"unit": "row", "epsilon": 1}, query=query)
+
+
 def test_a_release_of_a_frame_is_written_and_verified(tmp_path: Path) -> None:
     output = {"path": str(tmp_path / "out"), "format": "csv"}
     given = release(pl.from_pandas(ROWS), output=output)

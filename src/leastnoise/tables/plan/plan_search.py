@@ -111,8 +111,8 @@ class Draw:
         epsilon = float(self.problem.budget.epsilon)
         laplace = math.inf
         if len(self.blocks) == 1 and epsilon:
-            least = min(float(way.l1) for way in self.blocks[0].ways)
-            laplace = 2 * (least / epsilon) ** 2 * (1 + _SAME)
+            scale = min(float(way.l1) for way in self.blocks[0].ways) / epsilon
+            laplace = 2 * scale * scale * (1 + _SAME)  # a power would raise where this is inf
 
         def rank(mechanism: Mechanism) -> tuple[bool, float]:
             of_blocks = self.variances(mechanism)

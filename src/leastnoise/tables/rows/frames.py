@@ -60,8 +60,9 @@ def frame_of(source: object) -> Frame | SparkRows | None:
 
 
 def _stream(native: Any) -> Frame:
-    names = getattr(native, "columns", getattr(getattr(native, "schema", None), "names", []))
-    _check_names([str(name) for name in names])
+    # of a record batch, `columns` are the values
+    names = getattr(getattr(native, "schema", None), "names", None)
+    _check_names([str(name) for name in names or getattr(native, "columns", [])])
     if hasattr(native, "__arrow_c_array__"):  # a record batch: it is in memory
         return Frame(native)
     # of a query, what has no rows has the same types
