@@ -71,9 +71,9 @@ class Composition:
     points_per_std: int = field(converter=whole(most=_FINEST), default=POINTS_PER_STD)
 
     def __repr__(self) -> str:
-        draws = _words.counted(sum(part.count for part in self.parts), "draw")
+        draws = _words.counted(sum(part.compositions for part in self.parts), "draw")
         names = dict.fromkeys(part.noise.name for part in self.parts)
-        sampled = ", of samples" if any(part.rate != 1 for part in self.parts) else ""
+        sampled = ", of samples" if any(part.sampling_rate != 1 for part in self.parts) else ""
         return _words.line("Composition", f"{draws} of {_words.listed(names)} noise{sampled}")
 
     def delta(self, *, epsilon: Exact) -> Interval:
@@ -137,7 +137,7 @@ class Composition:
         Raises NotApplicable where there is none, and for a law whose composition isn't proved here.
         """
         wanted = Budget(epsilon=1, delta=delta).delta
-        if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
+        if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].compositions == 1):
             return self._inverted(wanted)
         if not wanted:
             return self._largest()
@@ -171,9 +171,9 @@ class Composition:
         """Return an interval that contains ε(0): the largest losses of all releases add up."""
         low = high = Fraction(0)
         for part in self.parts:
-            found = Composition(parts=(replace(part, count=1),)).epsilon(delta=0)
-            low += part.count * Fraction(found.lower)
-            high += part.count * Fraction(found.upper)
+            found = Composition(parts=(replace(part, compositions=1),)).epsilon(delta=0)
+            low += part.compositions * Fraction(found.lower)
+            high += part.compositions * Fraction(found.upper)
         return Interval(-float_at_least(-low), float_at_least(high))
 
     def _inverted(self, delta: Fraction) -> Interval:

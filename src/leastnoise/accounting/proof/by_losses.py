@@ -15,7 +15,12 @@ from fractions import Fraction
 
 from flint import arb
 
-from leastnoise.accounting.proof.common_lattice import largest_finite_loss, lower_parts, upper_parts
+from leastnoise.accounting.proof.common_lattice import (
+    largest_finite_loss,
+    law_of,
+    lower_parts,
+    upper_parts,
+)
 from leastnoise.accounting.proof.moment_sum import delta_by_moments, serves
 from leastnoise.accounting.proof.sampled import sampled_delta
 from leastnoise.accounting.proof.single import prove_hidden
@@ -28,7 +33,7 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 
 def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
     """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
-    if len(parts) == 1 and parts[0].count == 1:
+    if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon)
     if serves(parts) and (found := delta_by_moments(parts, epsilon)):
         return found
@@ -48,7 +53,7 @@ def enclosed_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
     """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
-    if len(parts) > 1 or parts[0].count > 1:
+    if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
             return enclosed(parts, epsilon, points_per_std=points_per_std)
         summed = _summed(parts, epsilon)
@@ -73,8 +78,8 @@ def _by_lattices(
 
 
 def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
-    """Return a bound from above on δ(epsilon), for `composed.composed_at_most`."""
-    if len(parts) == 1 and parts[0].count == 1:
+    """Return a bound from above on δ(epsilon), for `composed.bound_composed`."""
+    if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
     if serves(parts) and (by_moments := delta_by_moments(parts, epsilon)):
         return by_moments.upper
@@ -90,12 +95,12 @@ def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
 
 def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
     """Return for which pairs to account: that for a record removed, and the other if it differs."""
-    return (True, False) if any(part.rate != 1 for part in parts) else (True,)
+    return (True, False) if any(part.sampling_rate != 1 for part in parts) else (True,)
 
 
 def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
     """Enclose δ of one release, of any law: both pairs at once are worst at the worst shift."""
-    if part.rate == 1:
+    if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
     one, other = (_prove_direction(part, epsilon, removed=removed) for removed in (True, False))
     with precision(BITS):
@@ -104,14 +109,16 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
 
 def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
     """Enclose δ of one release, of the pair for a record `removed` or added, at the worst shift."""
-    if part.rate == 1:
+    if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
 
     def profile(at: Fraction) -> arb:
         return prove_hidden(part.noise, part.shifts, at).enclosure
 
     with precision(BITS):
-        return ProvedDelta.within(sampled_delta(profile, part.rate, epsilon, removed=removed))
+        return ProvedDelta.within(
+            sampled_delta(profile, part.sampling_rate, epsilon, removed=removed)
+        )
 
 
 def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
@@ -122,11 +129,10 @@ def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     """
     if any(registered(type(part.noise)).lengthy for part in parts):
         return arb(1)
-    laws = [((part.noise, part.shifts.outer, part.rate), part.count) for part in parts]
-    largest = [largest_finite_loss(*law) for law, _ in laws]
-    whole = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
+    largest = [largest_finite_loss(*law_of(part)) for part in parts]
+    whole = sum(loss * part.compositions for loss, part in zip(largest, parts, strict=True))
     with precision(BITS):
         total = arb(0)
         for part, loss in zip(parts, largest, strict=True):
-            total += part.count * _prove_one(part, epsilon * loss / whole).upper
+            total += part.compositions * _prove_one(part, epsilon * loss / whole).upper
         return total.min(arb(1))

@@ -50,7 +50,7 @@ _MOST_EXPONENT = 700.0
 
 def serves(parts: Sequence[Releases]) -> bool:
     """Say whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
-    known = all(part.rate == 1 and has_moments(part.noise) for part in parts)
+    known = all(part.sampling_rate == 1 and has_moments(part.noise) for part in parts)
     return known and any(is_l2(part.noise) for part in parts)
 
 
@@ -256,7 +256,7 @@ def _log_moments(laws: Sequence[Moments], tilts: Sequence[Fraction]) -> list[arb
     totals = [arb(0) for _ in tilts]
     for law in laws:
         for i, found in enumerate(law.log_moments(tilts)):
-            totals[i] += law.count * found
+            totals[i] += law.compositions * found
     return totals
 
 
@@ -266,7 +266,7 @@ def _reach(laws: Sequence[Moments]) -> Fraction | None:
     for law in laws:
         if law.reach is None:
             return None
-        total += law.count * law.reach
+        total += law.compositions * law.reach
     return total
 
 
@@ -329,7 +329,7 @@ def _node_count(
     laws: Sequence[Moments], point: _Tilt, spacing: Fraction, *, room: float, most: int
 ) -> tuple[int, arb] | None:
     """Return how many nodes beside the first make E/(πU) <= e^room, and that; None above `most`."""
-    envelopes = [(law.envelope(point.tilt), law.count) for law in laws]
+    envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
 
     def dropped(count: int) -> arb:
         bound = arb(1)
@@ -352,7 +352,7 @@ def _nodes(laws: Sequence[Moments], tilt: Fraction, spacing: Fraction, count: in
     products = [1 / (s * (s + 1)) for s in points]
     for law in laws:
         for i, ratio in enumerate(law.ratios(tilt, spacing, count)):
-            products[i] *= ratio**law.count
+            products[i] *= ratio**law.compositions
     return products
 
 

@@ -65,9 +65,9 @@ MOST_STEPS, MOST_STEPS_COMPOSED, MOST_UNEVEN_STEPS = 20_000, 20_000, 300
 
 def most_steps(part: Releases, *, even: bool) -> int:
     """Return how many steps are proved; `even` if all losses are multiples of one."""
-    if part.count == 1:
+    if part.compositions == 1:
         return MOST_STEPS
-    return MOST_STEPS_COMPOSED if even and part.rate == 1 else MOST_UNEVEN_STEPS
+    return MOST_STEPS_COMPOSED if even and part.sampling_rate == 1 else MOST_UNEVEN_STEPS
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:
