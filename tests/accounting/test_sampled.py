@@ -13,7 +13,7 @@ import pytest
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
-from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
+from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.accounting.proof.sampled import sampled_upper
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.losses import LossLattice
@@ -34,7 +34,9 @@ CUT = TruncatedLaplace(scale="0.5", radius="1.5")
 
 def sampled(noise: Noise, rate: str, count: int = 1) -> Releases:
     ball = L1(1) if noise.norm == "l1" else L2(1)
-    return Releases(noise=noise, shifts=ShiftBounds.of(ball), count=count, rate=Fraction(rate))
+    return Releases(
+        noise=noise, shifts=ShiftBounds.of(ball), compositions=count, sampling_rate=Fraction(rate)
+    )
 
 
 def integral(noise: Noise, rate: str, epsilon: float | str, *, removed: bool) -> mpmath.mpf:
@@ -186,7 +188,7 @@ def test_pure_privacy_is_amplified_exactly() -> None:
     assert prove_composed((part,), edge + Fraction(1, 10**12)).interval.upper == 0
     assert prove_composed((part,), edge - Fraction(1, 10**12)).interval.lower > 0
     many = sampled(LAPLACE, "0.1", 50)
-    assert composed_at_most((many,), 50 * (edge + Fraction(1, 10**12))).is_zero()
+    assert bound_composed((many,), 50 * (edge + Fraction(1, 10**12))).is_zero()
 
 
 def test_deep_tails_of_a_single_release_are_told() -> None:
@@ -256,7 +258,12 @@ def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
     told = float(
         np.maximum(np.outer(one, one) - math.exp(epsilon) * np.outer(other, other), 0).sum()
     )
-    part = Releases(noise=noise, shifts=ShiftBounds.of(Integer(2)), count=2, rate=Fraction("0.4"))
+    part = Releases(
+        noise=noise,
+        shifts=ShiftBounds.of(Integer(2)),
+        compositions=2,
+        sampling_rate=Fraction("0.4"),
+    )
     above = composed_upper(
         upper_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
     )
@@ -301,6 +308,8 @@ def test_what_lies_beyond_the_lattice_is_put_at_infinity() -> None:
         step=Fraction(1), origin=Fraction(0), first=-1, masses=np.array([0.2, 0.3, 0.5]), infinity=0
     )
     ends = (Fraction(-1), Fraction(1, 4))  # the largest loss is log(½ + e/2) > 0.6
-    found = sampled_upper(base, rate=Fraction(1, 2), ends=ends, step=Fraction(1, 4), removed=True)
+    found = sampled_upper(
+        base, sampling_rate=Fraction(1, 2), ends=ends, step=Fraction(1, 4), removed=True
+    )
     assert found.infinity == pytest.approx(0.5 / 2 + 0.5 / math.e / 2)
     assert found.masses[-1] < 1e-13

@@ -102,7 +102,7 @@ def delta_of_two(law: GeneralizedGamma, epsilon: float) -> float:
 def composed(
     law: Noise, count: int, epsilon: str | int, *, points_per_std: int = COARSE
 ) -> Interval:
-    part = Releases(noise=law, shifts=ONE, count=count)
+    part = Releases(noise=law, shifts=ONE, compositions=count)
     return prove_composed((part,), Fraction(epsilon), points_per_std=points_per_std).interval
 
 
