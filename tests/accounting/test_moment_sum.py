@@ -172,7 +172,7 @@ def truncated(laws: Sequence[Moments], epsilon: Fraction, *, wider: float, share
     with precision(128):
         dropped = arb(1)
         for law in laws:
-            dropped *= law.envelope(best.tilt).beyond(spacing * count) ** law.count
+            dropped *= law.envelope(best.tilt).beyond(spacing * count) ** law.compositions
         return MomentSum(
             tilt=best.tilt,
             spacing=spacing,

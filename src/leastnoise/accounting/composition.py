@@ -25,7 +25,7 @@ from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.balls.convolution import Convolution, Part, tilt_for
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least
@@ -35,7 +35,6 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
-_NOTHING_LEFT = 700.0  # logarithm of a δ that floats can't tell from 0
 _SETTLED = 1e-10  # relative change of ε at which they end
 _FINEST = 10_000  # lattices have a largest size, which a finer one than this would exceed
 _LEAST_DELTA = Fraction(1, 10**300)  # δ that floats hold
@@ -227,7 +226,7 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
 
     def excess(epsilon: float) -> float:
         found = convolution.approximate(epsilon)
-        return math.log(found / delta) if found > 0 else -_NOTHING_LEFT
+        return math.log(found / delta) if found > 0 else -LONGEST_LOSS  # as good as 0
 
     gap = 0.01 * near + 1e-6
     low = high = near

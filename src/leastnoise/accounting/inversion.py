@@ -20,7 +20,6 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.releases import ProvedDelta
 from leastnoise.numerics.roots import IncreasingRoot
 
-_BITS = 128
 _WIDTH = 5e-13  # relative, of each end around the place where the proof's answer turns
 _ROUGH = 1e-2  # the same beside a lower end of 0, which leaves the width as it is
 _FIRST_STEP = 0.25  # of ln ε, where nothing is known about the root
@@ -113,7 +112,7 @@ def _log_ratio(found: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
     bound = found.upper if upper else found.lower
     if not bound.is_finite():
         return _FAR if upper else -_FAR
-    with precision(_BITS):
+    with precision():
         end = bound.upper() if upper else bound.lower()
         if not (delta and end > 0):
             return _FAR if end > 0 else -_FAR

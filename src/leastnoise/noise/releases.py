@@ -17,8 +17,6 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_nei
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 
-_BITS = 128
-
 
 def _checked_neighbours(
     stated: Neighbours | None, *, name: str, record: Releases
@@ -81,7 +79,7 @@ class ProvedDelta:
     @property
     def interval(self) -> Interval:
         """What is proved, rounded outward to floats; [0, 1] if nothing is known."""
-        with precision(_BITS):
+        with precision():
             if not (self.lower.is_finite() and self.upper.is_finite()):
                 return Interval(0.0, 1.0)
             lower, upper = float_below(self.lower), float_above(self.upper)
@@ -89,10 +87,10 @@ class ProvedDelta:
 
     def certainly_at_most(self, delta: Fraction) -> bool:
         """Return True only if δ(ε) <= `delta` is proved."""
-        with precision(_BITS):
+        with precision():
             return bool(self.upper <= ball(delta))
 
     def certainly_above(self, delta: Fraction) -> bool:
         """Return True only if δ(ε) > `delta` is proved."""
-        with precision(_BITS):
+        with precision():
             return bool(self.lower > ball(delta))

@@ -18,8 +18,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.mechanism.mechanism import Mechanism, mechanism_counts
-
-_RELATIVE = 1e-7  # of the factor, as in calibration for several releases
+from leastnoise.noise.common.fit.several import RELATIVE
 
 
 @final
@@ -73,9 +72,7 @@ def calibrate_jointly(
         if why := why_not_scaled(one, budget):
             raise NotApplicable(family=one.noise.name, why=why)
     if budget.delta:
-        factor = find_joint_factor(
-            wanted, budget, points_per_std=POINTS_PER_STD, relative=_RELATIVE
-        )
+        factor = find_joint_factor(wanted, budget, points_per_std=POINTS_PER_STD, relative=RELATIVE)
         scaled = [rescale(one, factor) for one in wanted]
     else:
         exactly = sum(map(_largest_loss, wanted), Fraction(0)) / budget.epsilon

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from leastnoise.noise.releases import Releases
 
 _COARSE = 48
-_LARGEST = 6000  # lattice points above 0
-_LARGEST_QUICK = 16_000  # the same for samples, where the law's δ takes microseconds
+_MOST_POINTS = 6000  # lattice points above 0
+_MOST_QUICK_POINTS = 16_000  # the same for samples, where the law's δ takes microseconds
 _FINER_COMMON = 4  # how much finer a lattice may be so that all frequent losses lie on it
 _MANY_POINTS = 500  # of a lattice, above 0
 _MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
@@ -104,7 +104,7 @@ def _step(parts: Sequence[Releases], points_per_std: int) -> Fraction:
     widths = [_half_width(*law_of(part)) for part in parts]
     sampled = any(part.sampling_rate != 1 for part in parts)
     quick = sampled and all(registered(type(part.noise)).quick for part in parts)
-    least = float(max(widths)) / (_LARGEST_QUICK if quick else _LARGEST)
+    least = float(max(widths)) / (_MOST_QUICK_POINTS if quick else _MOST_POINTS)
     even = [loss for part in parts if (loss := _even_loss(part))]
     if len(even) == len(parts) and (divisor := _greatest_divisor(even)) > least:
         return divisor
@@ -226,7 +226,7 @@ def _base(
         _spread(noise, sensitivity, sampling_rate),
     )
     steps = registered(type(noise)).refinement * float(reach / step) * part
-    size = math.ceil(steps / whole) if steps < _LARGEST * whole else _LARGEST
+    size = math.ceil(steps / whole) if steps < _MOST_POINTS * whole else _MOST_POINTS
     return reach / size, size
 
 

@@ -16,13 +16,11 @@ from flint import arb
 
 from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.core import ball, precision
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.releases import ProvedDelta, Releases
-
-_COMPOSED_BITS = 192
 
 
 def prove_composed(
@@ -107,7 +105,7 @@ def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
 
 
 def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
-    with precision(_COMPOSED_BITS):
+    with precision(BITS):
         lower, upper = (
             delta_of_ratio(ball(gaussian_square(parts, inner=inner)).sqrt(), epsilon=epsilon)
             for inner in (True, False)

@@ -26,6 +26,7 @@ from flint import acb, arb
 
 from leastnoise.accounting.proof.moment_sum_laws import Moments, has_moments, is_l2, laws_of
 from leastnoise.balls.core import ball, precision
+from leastnoise.balls.losses import LONGEST_LOSS
 from leastnoise.noise.releases import ProvedDelta
 from leastnoise.numerics.bisection import Bisection
 
@@ -34,18 +35,16 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.releases import Releases
 
-_BITS = 128
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
 _TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
 _USEFUL = 1e-4  # relative width of δ; lattices are as good if it is more
 _CHORD = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
 _NEWTON = 60
-_SETTLED = 1e-3  # of ln c
+_SETTLED_TILT = 1e-3  # of ln c
 _EXACT = 1e-15  # of ε
 _LEAST, _MOST = 1e-9, 1e24  # tilts
 _LONGER = 1.25
 _LENGTHENINGS = 12
-_MOST_EXPONENT = 700.0
 
 
 def serves(parts: Sequence[Releases]) -> bool:
@@ -81,7 +80,7 @@ def _ends(laws: Sequence[Moments], epsilon: Fraction, closest: float) -> tuple[a
 
 
 def _useful(lower: arb, upper: arb) -> bool:
-    with precision(_BITS):
+    with precision():
         return bool(upper - lower <= arb(_USEFUL) * upper)
 
 
@@ -103,14 +102,14 @@ class MomentSum:
         cls, laws: Sequence[Moments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
         """Return the nodes for ε near `epsilon`; None if there would be too many."""
-        with precision(_BITS):
+        with precision():
             point = _saddle(laws, float(epsilon))
             return cls._at(laws, point, epsilon, closest) if point else None
 
     @classmethod
     def for_delta(cls, laws: Sequence[Moments], delta: float) -> tuple[Self, float] | None:
         """Return the nodes for δ near `delta`, and about its ε >= 0; None like `near`."""
-        with precision(_BITS):
+        with precision():
             point = _saddle_of(laws, math.log(delta))
         epsilon = max(0.0, point.epsilon) if point else 0.0
         made = cls.near(laws, Fraction(epsilon)) if point else None
@@ -149,7 +148,7 @@ class MomentSum:
 
     def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
         """Return balls below and above δ(epsilon)."""
-        with precision(_BITS):
+        with precision():
             e, c = ball(epsilon), ball(self.tilt)
             scale = (self.log_moment - c * e).exp()
             total = scale * self._sum(epsilon)
@@ -175,7 +174,7 @@ class MomentSum:
         turns = np.exp(-1j * spacing * epsilon * np.arange(len(weights)))
         total = float((weights @ turns).real) * spacing / (2 * math.pi)
         exponent = float(self.log_moment) - c * epsilon
-        return total * math.exp(min(exponent, _MOST_EXPONENT))  # so much only far from the right ε
+        return total * math.exp(min(exponent, LONGEST_LOSS))  # so much only far from the right ε
 
     @cached_property
     def _weights(self) -> NDArray[np.complex128]:
@@ -296,7 +295,7 @@ def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -
         if not (point.log_moment.is_finite() and point.variance > 0):
             return None
         move = step(point) / c
-        if abs(move) < _SETTLED:
+        if abs(move) < _SETTLED_TILT:
             return point
         c *= math.exp(min(1.0, move) if move > 0 else max(-1.0, move))
         if not _LEAST < c < _MOST:

@@ -246,7 +246,6 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 
 _FLOAT_ERROR = 1e-12  # of ln δ, and 1e-15 more for each dimension
 _GAIN = Fraction(1, 10_000)  # of the loss; for less, nobody gives up δ = 0
-_BITS = 128
 
 
 def search(question: Question) -> TruncatedKStaircase:
@@ -330,7 +329,7 @@ def _at_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> Tru
     law = TruncatedKStaircase(scale=1, body=body, **fixed)
 
     def log_delta(shift: float) -> float:
-        with precision(_BITS):
+        with precision():
             found = truncated_delta_ball(
                 law, shift=Fraction(shift), epsilon=question.budget.epsilon
             )
