@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import float_above, float_below
@@ -251,8 +251,12 @@ def test_densities(name: str, case: int) -> None:
         found = prove_composed((part,), epsilon).interval
         low, high = found.lower, found.upper
     else:
-        below = composed_lower(lower_parts((part,), points_per_std=64, removed=removed), epsilon)
-        above = composed_upper(upper_parts((part,), points_per_std=64, removed=removed), epsilon)
+        below = composed_lower(
+            make_lower_parts((part,), points_per_std=64, removed=removed), epsilon
+        )
+        above = composed_upper(
+            make_upper_parts((part,), points_per_std=64, removed=removed), epsilon
+        )
         low, high = float_below(below), float_above(above)
     with mp.workdps(30):
         exact = mpf(DELTAS[name][case])

@@ -15,9 +15,9 @@ from mpmath import expm1, mp, mpf
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof import moment_sum
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
-from leastnoise.accounting.proof.moment_sum import MomentSum, delta_by_moments, serves
+from leastnoise.accounting.proof.moment_sum import MomentSum, prove_by_moments, serves
 from leastnoise.accounting.proof.moment_sum_laws import (
     GaussianMoments,
     Moments,
@@ -50,7 +50,7 @@ def normal(scale: str, count: int) -> Releases:
 
 
 def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
-    proved = delta_by_moments(parts, Fraction(epsilon))
+    proved = prove_by_moments(parts, Fraction(epsilon))
     assert proved is not None
     return proved.interval
 
@@ -229,8 +229,8 @@ CASES = [
 def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], epsilon: str) -> None:
     interval = found(parts, epsilon)
     exact = Fraction(epsilon)
-    low = composed_lower(lower_parts(parts, points_per_std=32), exact)
-    high = composed_upper(upper_parts(parts, points_per_std=32), exact)
+    low = composed_lower(make_lower_parts(parts, points_per_std=32), exact)
+    high = composed_upper(make_upper_parts(parts, points_per_std=32), exact)
     assert float(low.lower()) <= interval.lower <= interval.upper <= float(high.upper())
     assert width(interval) < 1e-7 < float((high - low) / high)
 
@@ -293,7 +293,7 @@ def test_too_many_nodes_are_left_to_lattices(monkeypatch: pytest.MonkeyPatch) ->
     part, epsilon = l2(3, "1", 4), Fraction(1)
     inside = found((part,), epsilon)
     monkeypatch.setattr(moment_sum, "_TOLERANCES", ((1e-13, 8),))
-    assert delta_by_moments((part,), epsilon) is None
+    assert prove_by_moments((part,), epsilon) is None
     assert MomentSum.for_delta(laws_of((part,), inner=False), 1e-5) is None
     interval = prove_composed((part,), epsilon).interval
     assert interval.lower <= inside.lower <= inside.upper <= interval.upper

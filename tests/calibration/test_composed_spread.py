@@ -13,7 +13,7 @@ from leastnoise.calibration.several import ProvedSeveral
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.shift_bounds import ShiftBounds
-from leastnoise.noise.common.fit.several import least_factor
+from leastnoise.noise.common.fit.several import find_least_factor
 from leastnoise.noise.huber import fit as huber
 from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.lattice.fit import cactus
@@ -61,7 +61,7 @@ def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
     for corner in ("0.1", "0.5", "1.5"):
         law = FlippedHuber(scale=1, alpha=corner, gamma=1)
         first = math.sqrt(found.variance / law.variance) * 0.99
-        other = law.scaled(least_factor(task, law, first=first))
+        other = law.scaled(find_least_factor(task, law, first=first))
         assert found.variance <= other.variance * 1.003
 
 

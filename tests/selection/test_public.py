@@ -10,7 +10,7 @@ import pytest
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.guarantees.structured import CountingQueries, Linf, Vertices
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.question import Question
 from leastnoise.noise.registry import FAMILIES
@@ -133,6 +133,12 @@ def test_privacy_profile_falls_in_epsilon() -> None:
     )  # fmt: skip
     assert all(b.upper <= a.lower for a, b in pairwise(profile))
     assert profile[2].contains(Fraction("5.044387690030895335923e-9"))
+
+
+def test_a_profile_is_of_the_dimension_that_the_sensitivity_says() -> None:
+    points = Vertices([["1", "0"], ["0.5", "3"]])
+    asked = {"scale": 2, "epsilons": ["1"], "sensitivity": points}
+    assert privacy_profile("l2", **asked) == privacy_profile("l2", dimension=2, **asked)
 
 
 def test_prints_as_a_table() -> None:

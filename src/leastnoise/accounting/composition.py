@@ -14,12 +14,12 @@ from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.inversion import (
     LARGEST,
     enclose_epsilon,
-    first_private,
-    last_leaking,
+    find_first_private,
+    find_last_leaking,
     no_epsilon,
 )
 from leastnoise.accounting.proof.by_losses import directions
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import is_gaussian, prove_composed, prove_pair
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
@@ -154,17 +154,17 @@ class Composition:
         low = high if inner == outer else MomentSum.for_delta(inner, float(delta))
         if low is None or high is None:
             return None
-        return epsilon_between(low, high, delta)
+        return enclose_between(low, high, delta)
 
     def _solved(self, delta: Fraction, *, removed: bool) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
-        upper = upper_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
-        lower = lower_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
+        upper = make_upper_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
+        lower = make_lower_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
         high = solve_epsilon(lambda tilt: upper, delta)  # noqa: ARG005
         low = solve_epsilon(
             lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta
         )
-        return epsilon_between(low, high, delta)
+        return enclose_between(low, high, delta)
 
     def _largest(self) -> Interval:
         """Return an interval that contains ε(0): the largest losses of all releases add up."""
@@ -265,7 +265,7 @@ def _false_position(
     return high
 
 
-def epsilon_between(
+def enclose_between(
     low: _Solved | _SolvedByMoments, high: _Solved | _SolvedByMoments, delta: Fraction
 ) -> Interval:
     """Return an interval that contains ε(delta), each end proved by a convolution of its own.
@@ -275,8 +275,8 @@ def epsilon_between(
     below, least = low
     above, most = high
     return Interval(
-        last_leaking(partial(_proved, below), delta, near=least),
-        first_private(partial(_proved, above), delta, near=most),
+        find_last_leaking(partial(_proved, below), delta, near=least),
+        find_first_private(partial(_proved, above), delta, near=most),
     )
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import final
 
 from leastnoise.accounting.proof.composed import bound_composed
-from leastnoise.accounting.proof.moment_sum import delta_by_moments
+from leastnoise.accounting.proof.moment_sum import prove_by_moments
 from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable
@@ -82,7 +82,7 @@ class ProvedSeveral(Several):
 
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
         parts = (self._releases(law),)
-        found = delta_by_moments(parts, self.question.budget.epsilon, closest=closest)
+        found = prove_by_moments(parts, self.question.budget.epsilon, closest=closest)
         return found.interval if found else None
 
     def gaussian_sigma(self, *, relative: float) -> float:

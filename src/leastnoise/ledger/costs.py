@@ -77,9 +77,8 @@ def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
     if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large
         return stated, budget.delta
     if (variance := noise.gaussian_square) is not None:
-        return draws.compositions * noise.worst_shift(
-            draws.shifts.outer
-        ) ** 2 / variance / 2, Fraction(0)
+        shift = noise.worst_shift(draws.shifts.outer)
+        return draws.compositions * shift**2 / variance / 2, Fraction(0)
     if isinstance(noise, VectorNoise) and noise.purely_private:  # ε₀-private
         return draws.compositions * noise.largest_loss**2 / 2, Fraction(0)
     square = noise.scale**2 if noise.exponential else noise.smoothed_square

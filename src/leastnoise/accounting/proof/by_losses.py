@@ -16,13 +16,13 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.accounting.proof.common_lattice import (
-    largest_finite_loss,
+    find_largest_finite_loss,
     law_of,
-    lower_parts,
-    upper_parts,
+    make_lower_parts,
+    make_upper_parts,
 )
-from leastnoise.accounting.proof.moment_sum import delta_by_moments, serves
-from leastnoise.accounting.proof.sampled import sampled_delta
+from leastnoise.accounting.proof.moment_sum import prove_by_moments, serves
+from leastnoise.accounting.proof.sampled import enclose_sampled
 from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import precision
@@ -35,7 +35,7 @@ def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: in
     """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon)
-    if serves(parts) and (found := delta_by_moments(parts, epsilon)):
+    if serves(parts) and (found := prove_by_moments(parts, epsilon)):
         return found
     summed = _summed(parts, epsilon)
     if summed.is_zero():
@@ -49,7 +49,7 @@ def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: in
         return ProvedDelta(lower=pairs[0].lower.max(pairs[-1].lower), upper=upper)
 
 
-def enclosed_pair(
+def enclose_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
     """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
@@ -65,15 +65,15 @@ def enclosed_pair(
     one = _prove_direction(parts[0], epsilon, removed=removed)
     if registered(type(parts[0].noise)).longest_is_worst:
         return one
-    below = lower_parts(parts, points_per_std=points_per_std, removed=removed)
+    below = make_lower_parts(parts, points_per_std=points_per_std, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=one.upper)
 
 
 def _by_lattices(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
-    above = upper_parts(parts, points_per_std=points_per_std, removed=removed)
-    below = lower_parts(parts, points_per_std=points_per_std, removed=removed)
+    above = make_upper_parts(parts, points_per_std=points_per_std, removed=removed)
+    below = make_lower_parts(parts, points_per_std=points_per_std, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=composed_upper(above, epsilon))
 
 
@@ -81,13 +81,15 @@ def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
     """Return a bound from above on δ(epsilon), for `composed.bound_composed`."""
     if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
-    if serves(parts) and (by_moments := delta_by_moments(parts, epsilon)):
+    if serves(parts) and (by_moments := prove_by_moments(parts, epsilon)):
         return by_moments.upper
     summed = _summed(parts, epsilon)
     if summed.is_zero():
         return summed
     found = [
-        composed_upper(upper_parts(parts, points_per_std=points_per_std, removed=removed), epsilon)
+        composed_upper(
+            make_upper_parts(parts, points_per_std=points_per_std, removed=removed), epsilon
+        )
         for removed in directions(parts)
     ]
     return found[0].max(found[-1]).min(summed)
@@ -117,7 +119,7 @@ def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> Pro
 
     with precision(BITS):
         return ProvedDelta.within(
-            sampled_delta(profile, part.sampling_rate, epsilon, removed=removed)
+            enclose_sampled(profile, part.sampling_rate, epsilon, removed=removed)
         )
 
 
@@ -129,7 +131,7 @@ def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     """
     if any(registered(type(part.noise)).lengthy for part in parts):
         return arb(1)
-    largest = [largest_finite_loss(*law_of(part)) for part in parts]
+    largest = [find_largest_finite_loss(*law_of(part)) for part in parts]
     whole = sum(loss * part.compositions for loss, part in zip(largest, parts, strict=True))
     with precision(BITS):
         total = arb(0)

@@ -17,10 +17,10 @@ from flint import arb
 
 from leastnoise.accounting.proof.at_infinity import certain, largest_loss
 from leastnoise.accounting.proof.sampled import (
+    find_sampled_spread,
     loss_range,
-    sampled_lower,
-    sampled_spread,
-    sampled_upper,
+    sample_lower,
+    sample_upper,
 )
 from leastnoise.accounting.proof.single import attained, method_of
 from leastnoise.balls.core import precision
@@ -58,7 +58,7 @@ _EDGE = Bisection(halvings=42)
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
 
-def upper_parts(
+def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LossLattice, int]]:
     """Return an upper lattice for each law, all of one step, of the pair for a record `removed`."""
@@ -66,7 +66,7 @@ def upper_parts(
     return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
 
 
-def lower_parts(
+def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LowerCells, int]]:
     """Return cells from below for each law, all of one step, of the pair for a record `removed`."""
@@ -118,7 +118,7 @@ def _step(parts: Sequence[Releases], points_per_std: int) -> Fraction:
         wanted /= _FINER_SAMPLED
     wanted = max(wanted, least)
     frequent = [
-        (part.compositions * loss**2, loss) for part in parts if (loss := frequent_loss(part))
+        (part.compositions * loss**2, loss) for part in parts if (loss := find_frequent_loss(part))
     ]
     _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
     common = _greatest_divisor([loss for _, loss in frequent])
@@ -133,7 +133,7 @@ def _greatest_divisor(losses: Sequence[Fraction]) -> Fraction:
     return Fraction(math.gcd(*(int(loss * denominator) for loss in losses)), denominator)
 
 
-def frequent_loss(part: Releases) -> Fraction | None:
+def find_frequent_loss(part: Releases) -> Fraction | None:
     """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
     if part.sampling_rate != 1:  # lattices of samples have origins of their own
         return None
@@ -166,7 +166,7 @@ def _upper(
         return _whole_upper(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
     base = _whole_upper(noise, sensitivity, *_base(noise, sensitivity, sampling_rate, step))
     ends = _loss_range(noise, sensitivity, sampling_rate)
-    return sampled_upper(base, sampling_rate=sampling_rate, ends=ends, step=step, removed=removed)
+    return sample_upper(base, sampling_rate=sampling_rate, ends=ends, step=step, removed=removed)
 
 
 @lru_cache(maxsize=64)
@@ -182,7 +182,7 @@ def _lower(
         return _whole_lower(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
     base = _whole_lower(noise, sensitivity, *_base(noise, sensitivity, sampling_rate, step))
     ends = _loss_range(noise, sensitivity, sampling_rate)
-    return sampled_lower(base, sampling_rate=sampling_rate, ends=ends, step=step, removed=removed)
+    return sample_lower(base, sampling_rate=sampling_rate, ends=ends, step=step, removed=removed)
 
 
 @lru_cache(maxsize=64)
@@ -253,13 +253,13 @@ def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> 
     reach = _reach(noise, sensitivity)
     coarse = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE)
     if sampling_rate != 1:
-        return sampled_spread(coarse, sampling_rate)
+        return find_sampled_spread(coarse, sampling_rate)
     z = (coarse.first + np.arange(len(coarse.masses))) * float(coarse.step)
     weights = coarse.masses / coarse.masses.sum()
     return math.sqrt(float(weights @ (z - weights @ z) ** 2))
 
 
-def largest_finite_loss(
+def find_largest_finite_loss(
     noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> Fraction:
     """Return the largest finite loss or more, of the pair for a record removed."""

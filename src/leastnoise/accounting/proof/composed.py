@@ -55,9 +55,7 @@ def prove_pair(
     common_neighbours(part.neighbours for part in parts)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
-    return _by_losses().enclosed_pair(
-        parts, epsilon, removed=removed, points_per_std=points_per_std
-    )
+    return _by_losses().enclose_pair(parts, epsilon, removed=removed, points_per_std=points_per_std)
 
 
 def bound_composed(

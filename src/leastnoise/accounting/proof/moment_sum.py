@@ -53,7 +53,7 @@ def serves(parts: Sequence[Releases]) -> bool:
     return known and any(is_l2(part.noise) for part in parts)
 
 
-def delta_by_moments(
+def prove_by_moments(
     parts: Sequence[Releases], epsilon: Fraction, *, closest: float = 0.0
 ) -> ProvedDelta | None:
     """Enclose δ(epsilon) of parts that this module `serves`; None where it would take too long.

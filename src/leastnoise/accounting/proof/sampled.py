@@ -34,7 +34,7 @@ _SMALLEST = 2.0**-960  # a mass that has all its digits, after a few products to
 _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / this
 
 
-def sampled_delta(
+def enclose_sampled(
     profile: Profile, sampling_rate: Fraction, epsilon: Fraction, *, removed: bool
 ) -> arb:
     """Enclose H_α of the pair for the record removed, or added, at α = e^epsilon.
@@ -100,7 +100,7 @@ def _rounded(value: arb, direction: int) -> Fraction:
     return Fraction(round(scaled) + 2 * direction, _OUTWARD)
 
 
-def sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
+def find_sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
     """Return about the standard deviation of the loss, given that of (P, Q) on a lattice."""
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
@@ -109,7 +109,7 @@ def sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
     return math.sqrt(float(weights @ (losses - weights @ losses) ** 2))
 
 
-def sampled_upper(
+def sample_upper(
     base: LossLattice,
     *,
     sampling_rate: Fraction,
@@ -152,7 +152,7 @@ def sampled_upper(
     )
 
 
-def sampled_lower(
+def sample_lower(
     base: LowerCells,
     *,
     sampling_rate: Fraction,
@@ -163,7 +163,7 @@ def sampled_lower(
     """Return atoms whose δ is nowhere above that of the subsampled pair.
 
     `base` is a bound of (P, Q) from below, so that it is one of (Q, P) too. Its atoms are merged in
-    parts, so that they lie on the points that `sampled_upper` has.
+    parts, so that they lie on the points that `sample_upper` has.
     """
     origin, size = _points(ends, step, removed=removed)
     p, q, infinity = _lower_atoms(base, sampling_rate, removed=removed)

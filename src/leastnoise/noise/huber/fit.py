@@ -12,7 +12,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.samples import amplify
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import COARSE, Several, least_factor
+from leastnoise.noise.common.fit.several import COARSE, Several, find_least_factor
 from leastnoise.noise.huber.law import FlippedHuber, standard_moment
 from leastnoise.noise.huber.profile import log_delta
 from leastnoise.noise.question import Loss, Question
@@ -135,7 +135,7 @@ def several(task: Several) -> FlippedHuber:
     if len(fixed) == 2:
         law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
         start = first / math.sqrt(law.variance)
-        return law.scaled(least_factor(task, law, first=start))
+        return law.scaled(find_least_factor(task, law, first=start))
     if fixed:
         raise InvalidArgument(
             name="parameter",
@@ -171,5 +171,5 @@ def several(task: Several) -> FlippedHuber:
         found |= {at: loss(at) for share in _CLOSER if (at := low + share * (high - low))}
     law = law_at(min(found, key=found.__getitem__))
     start = 0.9 * near / math.sqrt(law.variance)
-    gamma = least_factor(task, law, first=start)
+    gamma = find_least_factor(task, law, first=start)
     return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)

@@ -17,7 +17,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import Several, law_of_best_share, share_budget
+from leastnoise.noise.common.fit.several import Several, find_law_of_best_share, share_budget
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells.law import SphericalStaircase
@@ -113,5 +113,5 @@ def several(task: Several) -> SphericalStaircase:
         found = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))
         return math.log(found) - task.log_delta if found > 0 else -math.inf
 
-    found = law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, gap=gap)
+    found = find_law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, gap=gap)
     return cast("SphericalStaircase", found)

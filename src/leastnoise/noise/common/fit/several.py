@@ -89,12 +89,12 @@ def scale_alone(task: Several) -> Noise:
         return _pure_share(task)
     alone = task.one_at(question.budget)
     if sampled:
-        return alone.scaled(least_factor(task, alone, first=1.0))
+        return alone.scaled(find_least_factor(task, alone, first=1.0))
     if alone.gaussian_square is not None:
         return alone.scaled(root_above(Fraction(compositions)))
     if not question.budget.delta:
         return alone.scaled(compositions)
-    return alone.scaled(least_factor(task, alone, first=math.sqrt(compositions)))
+    return alone.scaled(find_least_factor(task, alone, first=math.sqrt(compositions)))
 
 
 def by_share(
@@ -114,7 +114,7 @@ def by_share(
     def law_at(factor: float, share: Fraction) -> Noise:
         return task.one_at(share_budget(budget, factor, share / compositions))
 
-    return law_of_best_share(task, law_at, shares=shares, relative=relative)
+    return find_law_of_best_share(task, law_at, shares=shares, relative=relative)
 
 
 def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
@@ -122,7 +122,7 @@ def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
     return Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
 
 
-def law_of_best_share(
+def find_law_of_best_share(
     task: Several,
     law_at: Callable[[float, Fraction], Noise],
     *,
@@ -169,7 +169,7 @@ def _pure_share(task: Several) -> Noise:
     return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 
 
-def least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
+def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
     """Return the least factor of `alone` for so many releases; above `first`, or near it.
 
     For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is

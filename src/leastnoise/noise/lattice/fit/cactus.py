@@ -14,7 +14,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import NEARLY, matched
-from leastnoise.noise.common.fit.several import Several, by_share, least_factor
+from leastnoise.noise.common.fit.several import Several, by_share, find_least_factor
 from leastnoise.noise.lattice import profile as lattice
 from leastnoise.noise.lattice.fit.least_divergence import Floats, Program
 from leastnoise.noise.lattice.law import MAX_POINTS, Cactus, Lattice
@@ -153,7 +153,7 @@ def cactus_several(task: Several) -> Cactus:
     leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
     budget = matched(task.gaussian_sigma(relative=NEARLY), leaked)
     alone = search(replace(question, budget=budget))
-    return alone.scaled(least_factor(task, alone, first=1.0))
+    return alone.scaled(find_least_factor(task, alone, first=1.0))
 
 
 # k-fold noise on whole numbers: which share of the budget `design` gets for one release.

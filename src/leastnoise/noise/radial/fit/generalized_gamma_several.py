@@ -28,7 +28,7 @@ from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import Several, least_factor
+from leastnoise.noise.common.fit.several import Several, find_least_factor
 from leastnoise.noise.question import Loss
 from leastnoise.noise.radial.fit import generalized_gamma
 from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
@@ -183,7 +183,9 @@ class _Several:
         """Return about the least scale of Laplace noise for one number, which `law` is."""
         task = self._task.whole
         one = law.scaled(classic.laplace(1, self._budget))
-        return float(one.scale * least_factor(task, one, first=math.sqrt(self._task.compositions)))
+        return float(
+            one.scale * find_least_factor(task, one, first=math.sqrt(self._task.compositions))
+        )
 
     def _log_scale(self, law: GeneralizedGamma) -> float:
         """Return about ln of the least scale; raises Refused if there is none in reach."""
