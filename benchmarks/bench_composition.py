@@ -81,8 +81,8 @@ def _epsilon(parts: tuple[Part, ...], counter: itertools.count[int]) -> Interval
             Releases(
                 noise=_slightly(noise, counter),
                 shifts=ShiftBounds.of(L1(1) if noise.norm == "l1" else L2(1)),
-                count=count,
-                rate=Fraction(rate),
+                compositions=count,
+                sampling_rate=Fraction(rate),
             )
             for noise, count, rate in parts
         )

@@ -10,10 +10,10 @@ from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.question import Question
 from leastnoise.noise.radial.fit.generalized_gamma import generalized_gamma_search
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
-from leastnoise.noise.request import Request
 
 SHAPES = ((2, "1", "1.5"), (2, "0.9", "1.5"), (7, "5.9", "1.051"), (1000, "999", "1.09"))
 TARGETS = ("1.5 ms, 5 ms for α < d − 1", "30 ms", "2 s", "3 s")
@@ -44,11 +44,11 @@ def rows(median: Callable[..., float] = median_seconds) -> list[tuple[str, ...]]
 
         def calibrated(d: int = dimension, fixed: dict[str, Fraction] = fixed) -> GeneralizedGamma:
             return generalized_gamma_search(
-                Request(budget=_fresh(counter), dimension=d, fixed=fixed)
+                Question(budget=_fresh(counter), dimension=d, fixed=fixed)
             )
 
         def searched(d: int = dimension) -> GeneralizedGamma:
-            return generalized_gamma_search(Request(budget=_fresh(counter), dimension=d))
+            return generalized_gamma_search(Question(budget=_fresh(counter), dimension=d))
 
         law = calibrated()
         budget = Budget(epsilon="1", delta="1e-5")

@@ -6,7 +6,6 @@ import time
 import warnings
 
 from benchmarks.timing import median_seconds, print_rows, show
-from leastnoise.calibration.single import unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import radial_dual
 from leastnoise.design.effort import Effort
@@ -14,9 +13,8 @@ from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.refine import Task, refine
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.registry import family_named
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
+from leastnoise.noise.registry import family_named, part_of
 from leastnoise.selection.public import calibrate
 
 BUDGET = Budget(epsilon="1", delta="1e-5")
@@ -33,7 +31,9 @@ def own_rows() -> list[tuple[str, ...]]:
     for (name, dimension), target in targets.items():
         family = family_named(name)
         search = median_seconds(
-            lambda family=family, d=dimension: unit_law(family, Request(budget=BUDGET, dimension=d))
+            lambda family=family, d=dimension: part_of(family, "fit")(
+                Question(budget=BUDGET, dimension=d)
+            )
         )
         noise = calibrate(
             name, epsilon="1", delta="1e-5", sensitivity=L2(1), dimension=dimension

@@ -11,7 +11,7 @@ from leastnoise.accounting.proof.moment_sum_laws import SphericalMoments
 
 
 def spherical(dimension: int, ratio: str, count: int = 1) -> SphericalMoments:
-    return SphericalMoments(ratio=Fraction(ratio), dimension=dimension, count=count)
+    return SphericalMoments(ratio=Fraction(ratio), dimension=dimension, compositions=count)
 
 
 def weights(law: SphericalMoments) -> tuple[Any, Any]:

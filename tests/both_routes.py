@@ -21,7 +21,7 @@ from leastnoise.entropy.source import Entropy, InsecureSeededEntropy
 from leastnoise.mechanism.grid import default_grid, exponent_of
 from leastnoise.mechanism.rounding import round_sums
 from leastnoise.noise.base import Noise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 
 FULL = 1 << 63
 Truth = Callable[[Any], Any]
@@ -89,7 +89,7 @@ def is_negative(index: int) -> bool:
 def block_of(noise: Noise, words: Sequence[int], grid: Fraction) -> Block:
     """Return a block that begins with these 63-bit words; it is long enough for a table."""
     signed = [word << 1 | is_negative(index) for index, word in enumerate(words)]
-    sampler = sampler_of(noise, grid=grid, entropy=GivenWords([*signed, *[1 << 62] * 100]))
+    sampler = make_sampler(noise, grid=grid, entropy=GivenWords([*signed, *[1 << 62] * 100]))
     return sampler.draw(len(signed) + 100)
 
 
@@ -144,7 +144,7 @@ def assert_routes_agree(
     assert values.size <= 1 << 14
     exponent = exponent_of(default_grid(noise)) + 20 - bits
     counting, only = (
-        wrap(sampler_of(noise, grid=Fraction(2) ** exponent, entropy=entropy()))
+        wrap(make_sampler(noise, grid=Fraction(2) ** exponent, entropy=entropy()))
         for wrap in (Counting, OnlyBalls)
     )
     first, second = (round_sums(sampler, exponent, values) for sampler in (counting, only))

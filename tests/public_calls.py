@@ -38,7 +38,7 @@ from leastnoise.interop import from_plds, to_dp_event, to_opendp, to_pld
 from leastnoise.ledger.preregistered import Preregistered
 from leastnoise.mechanism.mechanism import Released
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from leastnoise.noise.registry import FAMILIES, family_named
 from leastnoise.noise.releases import Releases
 from tests.noise_calls import COUNTS, NOISE
@@ -104,7 +104,7 @@ def ledger_call(method: str, **arguments: Any) -> Any:
 
 
 WITNESS = Witness(cells=1, reach=1, bits=1, multipliers=((1, 1),), prices=((1,),))
-PART = Releases(noise=ln.noise.Gaussian(scale=4), shifts=ShiftBounds.of(ln.L2(1)), count=2)
+PART = Releases(noise=ln.noise.Gaussian(scale=4), shifts=ShiftBounds.of(ln.L2(1)), compositions=2)
 BUDGET = {"epsilon": ("exact", 1), "delta": ("exact", "0.1")}
 PROBLEM = {
     **BUDGET, "sensitivity": ("object", ln.L2(1)), "dimension": ("whole", 1),
@@ -207,9 +207,9 @@ SUBJECTS: dict[str, Subject] = {
     "Matrix": subject(Matrix, rows=("rows", [[1, 0], [0, 1]])),
     "Cells": subject(Cells, count=("whole", 3)),
     "Releases": subject(
-        Releases, {"count": "compositions", "rate": "sampling-rate"},
+        Releases, {"sampling_rate": "sampling-rate"},
         noise=("object", ln.noise.Gaussian(scale=1)), shifts=("object", ShiftBounds.of(ln.L2(1))),
-        count=("whole", 2), rate=("exact", 1),
+        compositions=("whole", 2), sampling_rate=("exact", 1),
     ),
     "Hidden": subject(ShiftBounds, inner=("object", ln.L2(1)), outer=("object", ln.L2(1))),
     "Composition": subject(

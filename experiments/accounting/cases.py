@@ -30,8 +30,8 @@ class Case:
         part = Releases(
             noise=family(scale=self.scale, dimension=1),
             shifts=ShiftBounds.of(norm(1)),
-            count=self.count,
-            rate=Fraction(self.rate),
+            compositions=self.count,
+            sampling_rate=Fraction(self.rate),
         )
         return Composition(parts=(part,))
 

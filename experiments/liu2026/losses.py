@@ -13,7 +13,6 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from leastnoise.calibration.single import unit_law
 from leastnoise.design.effort import WORK, Effort
 from leastnoise.design.find import design
 from leastnoise.design.refine import Task
@@ -23,8 +22,8 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES, published_scale
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
+from leastnoise.noise.registry import part_of
 from leastnoise.selection.public import calibrate
 
 PATH = Path(__file__).parent / "losses.csv"
@@ -71,7 +70,7 @@ def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
 
 def mixture_of(budget: Budget, modes: int) -> GaussianMixture:
     """Return the mixture with K = `modes` at its least σ."""
-    law = unit_law(GaussianMixture, Request(budget=budget, fixed={"modes": modes}))
+    law = part_of(GaussianMixture, "fit")(Question(budget=budget, fixed={"modes": modes}))
     assert isinstance(law, GaussianMixture)
     return law
 

@@ -22,7 +22,7 @@ from verdicts import (
 )
 
 from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES as OUR_MOST_MODES
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 
 WHAT = {
     1: "mixtures over the Gaussian, E∣X∣",

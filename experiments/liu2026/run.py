@@ -22,8 +22,7 @@ from verdicts import BESIDE, IMPOSSIBLE, TABLES, UNREACHED, Row, least_leak, row
 import leastnoise as ln
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.fit.quasi_gaussian import gaussian_mixture_search
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.report.figures import Figure, Line
 
 HERE = Path(__file__).parent
@@ -89,7 +88,7 @@ def figure_1() -> None:
             loss="mae",
         )
         laws[name] = found.noise
-    laws["gaussian-mixture"] = gaussian_mixture_search(Request(budget=FIGURE_1, loss=Loss.MAE))
+    laws["gaussian-mixture"] = gaussian_mixture_search(Question(budget=FIGURE_1, loss=Loss.MAE))
     x = np.linspace(-3.5, 3.5, 1401)
     lines = []
     for name, law in laws.items():

@@ -15,7 +15,7 @@ from losses import BENCHMARKS, Cell, Cells
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import log_divergence, peaks
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 
 # Which laws each table compares with which one, and by which loss. That "multimodal Gaussians"
 # include the quasi-Gaussian shows where Table 1 agrees with Table 5 (ε = δ = 0.25, say), and that

@@ -22,7 +22,7 @@ from leastnoise.design.refine import Task
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from leastnoise.report.figures import Figure, Line
 from leastnoise.selection.public import calibrate
 

@@ -24,7 +24,8 @@ ONE = ShiftBounds.of(L2(1))
 
 def times(noise: Noise, count: int, *, points_per_std: int = 64) -> Composition:
     return Composition(
-        parts=(Releases(noise=noise, shifts=ONE, count=count),), points_per_std=points_per_std
+        parts=(Releases(noise=noise, shifts=ONE, compositions=count),),
+        points_per_std=points_per_std,
     )
 
 
@@ -40,8 +41,8 @@ def test_epsilon_of_the_l2_mechanism_in_ten_dimensions(count: int, epsilon: floa
 
 
 def test_epsilon_of_l2_and_gaussians_together() -> None:
-    l2 = Releases(noise=SphericalLaplace(scale=1, dimension=10), shifts=ONE, count=10)
-    normal = Releases(noise=Gaussian(scale=3), shifts=ONE, count=7)
+    l2 = Releases(noise=SphericalLaplace(scale=1, dimension=10), shifts=ONE, compositions=10)
+    normal = Releases(noise=Gaussian(scale=3), shifts=ONE, compositions=7)
     both = Composition(parts=(l2, normal))
     found = both.epsilon(delta="1e-5")
     assert found.upper - found.lower <= 1e-9 * found.upper
@@ -85,8 +86,8 @@ def test_epsilon_and_delta_are_inverse() -> None:
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_largest_loss_of_one_law_lies_on_the_lattice_of_all(order: int) -> None:
     # half of what Laplace noise releases has that loss
-    normal = Releases(noise=Gaussian(scale=20), shifts=ONE, count=5)
-    laplace = Releases(noise=Laplace(scale=30), shifts=ONE, count=20)
+    normal = Releases(noise=Gaussian(scale=20), shifts=ONE, compositions=5)
+    laplace = Releases(noise=Laplace(scale=30), shifts=ONE, compositions=20)
     found = Composition(parts=(normal, laplace)[::order]).delta(epsilon=1)
     assert found.upper - found.lower <= 5e-4 * found.upper
 
@@ -94,7 +95,9 @@ def test_the_largest_loss_of_one_law_lies_on_the_lattice_of_all(order: int) -> N
 def test_largest_losses_of_several_laws_have_a_lattice_in_common() -> None:
     # all three are multiples of 1/12; beyond 2/3 + 3/4 = 17/12 there is next to nothing
     scales = {"1.5": 1, "4": 3}
-    parts = [Releases(noise=Laplace(scale=s), shifts=ONE, count=k) for s, k in scales.items()]
+    parts = [
+        Releases(noise=Laplace(scale=s), shifts=ONE, compositions=k) for s, k in scales.items()
+    ]
     found = Composition(parts=tuple(parts)).delta(epsilon="1.41")
     assert found.lower > 0
     assert found.upper - found.lower <= 3e-4 * found.upper

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import float_above, float_below
@@ -131,7 +131,7 @@ SAMPLED = [
 def test_finitely_many_losses(law: Discrete, count: int, epsilon: str) -> None:
     with mp.workdps(50):
         exact = direct.delta_of_masses([(law.masses(), count)], epsilon)
-        part = Releases(noise=law.noise, shifts=law.shifts, count=count)
+        part = Releases(noise=law.noise, shifts=law.shifts, compositions=count)
         found = prove_composed((part,), Fraction(epsilon)).interval
         assert found.lower <= exact <= found.upper
         assert found.upper - found.lower <= 0.01 * exact
@@ -145,7 +145,7 @@ def test_finitely_many_losses_of_samples(law: Discrete) -> None:
             direct.delta_of_masses([(masses.sampled("0.2", removed=removed), 2)], "0.1")
             for removed in (True, False)
         )
-        part = Releases(noise=law.noise, shifts=ONE, count=2, rate=Fraction("0.2"))
+        part = Releases(noise=law.noise, shifts=ONE, compositions=2, sampling_rate=Fraction("0.2"))
         found = prove_composed((part,), Fraction("0.1")).interval
         assert found.lower <= exact <= found.upper
         assert found.upper - found.lower <= 0.02 * exact
@@ -156,7 +156,7 @@ def test_two_kinds_of_noise_together() -> None:
     with mp.workdps(50):
         exact = direct.delta_of_masses([(one.masses(), 2), (other.masses(), 1)], "0.8")
         parts = tuple(
-            Releases(noise=law.noise, shifts=ONE, count=count)
+            Releases(noise=law.noise, shifts=ONE, compositions=count)
             for law, count in ((one, 2), (other, 1))
         )
         found = prove_composed(parts, Fraction("0.8")).interval
@@ -168,7 +168,7 @@ def test_two_kinds_of_noise_together() -> None:
 @pytest.mark.parametrize("law", DISCRETE[:4], ids=lambda law: law.noise.name)
 def test_no_pair_of_shorter_shifts_leaks_more(law: Discrete) -> None:
     """The longest shift is said to be the worst of all sequences of shifts (theory/noise.md §1)."""
-    part = Releases(noise=law.noise, shifts=ONE, count=2)
+    part = Releases(noise=law.noise, shifts=ONE, compositions=2)
     upper = prove_composed((part,), Fraction("0.5")).interval.upper
     draw = random.Random(5)
     for _ in range(5):
@@ -245,14 +245,18 @@ def test_densities(name: str, case: int) -> None:
     rate, removed = CASES[case]
     noise = NOISE[name]
     shifts = ShiftBounds.of(L1(1) if noise.norm == "l1" else L2(1))
-    part = Releases(noise=noise, shifts=shifts, count=2, rate=Fraction(rate))
+    part = Releases(noise=noise, shifts=shifts, compositions=2, sampling_rate=Fraction(rate))
     epsilon = Fraction("0.2")
     if rate == "1":
         found = prove_composed((part,), epsilon).interval
         low, high = found.lower, found.upper
     else:
-        below = composed_lower(lower_parts((part,), points_per_std=64, removed=removed), epsilon)
-        above = composed_upper(upper_parts((part,), points_per_std=64, removed=removed), epsilon)
+        below = composed_lower(
+            make_lower_parts((part,), points_per_std=64, removed=removed), epsilon
+        )
+        above = composed_upper(
+            make_upper_parts((part,), points_per_std=64, removed=removed), epsilon
+        )
         low, high = float_below(below), float_above(above)
     with mp.workdps(30):
         exact = mpf(DELTAS[name][case])

@@ -89,7 +89,7 @@ def test_random_compositions_are_enclosed(seed: int) -> None:
             for removed in ((True,) if rate == "1" else (True, False))
         )
         parts = tuple(
-            Releases(noise=noise, shifts=shifts, count=count, rate=Fraction(rate))
+            Releases(noise=noise, shifts=shifts, compositions=count, sampling_rate=Fraction(rate))
             for (noise, _, shifts), count in zip(drawn, counts, strict=True)
         )
         found = prove_composed(parts, Fraction(epsilon)).interval

@@ -170,7 +170,7 @@ def test_the_same_question_has_one_answer() -> None:
 @pytest.mark.parametrize("delta", ["1e-3", "1e-9"])
 def test_ends_for_several_releases_are_proved(count: int, delta: str) -> None:
     for noise in (Laplace(scale=4), SphericalLaplace(scale=4, dimension=3)):
-        part = Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), count=count)
+        part = Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), compositions=count)
         found = Composition(parts=(part,)).epsilon(delta=delta)
         assert 0 < found.lower < found.upper
         assert prove_composed((part,), Fraction(found.lower)).interval.upper >= float(delta)

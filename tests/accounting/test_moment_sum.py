@@ -15,9 +15,9 @@ from mpmath import expm1, mp, mpf
 
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.proof import moment_sum
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
-from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
-from leastnoise.accounting.proof.moment_sum import MomentSum, delta_by_moments, serves
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
+from leastnoise.accounting.proof.composed import bound_composed, prove_composed
+from leastnoise.accounting.proof.moment_sum import MomentSum, prove_by_moments, serves
 from leastnoise.accounting.proof.moment_sum_laws import (
     GaussianMoments,
     Moments,
@@ -42,15 +42,15 @@ ONE = ShiftBounds.of(L2(1))
 
 def l2(dimension: int, scale: str, count: int) -> Releases:
     noise = SphericalLaplace(scale=scale, dimension=dimension)
-    return Releases(noise=noise, shifts=ONE, count=count)
+    return Releases(noise=noise, shifts=ONE, compositions=count)
 
 
 def normal(scale: str, count: int) -> Releases:
-    return Releases(noise=Gaussian(scale=scale), shifts=ONE, count=count)
+    return Releases(noise=Gaussian(scale=scale), shifts=ONE, compositions=count)
 
 
 def found(parts: Sequence[Releases], epsilon: Fraction | int | str) -> Interval:
-    proved = delta_by_moments(parts, Fraction(epsilon))
+    proved = prove_by_moments(parts, Fraction(epsilon))
     assert proved is not None
     return proved.interval
 
@@ -172,7 +172,7 @@ def truncated(laws: Sequence[Moments], epsilon: Fraction, *, wider: float, share
     with precision(128):
         dropped = arb(1)
         for law in laws:
-            dropped *= law.envelope(best.tilt).beyond(spacing * count) ** law.count
+            dropped *= law.envelope(best.tilt).beyond(spacing * count) ** law.compositions
         return MomentSum(
             tilt=best.tilt,
             spacing=spacing,
@@ -229,8 +229,8 @@ CASES = [
 def test_lattices_enclose_what_the_sum_encloses(parts: tuple[Releases, ...], epsilon: str) -> None:
     interval = found(parts, epsilon)
     exact = Fraction(epsilon)
-    low = composed_lower(lower_parts(parts, points_per_std=32), exact)
-    high = composed_upper(upper_parts(parts, points_per_std=32), exact)
+    low = composed_lower(make_lower_parts(parts, points_per_std=32), exact)
+    high = composed_upper(make_upper_parts(parts, points_per_std=32), exact)
     assert float(low.lower()) <= interval.lower <= interval.upper <= float(high.upper())
     assert width(interval) < 1e-7 < float((high - low) / high)
 
@@ -248,19 +248,21 @@ def test_composition_goes_by_the_sum() -> None:
 
 def test_generalized_gamma_noise_that_is_the_l2_mechanism_is_served() -> None:
     renamed = GeneralizedGamma(scale=3, alpha=9, p=1, dimension=10)
-    other = Releases(noise=renamed, shifts=ONE, count=20)
+    other = Releases(noise=renamed, shifts=ONE, compositions=20)
     assert found((other,), 2) == found((l2(10, "3", 20),), 2)
     both = (other, l2(10, "3", 5))
     assert found(both, 2) == found((l2(10, "3", 25),), 2)
     one_number = GeneralizedGamma(scale=3, alpha=0, p=1, dimension=1)
     near = GeneralizedGamma(scale=3, alpha=9, p="1.001", dimension=10)
-    assert not any(serves((Releases(noise=n, shifts=ONE, count=2),)) for n in (one_number, near))
+    assert not any(
+        serves((Releases(noise=n, shifts=ONE, compositions=2),)) for n in (one_number, near)
+    )
 
 
 def test_generalized_gamma_noise_that_is_gaussian_composes_with_others_as_that() -> None:
     renamed = GeneralizedGamma(scale=3, alpha=9, p=2, dimension=10)  # of variance 9/2
     beside = l2(10, "3", 5)
-    mixed = found((Releases(noise=renamed, shifts=ONE, count=20), beside), 2)
+    mixed = found((Releases(noise=renamed, shifts=ONE, compositions=20), beside), 2)
     assert mixed == found((normal("3", 40), beside), 2)
     assert mixed != found((normal("3", 20), beside), 2)
 
@@ -268,9 +270,11 @@ def test_generalized_gamma_noise_that_is_gaussian_composes_with_others_as_that()
 def test_what_is_not_served() -> None:
     assert serves((l2(3, "1", 2), normal("1", 1)))
     assert not serves((normal("1", 2),))
-    laplace = Releases(noise=Laplace(scale=1), shifts=ONE, count=2)
+    laplace = Releases(noise=Laplace(scale=1), shifts=ONE, compositions=2)
     assert not serves((l2(3, "1", 2), laplace))
-    sampled = Releases(noise=l2(3, "1", 2).noise, shifts=ONE, count=2, rate=Fraction(1, 2))
+    sampled = Releases(
+        noise=l2(3, "1", 2).noise, shifts=ONE, compositions=2, sampling_rate=Fraction(1, 2)
+    )
     assert not serves((sampled,))
 
 
@@ -289,12 +293,12 @@ def test_too_many_nodes_are_left_to_lattices(monkeypatch: pytest.MonkeyPatch) ->
     part, epsilon = l2(3, "1", 4), Fraction(1)
     inside = found((part,), epsilon)
     monkeypatch.setattr(moment_sum, "_TOLERANCES", ((1e-13, 8),))
-    assert delta_by_moments((part,), epsilon) is None
+    assert prove_by_moments((part,), epsilon) is None
     assert MomentSum.for_delta(laws_of((part,), inner=False), 1e-5) is None
     interval = prove_composed((part,), epsilon).interval
     assert interval.lower <= inside.lower <= inside.upper <= interval.upper
     assert width(interval) < 0.01
-    least = composed_at_most((part,), epsilon)
+    least = bound_composed((part,), epsilon)
     assert float(least.upper()) >= inside.upper
     spent = Composition(parts=(part,)).epsilon(delta="1e-5")
     assert 0 < spent.lower < spent.upper < 1.01 * spent.lower
@@ -311,10 +315,10 @@ def test_nothing_leaks_beyond_the_largest_loss() -> None:
 def test_shifts_that_are_known_within_bounds() -> None:
     shifts = ShiftBounds(inner=L2(1), outer=L2("1.001"))
     noise = SphericalLaplace(scale=3, dimension=10)
-    interval = found((Releases(noise=noise, shifts=shifts, count=20),), 2)
+    interval = found((Releases(noise=noise, shifts=shifts, compositions=20),), 2)
     assert interval.lower == pytest.approx(found((l2(10, "3", 20),), 2).lower, rel=1e-9)
     wider = SphericalLaplace(scale=3 / Fraction("1.001"), dimension=10)
-    outer = found((Releases(noise=wider, shifts=ONE, count=20),), 2)
+    outer = found((Releases(noise=wider, shifts=ONE, compositions=20),), 2)
     assert interval.upper == pytest.approx(outer.upper, rel=1e-9)
 
 

@@ -90,7 +90,7 @@ def test_the_exact_gaussian_is_enclosed(
 def test_the_case_where_an_fft_accountant_reports_too_little() -> None:
     # dp-accounting 0.6.0 gives ε(1e-12) for σ = 20, k = 1e5 at which the truth is 7e-12
     # (theory/accounting.md §6); the closed form and the lattices agree that it isn't 1e-12
-    part = Releases(noise=Gaussian(scale=20), shifts=ONE, count=10**5)
+    part = Releases(noise=Gaussian(scale=20), shifts=ONE, compositions=10**5)
     epsilon = Fraction("231.5")
     found = prove_composed((part,), epsilon).interval
     exact = gaussian_delta(Fraction(10**5, 400), epsilon)
@@ -103,7 +103,7 @@ def test_the_case_where_an_fft_accountant_reports_too_little() -> None:
 def test_deep_tails_of_a_million_releases(epsilon: int, delta: float) -> None:
     # issue's numbers: σ so that the exact ε(1e-5) is 1 in all
     sigma = Fraction("3.73063163481594183")
-    part = Releases(noise=Gaussian(scale=sigma * 1000), shifts=ONE, count=10**6)
+    part = Releases(noise=Gaussian(scale=sigma * 1000), shifts=ONE, compositions=10**6)
     found = prove_composed((part,), Fraction(epsilon)).interval
     exact = gaussian_delta(1 / sigma**2, Fraction(epsilon))
     assert found.lower <= exact <= found.upper
@@ -116,7 +116,7 @@ def test_deep_tails_of_a_million_releases(epsilon: int, delta: float) -> None:
     ("count", "epsilon"), [(10, "4.1833260"), (100, "17.6899184"), (1000, "91.46089")]
 )
 def test_the_l2_mechanism_in_ten_dimensions(count: int, epsilon: str) -> None:
-    part = Releases(noise=SphericalLaplace(scale=1, dimension=10), shifts=ONE, count=count)
+    part = Releases(noise=SphericalLaplace(scale=1, dimension=10), shifts=ONE, compositions=count)
     after = prove_composed((part,), Fraction(epsilon) + Fraction("1e-5")).interval
     before = prove_composed((part,), Fraction(epsilon) - Fraction("1e-5")).interval
     assert after.lower <= 1e-5 <= before.upper
@@ -151,7 +151,7 @@ def two_laplace(epsilon: float, b: float, count: int) -> Any:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.9, 1.4, 1.9])
 def test_two_laplace_releases_by_direct_integration(epsilon: float) -> None:
-    part = Releases(noise=Laplace(scale=1), shifts=ONE, count=2)
+    part = Releases(noise=Laplace(scale=1), shifts=ONE, compositions=2)
     found = prove_composed((part,), Fraction(epsilon)).interval
     exact = two_laplace(epsilon, 1.0, 2)
     assert found.lower <= exact <= found.upper
@@ -268,8 +268,8 @@ def test_upper_lattices_are_above_and_lower_ones_below_at_every_epsilon() -> Non
 
 
 def test_more_releases_never_leak_less_and_order_does_not_matter() -> None:
-    laplace = Releases(noise=Laplace(scale=3), shifts=ONE, count=4)
-    other = Releases(noise=Gaussian(scale=5), shifts=ONE, count=3)
+    laplace = Releases(noise=Laplace(scale=3), shifts=ONE, compositions=4)
+    other = Releases(noise=Gaussian(scale=5), shifts=ONE, compositions=3)
     together = prove_composed((laplace, other), Fraction(1)).interval
     swapped = prove_composed((other, laplace), Fraction(1)).interval
     alone = prove_composed((laplace,), Fraction(1)).interval
@@ -279,10 +279,12 @@ def test_more_releases_never_leak_less_and_order_does_not_matter() -> None:
 
 
 def test_pure_budgets_add_up_exactly() -> None:
-    part = Releases(noise=Laplace(scale=10), shifts=ONE, count=10)
+    part = Releases(noise=Laplace(scale=10), shifts=ONE, compositions=10)
     assert prove_composed((part,), Fraction(1)).enclosure.is_zero()
     assert prove_composed((part,), Fraction("0.99")).interval.lower > 0
-    steps = Releases(noise=Staircase(scale=1, gamma="0.4", decay="0.1"), shifts=ONE, count=10)
+    steps = Releases(
+        noise=Staircase(scale=1, gamma="0.4", decay="0.1"), shifts=ONE, compositions=10
+    )
     assert prove_composed((steps,), Fraction(1)).enclosure.is_zero()
 
 
@@ -297,7 +299,9 @@ def test_laws_whose_worst_shift_may_change_have_losses_of_their_own() -> None:
 
 def test_a_few_large_losses_do_not_make_the_window_too_small() -> None:
     """Small samples have losses hundreds of deviations out, so that a Gaussian's tilt is no use."""
-    part = Releases(noise=Gaussian(scale=1), shifts=ONE, count=100, rate=Fraction("0.05"))
+    part = Releases(
+        noise=Gaussian(scale=1), shifts=ONE, compositions=100, sampling_rate=Fraction("0.05")
+    )
     found = prove_composed((part,), Fraction(1)).interval
     assert found.lower > 0.03205  # dp-accounting 0.6: 0.032055
     assert found.width < 3e-4 * found.upper
@@ -340,8 +344,8 @@ def test_a_loss_that_hardly_ever_happens_far_away() -> None:
 
 
 def test_the_enclosure_is_a_ball_around_both_sides() -> None:
-    part = Releases(noise=Laplace(scale=2), shifts=ONE, count=5)
+    part = Releases(noise=Laplace(scale=2), shifts=ONE, compositions=5)
     found = prove_composed((part,), Fraction(1))
-    over = composed.composed_at_most((part,), Fraction(1))
+    over = composed.bound_composed((part,), Fraction(1))
     assert isinstance(over, arb)
     assert float(over.upper()) == pytest.approx(found.interval.upper)

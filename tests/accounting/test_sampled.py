@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
-from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
-from leastnoise.accounting.proof.sampled import sampled_upper
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
+from leastnoise.accounting.proof.composed import bound_composed, prove_composed
+from leastnoise.accounting.proof.sampled import sample_upper
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.losses import LossLattice
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
@@ -34,7 +34,9 @@ CUT = TruncatedLaplace(scale="0.5", radius="1.5")
 
 def sampled(noise: Noise, rate: str, count: int = 1) -> Releases:
     ball = L1(1) if noise.norm == "l1" else L2(1)
-    return Releases(noise=noise, shifts=ShiftBounds.of(ball), count=count, rate=Fraction(rate))
+    return Releases(
+        noise=noise, shifts=ShiftBounds.of(ball), compositions=count, sampling_rate=Fraction(rate)
+    )
 
 
 def integral(noise: Noise, rate: str, epsilon: float | str, *, removed: bool) -> mpmath.mpf:
@@ -84,8 +86,8 @@ def test_one_release_is_the_larger_of_two_integrals(noise: Noise, rate: str, eps
 @pytest.mark.parametrize("noise", [LAPLACE, NORMAL])
 def test_lattices_lie_on_their_sides_at_every_epsilon(noise: Noise, removed: bool) -> None:
     part = sampled(noise, "0.3")
-    upper = upper_parts((part,), points_per_std=16, removed=removed)[0][0]
-    lower = lower_parts((part,), points_per_std=16, removed=removed)[0][0].lattice(1.0)
+    upper = make_upper_parts((part,), points_per_std=16, removed=removed)[0][0]
+    lower = make_lower_parts((part,), points_per_std=16, removed=removed)[0][0].lattice(1.0)
 
     def delta_of(lattice: LossLattice, epsilon: float) -> float:
         losses = float(lattice.origin) + float(lattice.step) * (
@@ -118,8 +120,8 @@ def test_a_thousand_releases(part: Releases, removed: float, added: float) -> No
     found = Composition(parts=(part,), points_per_std=32).epsilon(delta="1e-5")
     assert found.lower - 5e-6 <= removed <= found.upper + 5e-6  # the digits that are given
     assert found.upper - found.lower < 2e-3 * removed
-    upper = upper_parts((part,), points_per_std=32, removed=False)
-    lower = lower_parts((part,), points_per_std=32, removed=False)
+    upper = make_upper_parts((part,), points_per_std=32, removed=False)
+    lower = make_lower_parts((part,), points_per_std=32, removed=False)
     assert float(composed_upper(upper, Fraction(added + 1e-5)).upper()) > 0.98e-5
     assert float(composed_upper(upper, Fraction(added * 1.001)).upper()) <= 1e-5
     assert float(composed_lower(lower, Fraction(added - 1e-5)).lower()) <= 1e-5 * 1.0001
@@ -186,7 +188,7 @@ def test_pure_privacy_is_amplified_exactly() -> None:
     assert prove_composed((part,), edge + Fraction(1, 10**12)).interval.upper == 0
     assert prove_composed((part,), edge - Fraction(1, 10**12)).interval.lower > 0
     many = sampled(LAPLACE, "0.1", 50)
-    assert composed_at_most((many,), 50 * (edge + Fraction(1, 10**12))).is_zero()
+    assert bound_composed((many,), 50 * (edge + Fraction(1, 10**12))).is_zero()
 
 
 def test_deep_tails_of_a_single_release_are_told() -> None:
@@ -222,10 +224,10 @@ def exactly_sampled(epsilon: Any, mu: mpmath.mpf, gamma: mpmath.mpf, *, removed:
 def test_two_sampled_gaussians_by_an_integral(epsilon: str, removed: bool) -> None:
     part = sampled(Gaussian(scale=1), "0.3", 2)
     above = composed_upper(
-        upper_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+        make_upper_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
     )
     below = composed_lower(
-        lower_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+        make_lower_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
     )
     with mpmath.workdps(15):
         gamma, mu = mpmath.mpf("0.3"), mpmath.mpf(1)
@@ -256,12 +258,17 @@ def test_sampled_steps_by_every_outcome(epsilon: float, removed: bool) -> None:
     told = float(
         np.maximum(np.outer(one, one) - math.exp(epsilon) * np.outer(other, other), 0).sum()
     )
-    part = Releases(noise=noise, shifts=ShiftBounds.of(Integer(2)), count=2, rate=Fraction("0.4"))
+    part = Releases(
+        noise=noise,
+        shifts=ShiftBounds.of(Integer(2)),
+        compositions=2,
+        sampling_rate=Fraction("0.4"),
+    )
     above = composed_upper(
-        upper_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+        make_upper_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
     )
     below = composed_lower(
-        lower_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
+        make_lower_parts((part,), points_per_std=64, removed=removed), Fraction(epsilon)
     )
     assert float(below.lower()) <= told * (1 + 1e-13)
     assert told <= float(above.upper()) * (1 + 1e-13)
@@ -301,6 +308,8 @@ def test_what_lies_beyond_the_lattice_is_put_at_infinity() -> None:
         step=Fraction(1), origin=Fraction(0), first=-1, masses=np.array([0.2, 0.3, 0.5]), infinity=0
     )
     ends = (Fraction(-1), Fraction(1, 4))  # the largest loss is log(½ + e/2) > 0.6
-    found = sampled_upper(base, rate=Fraction(1, 2), ends=ends, step=Fraction(1, 4), removed=True)
+    found = sample_upper(
+        base, sampling_rate=Fraction(1, 2), ends=ends, step=Fraction(1, 4), removed=True
+    )
     assert found.infinity == pytest.approx(0.5 / 2 + 0.5 / math.e / 2)
     assert found.masses[-1] < 1e-13

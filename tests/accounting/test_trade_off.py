@@ -29,7 +29,9 @@ EPSILONS = [str(x) for x in np.linspace(0, 12, 600).round(4)]
 
 def gaussians(mu: float, count: int) -> Composition:
     noise = Gaussian(scale=math.sqrt(count) / mu)
-    return Composition(parts=(Releases(noise=noise, shifts=ShiftBounds.of(ln.L2(1)), count=count),))
+    return Composition(
+        parts=(Releases(noise=noise, shifts=ShiftBounds.of(ln.L2(1)), compositions=count),)
+    )
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.3, 1), (1.0, 100), (2.5, 7)])
@@ -104,7 +106,10 @@ def test_under_sampling_it_matters_which_hypothesis_is_rejected(
     """Against Neyman–Pearson tests worked out from the densities alone."""
     noise = Gaussian(scale=1 / mu)
     part = Releases(
-        noise=noise, shifts=ShiftBounds.of(ln.L2(1)), count=count, rate=Fraction(str(rate))
+        noise=noise,
+        shifts=ShiftBounds.of(ln.L2(1)),
+        compositions=count,
+        sampling_rate=Fraction(str(rate)),
     )
     together = Composition(parts=(part,))
     points = np.linspace(0, 3, 400 if count == 1 else 6)  # of two releases each takes a while

@@ -32,7 +32,7 @@ SIGMA = 3.730631634815942  # of a Gaussian with ε(1e-5) = 1
 
 
 def releases(noise: Noise, count: int) -> Releases:
-    return Releases(noise=noise, shifts=ONE, count=count)
+    return Releases(noise=noise, shifts=ONE, compositions=count)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

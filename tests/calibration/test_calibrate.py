@@ -12,6 +12,7 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2
+from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
 from tests.problems import MINIMAL_SCALES, MinimalScale, fractions_of
 
@@ -23,9 +24,11 @@ def _scale(
 ) -> Fraction:
     found = calibrate_family(
         family_named(family),
-        budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=L2(bound),
-        dimension=dimension,
+        Question(
+            budget=Budget(epsilon=epsilon, delta=delta),
+            sensitivities=(L2(bound),),
+            dimension=dimension,
+        ),
     )
     return found.certificate.noise.scale
 
@@ -59,9 +62,7 @@ def test_delta_zero_is_refused_for_a_gaussian() -> None:
 def test_l1_sensitivity_serves_iid_laplace_on_vectors() -> None:
     found = calibrate_family(
         family_named("laplace"),
-        budget=Budget(epsilon="1", delta="1e-5"),
-        sensitivity=L1(2),
-        dimension=50,
+        Question(budget=Budget(epsilon="1", delta="1e-5"), sensitivities=(L1(2),), dimension=50),
     )
     assert found.certificate.noise.scale == pytest.approx(2 * 0.9999800002999953)
 
@@ -80,7 +81,7 @@ def test_private_side_and_within_the_promise(
     d = 1 if family == "laplace" else dimension
     budget = Budget(epsilon=epsilon, delta=delta)
     noise = calibrate_family(
-        family_named(family), budget=budget, sensitivity=L2(1), dimension=d
+        family_named(family), Question(budget=budget, sensitivities=(L2(1),), dimension=d)
     ).certificate.noise
     assert prove_delta(noise, L2(1), budget.epsilon).certainly_at_most(budget.delta)
     smaller = noise.scaled(1 - PROMISED)

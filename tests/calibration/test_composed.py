@@ -179,7 +179,7 @@ def test_l2_noise_is_at_most_a_billionth_too_wide(
     )
     assert found.certificate.delta.certainly_at_most(Fraction(delta))
     narrow = found.noise.scaled(1 - Fraction(1, 10**9))
-    part = Releases(noise=narrow, shifts=ShiftBounds.of(ln.L2(3)), count=count)
+    part = Releases(noise=narrow, shifts=ShiftBounds.of(ln.L2(3)), compositions=count)
     assert prove_composed((part,), Fraction(epsilon)).certainly_above(Fraction(delta))
 
 

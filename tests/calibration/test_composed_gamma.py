@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.several import law_for_several
+from leastnoise.calibration.several import find_law_for_several
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
@@ -19,29 +19,30 @@ from leastnoise.noise.base import Noise
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.fit.generalized_gamma_several import _log_delta, _Several
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import sketch
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.request import Request
 
 ONE = ShiftBounds.of(L2(1))
 BUDGET = Budget(epsilon=1, delta="1e-5")
-ON_A_LINE = Request(budget=BUDGET)
+ON_A_LINE = Question(budget=BUDGET)
 
 
-def several(family: type[Noise], request: Request, count: int) -> Noise:
-    return law_for_several(family, request, count, rate=Fraction(1), search=None)
+def several(family: type[Noise], question: Question, count: int) -> Noise:
+    return find_law_for_several(family, replace(question, compositions=count), None)
 
 
-def gamma(request: Request, count: int) -> Noise:
-    return several(GeneralizedGamma, request, count)
+def gamma(question: Question, count: int) -> Noise:
+    return several(GeneralizedGamma, question, count)
 
 
 def excess(law: Noise, count: int, budget: Budget) -> tuple[float, float]:
     """δ over that of the budget, from both sides."""
-    found = prove_composed((Releases(noise=law, shifts=ONE, count=count),), budget.epsilon).interval
+    found = prove_composed(
+        (Releases(noise=law, shifts=ONE, compositions=count),), budget.epsilon
+    ).interval
     return found.lower / float(budget.delta), found.upper / float(budget.delta)
 
 
@@ -54,10 +55,10 @@ def test_on_a_line_the_law_is_proved_and_hardly_any_scale_is_lost(count: int) ->
 
 
 def test_the_proof_decides_where_floats_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    request = replace(ON_A_LINE, fixed={"p": Fraction(8, 5), "alpha": Fraction(0)})
-    right = gamma(request, 8)
+    question = replace(ON_A_LINE, fixed={"p": Fraction(8, 5), "alpha": Fraction(0)})
+    right = gamma(question, 8)
     monkeypatch.setattr(_Several, "_proofs_root", lambda *_: math.log(right.scale) - 0.02)
-    nearby = replace(request, fixed={"p": Fraction(1601, 1000), "alpha": Fraction(0)})
+    nearby = replace(question, fixed={"p": Fraction(1601, 1000), "alpha": Fraction(0)})
     law = gamma(nearby, 8)
     assert excess(law, 8, BUDGET)[1] <= 1
     assert law.mse == pytest.approx(right.mse, rel=2e-3)
@@ -90,22 +91,22 @@ def test_parameters_that_are_set_are_kept() -> None:
 
 
 def test_for_many_releases_it_is_the_gaussian() -> None:
-    request = Request(budget=BUDGET, dimension=3)
-    law = gamma(request, 1000)
+    question = Question(budget=BUDGET, dimension=3)
+    law = gamma(question, 1000)
     assert isinstance(law, GeneralizedGamma)
     assert (law.alpha, law.p) == (2, 2)
-    normal = several(Gaussian, request, 1000)
+    normal = several(Gaussian, question, 1000)
     assert law.mse == pytest.approx(normal.mse, rel=1e-12)
     assert excess(law, 1000, BUDGET)[1] <= 1
 
 
 @pytest.mark.slow
 def test_for_two_releases_and_a_tiny_delta_it_is_the_l2_mechanism() -> None:
-    request = Request(budget=Budget(epsilon=1, delta="1e-12"), dimension=2)
+    question = Question(budget=Budget(epsilon=1, delta="1e-12"), dimension=2)
     law = several(
-        GeneralizedGamma, replace(request, fixed={"p": Fraction(1), "alpha": Fraction(1)}), 2
+        GeneralizedGamma, replace(question, fixed={"p": Fraction(1), "alpha": Fraction(1)}), 2
     )
-    same = several(SphericalLaplace, request, 2)
+    same = several(SphericalLaplace, question, 2)
     assert law.mse == pytest.approx(same.mse, rel=1e-3)
 
 
@@ -113,19 +114,19 @@ def test_for_two_releases_and_a_tiny_delta_it_is_the_l2_mechanism() -> None:
 def test_in_three_dimensions_it_beats_both_of_its_classic_members() -> None:
     """Proved as a certificate, for a sensitivity other than 1."""
     budget = Budget(epsilon=5, delta="0.001")
-    common = {"budget": budget, "sensitivity": L2("2.5"), "dimension": 3, "compositions": 20}
-    found = calibrate_family(GeneralizedGamma, **common).certificate
+    question = Question(budget=budget, sensitivities=(L2("2.5"),), dimension=3, compositions=20)
+    found = calibrate_family(GeneralizedGamma, question).certificate
     assert found.delta.certainly_at_most(budget.delta)
     others = [
-        calibrate_family(family, **common).certificate for family in (SphericalLaplace, Gaussian)
+        calibrate_family(family, question).certificate for family in (SphericalLaplace, Gaussian)
     ]
     assert found.noise.mse < 0.992 * min(other.noise.mse for other in others)
 
 
 @pytest.mark.slow
 def test_in_ten_dimensions_for_six_releases() -> None:
-    request = Request(budget=BUDGET, dimension=10)
-    law = gamma(request, 6)
+    question = Question(budget=BUDGET, dimension=10)
+    law = gamma(question, 6)
     assert law.mse == pytest.approx(797.9, rel=1e-3)  # Gaussian 835.1, l2 836.3
     assert excess(law, 6, BUDGET)[1] <= 1
     assert excess(law.scaled(1 - Fraction(2, 1000)), 6, BUDGET)[0] > 1
@@ -149,15 +150,15 @@ def test_the_float_search_agrees_with_the_gaussian(count: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fixed", [{}, {"p": Fraction(1)}])
 def test_where_no_shape_is_ahead_of_l2_it_is_l2(fixed: dict[str, Fraction]) -> None:
-    request = Request(budget=Budget(epsilon=6, delta="1e-5"), dimension=2, fixed=fixed)
-    found = gamma(request, 2)
+    question = Question(budget=Budget(epsilon=6, delta="1e-5"), dimension=2, fixed=fixed)
+    found = gamma(question, 2)
     assert isinstance(found, GeneralizedGamma)
-    alone = several(SphericalLaplace, replace(request, fixed={}), 2)
+    alone = several(SphericalLaplace, replace(question, fixed={}), 2)
     assert (found.alpha, found.p, found.scale) == (1, 1, alone.scale)
-    low, high = excess(found, 2, request.budget)
+    low, high = excess(found, 2, question.budget)
     assert 1 - 1e-4 < low <= high <= 1
 
 
 def test_beyond_epsilon_100_it_is_refused() -> None:
     with pytest.raises(NotApplicable, match="epsilon > 100"):
-        gamma(Request(budget=Budget(epsilon=101, delta="1e-5")), 2)
+        gamma(Question(budget=Budget(epsilon=101, delta="1e-5")), 2)

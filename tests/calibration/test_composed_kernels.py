@@ -40,7 +40,7 @@ def test_the_budget_is_met_just_so(*, name: str, epsilon: str, delta: str, count
 def test_less_noise_would_leak_more() -> None:
     found = calibrated("gaussian-mixture", "1", "1e-2", 2)
     law = found.noise.scaled("0.999")
-    part = Releases(noise=law, shifts=ShiftBounds.of(ln.L2(3)), count=2)
+    part = Releases(noise=law, shifts=ShiftBounds.of(ln.L2(3)), compositions=2)
     assert prove_composed((part,), Fraction(1)).interval.upper > 1e-2
 
 

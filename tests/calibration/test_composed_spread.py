@@ -13,14 +13,13 @@ from leastnoise.calibration.several import ProvedSeveral
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.shift_bounds import ShiftBounds
-from leastnoise.noise.common.fit.several import least_factor
+from leastnoise.noise.common.fit.several import find_least_factor
 from leastnoise.noise.huber import fit as huber
 from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.lattice.fit import cactus
 from leastnoise.noise.lattice.law import Cactus
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.request import Request
 
 
 @pytest.mark.slow
@@ -32,7 +31,9 @@ def test_flipped_huber_noise_meets_the_budget_just_so(loss: str) -> None:
     assert 0.9999e-5 < certificate.delta.upper <= 1e-5
     assert certificate.delta.lower > 0.99e-5
     assert certificate.delta.encloses(certificate.verify())
-    part = Releases(noise=found.noise.scaled("0.999"), shifts=ShiftBounds.of(ln.L2(3)), count=20)
+    part = Releases(
+        noise=found.noise.scaled("0.999"), shifts=ShiftBounds.of(ln.L2(3)), compositions=20
+    )
     assert prove_composed((part,), Fraction(1)).certainly_above(Fraction("1e-5"))
     others = [ln.calibrate(name, **budget) for name in ("gaussian", "laplace")]
     least = min(Loss.named(loss).of(one) for one in others)
@@ -53,13 +54,14 @@ def test_flipped_huber_noise_is_nearly_laplace_noise_where_that_is_best() -> Non
     ("rate", "count"), [("1", 40), pytest.param("0.2", 60, marks=pytest.mark.slow)]
 )
 def test_no_other_corner_is_much_better(rate: str, count: int) -> None:
-    request = Request(budget=Budget(epsilon="2", delta="1e-4"))
-    task = ProvedSeveral(family=FlippedHuber, request=request, draws=count, rate=Fraction(rate))
+    budget = Budget(epsilon="2", delta="1e-4")
+    question = Question(budget=budget, compositions=count, sampling_rate=Fraction(rate))
+    task = ProvedSeveral(family=FlippedHuber, question=question)
     found = huber.several(task)
     for corner in ("0.1", "0.5", "1.5"):
         law = FlippedHuber(scale=1, alpha=corner, gamma=1)
         first = math.sqrt(found.variance / law.variance) * 0.99
-        other = law.scaled(least_factor(task, law, first=first))
+        other = law.scaled(find_least_factor(task, law, first=first))
         assert found.variance <= other.variance * 1.003
 
 
@@ -76,11 +78,9 @@ def test_alpha_and_gamma_may_be_set_together_alone() -> None:
 
 @pytest.mark.slow
 def test_cactus_for_samples_needs_about_the_gaussians_noise() -> None:
-    request = Request(budget=Budget(epsilon="1", delta="1e-4"))
-    rate = Fraction(1, 10)
-    found = cactus.cactus_several(
-        ProvedSeveral(family=Cactus, request=request, draws=50, rate=rate)
-    )
+    budget, rate = Budget(epsilon="1", delta="1e-4"), Fraction(1, 10)
+    question = Question(budget=budget, compositions=50, sampling_rate=rate)
+    found = cactus.cactus_several(ProvedSeveral(family=Cactus, question=question))
     gauss = ln.calibrate(
         "gaussian",
         epsilon="1",

@@ -23,7 +23,7 @@ def test_cactus_meets_the_budget_just_so(count: int, bound: int) -> None:
     assert one.certificate.delta.lower > 0.99e-5
     assert one.certificate.verify().upper <= 1e-5
     part = Releases(
-        noise=one.noise.scaled("0.999"), shifts=ShiftBounds.of(ln.L2(bound)), count=count
+        noise=one.noise.scaled("0.999"), shifts=ShiftBounds.of(ln.L2(bound)), compositions=count
     )
     assert prove_composed((part,), Fraction(1)).interval.upper > 1e-5
     # Gaussians are where its steps come from

@@ -11,6 +11,7 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.errors import NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
 
 EPSILONS = ("0", "1e-300", "1e-9", "1", "37", "300", "1000", "100000")
@@ -40,7 +41,8 @@ def test_calibrates_or_refuses(name: str) -> None:
         for dimension in DIMENSIONS.get(name, (1,)):
             try:
                 found = calibrate_family(
-                    family_named(name), budget=budget, sensitivity=L2(1), dimension=dimension
+                    family_named(name),
+                    Question(budget=budget, sensitivities=(L2(1),), dimension=dimension),
                 )
             except NotCertified as error:
                 pytest.fail(f"{epsilon} {delta} {dimension}: {error}")

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import root_scalar
 from scipy.stats import norm
 
-from leastnoise.calibration.joint import joint_factor, rescaled, scalable
+from leastnoise.calibration.joint import find_joint_factor, is_scalable, rescale
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.errors import NotCertified
@@ -42,8 +42,8 @@ def test_gaussians_meet_the_budget_by_the_exact_formula() -> None:
     alone = shared("gaussian")
     ratios = [(index + 1) / float(one.noise.scale) for index, one in enumerate(alone)]
     exact = math.hypot(*ratios) / root_scalar(log_delta, bracket=(0.05, 1.0)).root
-    assert exact == pytest.approx(joint_factor(alone, BUDGET), rel=3e-4)
-    assert joint_factor(alone, BUDGET) >= exact * (1 - 1e-12)
+    assert exact == pytest.approx(find_joint_factor(alone, BUDGET), rel=3e-4)
+    assert find_joint_factor(alone, BUDGET) >= exact * (1 - 1e-12)
     assert exact < 0.75
 
 
@@ -54,7 +54,7 @@ def test_alike_queries_get_what_calibration_for_as_many_finds() -> None:
     one = calibrate(
         "l2", epsilon=Fraction(1, 3), delta=Fraction(1, 3 * 10**6), sensitivity=L2(1), dimension=3
     )
-    factor = joint_factor([one.certificate] * 3, BUDGET)
+    factor = find_joint_factor([one.certificate] * 3, BUDGET)
     wanted = float(together.noise.scale / one.noise.scale)
     assert wanted <= factor * (1 + 1e-6)
     assert factor == pytest.approx(wanted, rel=1e-3)
@@ -62,10 +62,10 @@ def test_alike_queries_get_what_calibration_for_as_many_finds() -> None:
 
 def test_the_scaled_noise_is_proved_together_and_one_percent_less_is_not() -> None:
     alone = shared("l2")
-    factor = joint_factor(alone, BUDGET)
+    factor = find_joint_factor(alone, BUDGET)
     for further, proved in ((1.0, True), (0.99, False)):
         blocks = tuple(
-            (str(index), rescaled(one, factor * further)) for index, one in enumerate(alone)
+            (str(index), rescale(one, factor * further)) for index, one in enumerate(alone)
         )
         if proved:
             assert PlanCertificate.prove(budget=BUDGET, blocks=blocks).rule == COMPOSED
@@ -77,7 +77,7 @@ def test_the_scaled_noise_is_proved_together_and_one_percent_less_is_not() -> No
 @pytest.mark.parametrize("name", ["gaussian", "l2"])
 def test_a_scaled_certificate_states_what_the_noise_is_worth_alone(name: str) -> None:
     (alone,) = shared(name, (Fraction(1, 2),))
-    moved = rescaled(alone, 0.8)
+    moved = rescale(alone, 0.8)
     assert float(moved.noise.scale) == pytest.approx(0.8 * float(alone.noise.scale), rel=1e-12)
     assert moved.budget.delta == alone.budget.delta
     assert moved.budget.epsilon > alone.budget.epsilon * Fraction("1.1")
@@ -97,7 +97,7 @@ def test_a_budget_that_no_lattice_resolves_is_met_by_the_largest_losses() -> Non
     alone = [
         calibrate("l2", epsilon="0.5", delta=tiny.delta / 2, sensitivity=L2(1), dimension=2)
     ] * 2
-    assert 1 <= joint_factor([one.certificate for one in alone], tiny) <= 1 + 1e-3
+    assert 1 <= find_joint_factor([one.certificate for one in alone], tiny) <= 1 + 1e-3
 
 
 @pytest.mark.slow
@@ -108,8 +108,8 @@ def test_only_noise_that_is_a_scale_alone_is_scaled() -> None:
     shaped = calibrate(
         "generalized-gamma", epsilon=1, delta="1e-6", sensitivity=L2(1), dimension=3
     ).certificate
-    assert not scalable(whole)
-    assert not scalable(shaped)
-    assert all(scalable(one) for one in shared("l2"))
+    assert not is_scalable(whole)
+    assert not is_scalable(shaped)
+    assert all(is_scalable(one) for one in shared("l2"))
     sampled = calibrate("gaussian", epsilon=1, delta="1e-6", sensitivity=L2(1), sampling_rate="0.1")
-    assert not scalable(sampled.certificate)
+    assert not is_scalable(sampled.certificate)

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.single import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.design import find
 from leastnoise.design.effort import Effort
@@ -28,9 +27,8 @@ from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law import GaussianMixture
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.registry import all_families
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question, Search
+from leastnoise.noise.registry import all_families, part_of
 from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
 from tests.shifts import ROUTES, worst
 
@@ -65,7 +63,7 @@ class Setting:
         return find.design(task, Effort(gap=GAP, work=work))
 
     def proved(self, family: type[Noise]) -> Certificate:
-        def designed(request: Request) -> Noise:
+        def designed(question: Question) -> Noise:
             law = self.design().law
             if law is None:
                 raise NotApplicable(family=family.name, why="its design found none")
@@ -78,10 +76,7 @@ class Setting:
         }
         return calibrate_family(
             family,
-            budget=self.budget,
-            sensitivity=self.offered(family),
-            dimension=1,
-            loss=self.loss,
+            Question(budget=self.budget, sensitivities=(self.offered(family),), loss=self.loss),
             search=searches.get(family),
         ).certificate
 
@@ -186,7 +181,7 @@ def test_a_scale_that_is_too_small_is_found(family: type[Noise]) -> None:
 
 def test_the_worst_shift_of_a_mixture_may_be_inside() -> None:
     budget = Budget(epsilon=2, delta="0.01")
-    law = unit_law(GaussianMixture, Request(budget=budget, fixed={"modes": 3}))
+    law = part_of(GaussianMixture, "fit")(Question(budget=budget, fixed={"modes": 3}))
     most, shift = worst(law, limit=Fraction(1), epsilon=budget.epsilon)
     assert 0.77 < shift < 0.79
     assert 0.01 * (1 - 1e-7) < most <= budget.delta

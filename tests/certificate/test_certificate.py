@@ -20,6 +20,7 @@ from leastnoise.errors import CertificateRejected, InvalidInput, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
 
 NAMES = ("gaussian", "laplace", "l2")
@@ -29,9 +30,11 @@ Record = dict[str, Any]
 def _certificate(name: str) -> Certificate:
     return calibrate_family(
         family_named(name),
-        budget=Budget(epsilon="1", delta="1e-5"),
-        sensitivity=L2(1),
-        dimension=1 if name == "laplace" else 7,
+        Question(
+            budget=Budget(epsilon="1", delta="1e-5"),
+            sensitivities=(L2(1),),
+            dimension=1 if name == "laplace" else 7,
+        ),
     ).certificate
 
 
@@ -162,10 +165,7 @@ def _loose() -> Certificate:
     """A certificate whose enclosure of δ is many floats wide."""
     return calibrate_family(
         family_named("laplace"),
-        budget=Budget(epsilon="1", delta="1e-3"),
-        sensitivity=L2(1),
-        dimension=1,
-        compositions=3,
+        Question(budget=Budget(epsilon="1", delta="1e-3"), sensitivities=(L2(1),), compositions=3),
     ).certificate
 
 

@@ -30,7 +30,9 @@ PURE: tuple[tuple[Noise, int], ...] = (
 def test_different_pure_budgets_add_up_exactly() -> None:
     parts = tuple(
         Releases(
-            noise=noise, shifts=ShiftBounds.of(L1(1) if noise.norm == "l1" else L2(1)), count=count
+            noise=noise,
+            shifts=ShiftBounds.of(L1(1) if noise.norm == "l1" else L2(1)),
+            compositions=count,
         )
         for noise, count in PURE
     )
@@ -44,7 +46,7 @@ EVEN = [law for law in LAWS if isinstance(law, SphericalStaircase | Staircase | 
 
 @pytest.mark.parametrize("law", EVEN, ids=label)
 def test_losses_that_are_multiples_of_one_are_composed_exactly(law: Noise) -> None:
-    part = Releases(noise=law, shifts=ShiftBounds.of(L2(1)), count=20)
+    part = Releases(noise=law, shifts=ShiftBounds.of(L2(1)), compositions=20)
     found = prove_composed((part,), Fraction(5)).interval
     assert found.upper - found.lower <= 1e-9 * found.upper
 

@@ -16,9 +16,10 @@ from leastnoise.guarantees.geometry import CountEllipse
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named
-from leastnoise.selection.fit import Problem, fitted
+from leastnoise.selection.constructions import list_ways
+from leastnoise.selection.fit import fit_family
 
 BUDGET = Budget(epsilon="1", delta="1e-5")
 COUNTED = CountingQueries(dimension=6, max_nonzero=3, with_total=True)
@@ -37,9 +38,9 @@ PROBLEMS: dict[str, tuple[str, Sensitivity, int]] = {
 
 def certificate(name: str) -> Certificate:
     family, sensitivity, dimension = PROBLEMS[name]
-    problem = Problem(budget=BUDGET, offered=(sensitivity,), dimension=dimension, loss=Loss.MSE)
-    ways = [way for way in problem.ways() if way[1].geometry is not None]
-    found = fitted(family_named(family), problem, ways=ways)
+    question = Question(budget=BUDGET, sensitivities=(sensitivity,), dimension=dimension)
+    ways = [way for way in list_ways(question) if way.geometry is not None]
+    found = fit_family(family_named(family), question, ways)
     return found[0].mechanism.certificate
 
 

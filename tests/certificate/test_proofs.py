@@ -14,7 +14,6 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import L1, L2
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.registry import family_named
 from tests.problems import DELTAS, MINIMAL_SCALES, Delta, MinimalScale, fractions_of
@@ -95,7 +94,7 @@ def test_the_l1_vertex_is_the_worst_shift_of_iid_laplace() -> None:
 
 def test_laplace_needs_an_l1_sensitivity() -> None:
     with pytest.raises(NotApplicable, match="l1"):
-        worst_shift(Laplace(scale=1, dimension=2), L2(1))
+        Laplace(scale=1, dimension=2).worst_shift(L2(1))
 
 
 def test_nothing_known_proves_nothing() -> None:

@@ -160,7 +160,9 @@ OURS: tuple[tuple[Noise, str, int], ...] = (
 
 @pytest.mark.parametrize(("noise", "epsilon", "count"), OURS, ids=lambda one: str(one)[:30])
 def test_what_is_calibrated_is_never_refused(noise: Noise, epsilon: str, count: int) -> None:
-    check_work(Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), count=count), Fraction(epsilon))
+    check_work(
+        Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), compositions=count), Fraction(epsilon)
+    )
 
 
 def test_more_draws_than_are_accounted_for_are_rejected() -> None:
@@ -181,5 +183,7 @@ def test_more_draws_than_are_accounted_for_are_rejected() -> None:
 def test_the_most_releases_are_answered() -> None:
     """Powers overflow there: nothing is known of δ, and no number is made up."""
     tulap = Tulap(scale=1, radius=3, decay=1)
-    found = prove_composed((Releases(noise=tulap, shifts=ShiftBounds.of(L2(1)), count=2**53),), ONE)
+    found = prove_composed(
+        (Releases(noise=tulap, shifts=ShiftBounds.of(L2(1)), compositions=2**53),), ONE
+    )
     assert found.interval == Interval(0.0, 1.0)

@@ -17,7 +17,7 @@ from leastnoise.errors import CertificateRejected, InvalidArgument, InvalidInput
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from leastnoise.selection.public import calibrate
 
 COUNTS = CountingQueries(dimension=3)

@@ -15,8 +15,7 @@ from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 
 TASK = Task(budget=Budget(epsilon="1", delta="0.01"), loss=Loss.MAE)
 USUAL = Effort()
@@ -125,11 +124,11 @@ def test_an_effort_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> No
 
 @pytest.mark.usefixtures("folder")
 def test_a_law_is_as_good_as_asked() -> None:
-    request = Request(budget=TASK.budget, loss=TASK.loss)
+    question = Question(budget=TASK.budget, loss=TASK.loss)
     stages: list[str] = []
-    find.optimal(request, effort=Effort(gap=0.05, progress=stages.append))
+    find.optimal(question, effort=Effort(gap=0.05, progress=stages.append))
     coarse = find.cached(TASK, Effort(gap=0.05))
-    find.optimal(request, effort=Effort())
+    find.optimal(question, effort=Effort())
     usual = find.cached(TASK)
     assert coarse is not None
     assert usual is not None
@@ -138,9 +137,9 @@ def test_a_law_is_as_good_as_asked() -> None:
 
 
 def test_vectors_have_no_gap_to_ask_for() -> None:
-    request = Request(budget=TASK.budget, dimension=2)
+    question = Question(budget=TASK.budget, dimension=2)
     with pytest.raises(InvalidArgument, match="no gap"):
-        find.optimal_radial(request, effort=Effort(gap=0.01))
+        find.optimal_radial(question, effort=Effort(gap=0.01))
 
 
 def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> None:

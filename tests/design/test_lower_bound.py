@@ -14,7 +14,7 @@ from leastnoise.design.refine import Design, Scope, Task, refine
 from leastnoise.errors import CertificateRejected, InvalidInput, LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice.law import Optimal
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 
 
 def made(

@@ -9,22 +9,21 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.single import unit_law
 from leastnoise.design import radial
 from leastnoise.design.effort import Effort
 from leastnoise.design.radial_program import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
+from leastnoise.noise.registry import part_of
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
 from leastnoise.selection.public import calibrate
 
 
-def _request(dimension: int, epsilon: str, delta: str, loss: Loss = Loss.MSE) -> Request:
-    return Request(budget=Budget(epsilon=epsilon, delta=delta), dimension=dimension, loss=loss)
+def _request(dimension: int, epsilon: str, delta: str, loss: Loss = Loss.MSE) -> Question:
+    return Question(budget=Budget(epsilon=epsilon, delta=delta), dimension=dimension, loss=loss)
 
 
 @pytest.mark.slow
@@ -40,13 +39,13 @@ def _request(dimension: int, epsilon: str, delta: str, loss: Loss = Loss.MSE) ->
     ],
 )
 def test_losses(budget: tuple[int, str, str], loss: Loss, value: float) -> None:
-    request = _request(*budget, loss)
-    law = radial.search(request, effort=Effort())
+    question = _request(*budget, loss)
+    law = radial.search(question, effort=Effort())
     assert loss.of(law) <= value
-    assert loss.of(law) <= loss.of(unit_law(SphericalStaircase, request))
-    proved = prove_delta(law, L2(1), request.budget.epsilon)
-    assert proved.certainly_at_most(request.budget.delta)
-    assert proved.interval.lower >= float(request.budget.delta) * (1 - 1e-9)
+    assert loss.of(law) <= loss.of(part_of(SphericalStaircase, "fit")(question))
+    proved = prove_delta(law, L2(1), question.budget.epsilon)
+    assert proved.certainly_at_most(question.budget.delta)
+    assert proved.interval.lower >= float(question.budget.delta) * (1 - 1e-9)
 
 
 def test_the_program_sees_the_delta_that_is_evaluated() -> None:
@@ -74,7 +73,7 @@ def test_the_name_optimal_serves_vectors() -> None:
 
 @pytest.mark.slow
 def test_refusals() -> None:
-    for request, why in (
+    for question, why in (
         (_request(4, "1", "1e-5"), "epsilon >= 8"),
         (_request(2, "1", "1e-13"), "delta"),
         (_request(2, "0.001", "1e-6"), "too large"),
@@ -82,10 +81,10 @@ def test_refusals() -> None:
         (_request(4, "500", "1e-5"), "than floats can hold"),
     ):
         with pytest.raises(NotApplicable, match=why):
-            radial.search(request, effort=Effort())
+            radial.search(question, effort=Effort())
     with pytest.raises(InvalidArgument, match="no fixed parameters"):
         radial.search(
-            Request(budget=Budget(epsilon=1, delta="0.1"), dimension=2, fixed={"cells": 3}),
+            Question(budget=Budget(epsilon=1, delta="0.1"), dimension=2, fixed={"cells": 3}),
             effort=Effort(),
         )
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from leastnoise.calibration.single import unit_law
 from leastnoise.design import radial_dual
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
@@ -21,9 +20,9 @@ from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.design.radial_bound_tail import tail
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.request import Request
+from leastnoise.noise.registry import part_of
 
 EXAMPLES = ((2, "1", "1e-5"), (3, "1", "0.01"), (7, "3", "1e-6"), (40, "0.5", "1e-4"))
 COARSE = 1 << 20  # pairs in a proof, to be quick
@@ -163,7 +162,7 @@ def test_no_private_law_gets_below(example: tuple[int, str, str]) -> None:
     """
     bound = made(*example)
     budget = Budget(epsilon=bound.epsilon, delta=bound.delta)
-    law = unit_law(SphericalLaplace, Request(budget=budget, dimension=bound.dimension))
+    law = part_of(SphericalLaplace, "fit")(Question(budget=budget, dimension=bound.dimension))
     rng = np.random.default_rng(5)
     for spoiled in range(4):
         witness = radial(bound)
@@ -187,7 +186,7 @@ def test_says_most_of_what_there_is_to_say() -> None:
     for example in EXAMPLES:
         bound = made(*example)
         budget = Budget(epsilon=bound.epsilon, delta=bound.delta)
-        law = unit_law(SphericalLaplace, Request(budget=budget, dimension=bound.dimension))
+        law = part_of(SphericalLaplace, "fit")(Question(budget=budget, dimension=bound.dimension))
         assert law.mse / 1.5 < bound.value < law.mse
 
 

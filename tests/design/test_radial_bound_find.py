@@ -15,7 +15,7 @@ from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.public import compare
 

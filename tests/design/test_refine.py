@@ -21,8 +21,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import profile as analysis_lattice
 from leastnoise.noise.lattice import proof as lattice
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps import fit as steps_fit
 from leastnoise.noise.steps import proof as steps_proof
 from tests.design.test_lower_bound import bound_of, made
@@ -209,7 +208,7 @@ def test_a_law_that_is_not_private_is_mended_by_a_mixture() -> None:
 
 def test_a_staircase_rounded_to_the_lattice_is_as_private() -> None:
     budget = Budget(epsilon="0.7", delta="1e-4")
-    law = steps_fit.truncated_staircase_search(Request(budget=budget, loss=Loss.MSE))
+    law = steps_fit.truncated_staircase_search(Question(budget=budget, loss=Loss.MSE))
     task = Task(budget=Budget(epsilon="0.7", delta="1.000001e-4"), loss=Loss.MSE)
     rounded = repair.rounded(law.steps, cells=7, delta=1e-4)
     private, _ = examined(task, 7, rounded)

@@ -11,7 +11,7 @@ from leastnoise.entropy.base import Block
 from leastnoise.entropy.lazy import GUARD, LEVELS
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.noise.base import Noise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
@@ -26,7 +26,7 @@ BY_NAME = pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)
 
 def _block(noise: Noise) -> Block:
     source = InsecureSeededEntropy(12)
-    return sampler_of(noise, grid=Fraction(1, 2**20), entropy=source).draw(noise.dimension)
+    return make_sampler(noise, grid=Fraction(1, 2**20), entropy=source).draw(noise.dimension)
 
 
 def _enclose(block: Block, index: int, bits: int) -> arb:
@@ -65,6 +65,6 @@ def test_a_coordinate_is_one_word(noise: Noise) -> None:
     """Drawing block by block hands out the same coordinates."""
     whole = _block(noise).estimates
     source = InsecureSeededEntropy(12)
-    sampler = sampler_of(noise, grid=Fraction(1, 2**20), entropy=source)
+    sampler = make_sampler(noise, grid=Fraction(1, 2**20), entropy=source)
     parts = [sampler.draw(count).estimates for count in (1, 99, 200)]
     assert np.array_equal(np.concatenate(parts), whole)

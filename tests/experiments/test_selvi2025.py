@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from tests.experiments.scripts import FOLDER, script
 
 RUN = script("selvi2025")

@@ -43,7 +43,9 @@ LAWS = [
 def releases(noise: Noise, *, count: int = 1, rate: str = "1") -> Composition:
     balls = {"l1": ln.L1(1), "l2": ln.L2(1), "integer": ln.Integer(1)}
     ball = balls[noise.norm]
-    part = Releases(noise=noise, shifts=ShiftBounds.of(ball), count=count, rate=Fraction(rate))
+    part = Releases(
+        noise=noise, shifts=ShiftBounds.of(ball), compositions=count, sampling_rate=Fraction(rate)
+    )
     return Composition(parts=(part,))
 
 

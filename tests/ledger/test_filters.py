@@ -131,7 +131,7 @@ def test_gaussian_rho_covers_its_exact_composition() -> None:
     one = certificate("gaussian", "0.1", "1e-7")
     count = holds(Cost.of(one), budget, ZCDP)
     assert count > 10  # more than sums hold
-    law = Releases(noise=one.noise, shifts=one.shifts, count=count)
+    law = Releases(noise=one.noise, shifts=one.shifts, compositions=count)
     assert Composition(parts=(law,)).delta(epsilon=1).upper <= 1e-6
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.noise.quantiles import absolute_quantile
+from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.steps.law import Geometric
 
 L1, L2 = ln.L1(1), ln.L2(1)
@@ -127,7 +127,7 @@ def test_points_that_are_not_on_the_grid_are_rounded_to_it(scale: str, grid: str
     mechanism = mechanism if grid == "default" else mechanism.on_grid(grid)
     step = mechanism.grid
     for probability in (0.3, 0.5, 0.8, 0.95):
-        within = int(absolute_quantile(noise, probability) / float(noise.scale) + 0.5)
+        within = int(find_quantile(noise, probability) / float(noise.scale) + 0.5)
         rounded = [math.floor(k * noise.scale / step + Fraction(1, 2)) for k in (within, -within)]
         worst = max(abs(one) * step for one in rounded)  # halves go up
         most = float(within * noise.scale + step / 2)

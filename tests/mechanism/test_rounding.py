@@ -24,7 +24,7 @@ from leastnoise.mechanism.rounding import (
 )
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace
@@ -84,7 +84,7 @@ def test_filter_and_balls_agree_on_the_same_bits(name: str, bits: int, count: in
     counting = None
     for wrap in (Counting, OnlyBalls):
         source = InsecureSeededEntropy(3)
-        sampler = wrap(sampler_of(noise, grid=TWO**exponent, entropy=source))
+        sampler = wrap(make_sampler(noise, grid=TWO**exponent, entropy=source))
         counting = sampler if isinstance(sampler, Counting) else counting
         results.append(round_sums(sampler, exponent, values))
     assert np.array_equal(results[0], results[1])
@@ -108,7 +108,7 @@ def test_an_error_claim_that_is_too_small_is_caught(name: str) -> None:
     noise: Noise = NOISES[name](count)
     results = [
         round_sums(
-            wrap(sampler_of(noise, grid=TWO**exponent, entropy=InsecureSeededEntropy(3))),
+            wrap(make_sampler(noise, grid=TWO**exponent, entropy=InsecureSeededEntropy(3))),
             exponent,
             zeros(count),
         )
@@ -121,7 +121,7 @@ def test_words_in_the_tail_go_to_balls() -> None:
     """Seeded words do meet the tail: 2^-17 of them are below 2^46."""
     count = 1 << 18
     source = InsecureSeededEntropy(8)
-    sampler = Counting(sampler_of(Gaussian(scale=1), grid=TWO**-8, entropy=source))
+    sampler = Counting(make_sampler(Gaussian(scale=1), grid=TWO**-8, entropy=source))
     steps = round_sums(sampler, -8, zeros(count))
     assert len(sampler.asked) >= 1
     assert np.abs(steps / 256).max() > 4.2

@@ -13,7 +13,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 from leastnoise.noise.gaussian.law import Gaussian
 
 TWO = Fraction(2)
@@ -75,4 +75,4 @@ def test_a_family_without_a_sampler_is_refused() -> None:
             return 1.0
 
     with pytest.raises(NotApplicable, match="unknown"):
-        sampler_of(Unknown(), grid=Fraction(1), entropy=InsecureSeededEntropy(1))
+        make_sampler(Unknown(), grid=Fraction(1), entropy=InsecureSeededEntropy(1))

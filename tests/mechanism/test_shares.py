@@ -13,7 +13,7 @@ import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.mechanism.values import ScaledIntegers
-from leastnoise.noise.share import share_of
+from leastnoise.noise.draw import make_share
 
 DRAWS = 4000
 
@@ -35,7 +35,7 @@ def gaussian(dimension: int = 5) -> ln.Mechanism:
 
 def drawn(law: Any, count: int, draws: int) -> np.ndarray[Any, Any]:
     """Shares in units of their grid."""
-    share = share_of(law, grid=Fraction(1, 2**20), count=count)
+    share = make_share(law, grid=Fraction(1, 2**20), count=count)
     block = share.sampler(InsecureSeededEntropy(count)).draw(draws)
     found = [block.enclose(place, 60) for place in range(draws)]
     return np.array([float(one.mid()) for one in found])

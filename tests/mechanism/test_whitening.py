@@ -20,7 +20,7 @@ from leastnoise.mechanism.values import (
     Shifted,
 )
 from leastnoise.mechanism.whitening import whiten
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.radial.law import SphericalLaplace
 
@@ -66,7 +66,7 @@ def test_the_image_is_exact(geometry: Geometry, values: Any, exponent: int) -> N
 
     def steps(of: Any) -> np.ndarray:
         entropy = InsecureSeededEntropy(3)
-        sampler = sampler_of(noise, grid=Fraction(2) ** exponent, entropy=entropy)
+        sampler = make_sampler(noise, grid=Fraction(2) ** exponent, entropy=entropy)
         return round_sums(sampler, exponent, of)
 
     whitened = steps(whiten(geometry, as_exact(values), exponent))
@@ -83,7 +83,7 @@ def test_groups_and_matrices_too(geometry: Geometry, size: int) -> None:
     sums = []
     for of in (whiten(geometry, as_exact(values), -9), image(geometry, fractions(values))):
         entropy = InsecureSeededEntropy(3)
-        sampler = sampler_of(
+        sampler = make_sampler(
             Gaussian(scale=3, dimension=size), grid=Fraction(1, 512), entropy=entropy
         )
         sums.append(round_sums(sampler, -9, as_exact(of) if isinstance(of, list) else of).tolist())
@@ -96,7 +96,7 @@ def test_a_total_that_no_int64_holds_is_exact() -> None:
     values = ScaledIntegers(numerators=np.array([huge, huge, huge]), bits=0)
     split = whiten(geometry, as_exact(values), 0)
     noise = Gaussian(scale=2**10, dimension=3)
-    sampler = sampler_of(noise, grid=Fraction(1), entropy=InsecureSeededEntropy(1))
+    sampler = make_sampler(noise, grid=Fraction(1), entropy=InsecureSeededEntropy(1))
     steps = round_sums(sampler, 0, split)
     expected = image(geometry, [Fraction(huge)] * 3)
     assert all(abs(int(a) - b) < 2**14 for a, b in zip(steps, expected, strict=True))

@@ -10,24 +10,24 @@ from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
+from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.quantiles import absolute_quantile, has_quantiles
 from leastnoise.noise.radial.law import SphericalLaplace
 from tests.routes import integrate
 
 
 def test_textbook_quantiles() -> None:
-    assert absolute_quantile(Gaussian(scale=2, dimension=5), 0.95) == pytest.approx(3.919927969)
-    assert absolute_quantile(Laplace(scale=2, dimension=5), 0.95) == pytest.approx(5.991464547)
+    assert find_quantile(Gaussian(scale=2, dimension=5), 0.95) == pytest.approx(3.919927969)
+    assert find_quantile(Laplace(scale=2, dimension=5), 0.95) == pytest.approx(5.991464547)
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 10, 200])
 def test_l2_against_the_law_of_a_projection(dimension: int) -> None:
     """P(|R·U₁| <= t) with R ~ Gamma(d), U₁² ~ Beta(½, (d−1)/2): another way to the same law."""
     for probability in (0.5, 0.95, 0.999):
-        t = absolute_quantile(SphericalLaplace(scale=1, dimension=dimension), probability)
+        t = find_quantile(SphericalLaplace(scale=1, dimension=dimension), probability)
         d = mp.mpf(dimension)
 
         def below(r: mp.mpf, t: float = t, d: mp.mpf = d) -> mp.mpf:
@@ -50,7 +50,7 @@ def test_l2_against_the_law_of_a_projection(dimension: int) -> None:
 )
 def test_kernels_against_the_integral_of_the_density(law: Noise) -> None:
     for probability in (0.2, 0.5, 0.95, 0.999):
-        t = absolute_quantile(law, probability)
+        t = find_quantile(law, probability)
         points = [t * k / 8 for k in range(9)]
         half = integrate(lambda x: mp.exp(float(law.log_density([float(x)]))), points)
         assert float(2 * half) == pytest.approx(probability, abs=1e-9)
@@ -66,7 +66,7 @@ def test_steps_on_two_sides_against_a_mixture_of_boxes(queries: int, core: str, 
     logs = -float(decay) * (up + down) + queries * np.log(up + down)
     weights = np.exp(logs - logs.max())
     for probability in (0.2, 0.5, 0.95, 0.999):
-        t = absolute_quantile(law, probability) / 6
+        t = find_quantile(law, probability) / 6
         beyond = (np.clip(up - t, 0, None) + np.clip(down - t, 0, None)) / (up + down)
         share = float((weights * beyond).sum() / weights.sum())
         assert share == pytest.approx(1 - probability, rel=1e-9)
@@ -84,7 +84,7 @@ def test_smooth_sides_against_a_mixture_of_boxes(queries: int, core: str) -> Non
     ends = np.where((u == 0) | (u == reach), 0.5, 1.0)
     weights = np.exp(logs - logs.max()) * np.outer(ends, ends)
     for probability in (0.2, 0.95, 0.999):
-        t = absolute_quantile(law, probability) / 6
+        t = find_quantile(law, probability) / 6
         beyond = np.clip(up - t, 0, None) + np.clip(down - t, 0, None)
         share = float((weights * beyond / np.maximum(up + down, 1e-300)).sum() / weights.sum())
         assert share == pytest.approx(1 - probability, rel=2e-3)
@@ -98,10 +98,10 @@ def test_what_has_no_known_law_of_a_coordinate_has_no_quantiles() -> None:
     ):
         assert not has_quantiles(law)
     with pytest.raises(NotApplicable, match="law of one coordinate"):
-        absolute_quantile(TwoSidedStaircase(scale=1, of=counts, core=1, decay=1), 0.9)
+        find_quantile(TwoSidedStaircase(scale=1, of=counts, core=1, decay=1), 0.9)
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0, -1.0, float("nan")])
 def test_refuses_what_is_no_probability(probability: float) -> None:
     with pytest.raises(InvalidArgument, match="probability"):
-        absolute_quantile(Gaussian(scale=1), probability)
+        find_quantile(Gaussian(scale=1), probability)

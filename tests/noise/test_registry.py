@@ -12,19 +12,18 @@ import pytest
 
 import leastnoise.noise
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.calibration.single import unit_law
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable, NotRegistered
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Norm
 from leastnoise.noise.base import Noise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import find_quantile, make_sampler
 from leastnoise.noise.family import Family
+from leastnoise.noise.gaussian.fit import search
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.lattice.law import Optimal
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.quantiles import absolute_quantile
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import (
     FAMILIES,
     all_families,
@@ -32,7 +31,6 @@ from leastnoise.noise.registry import (
     register,
     registered,
 )
-from leastnoise.noise.request import Request
 from leastnoise.noise.steps.proof import step_delta_ball
 from leastnoise.noise.steps.sampler import step_sampler
 
@@ -63,13 +61,13 @@ class Taken(Own):
 
 
 STRANGER = Stranger(scale=1)
-REQUEST = Request(budget=Budget(epsilon=1, delta="1e-5"), dimension=1, loss=Loss.MSE)
+QUESTION = Question(budget=Budget(epsilon=1, delta="1e-5"), dimension=1, loss=Loss.MSE)
 ENTROPY = InsecureSeededEntropy(1)
 
 NEEDED: dict[str, Callable[[], object]] = {
     "proof": lambda: prove_delta(STRANGER, L2(1), Fraction(1)),
-    "fit": lambda: unit_law(Stranger, REQUEST),
-    "quantile": lambda: absolute_quantile(STRANGER, 0.95),
+    "fit": lambda: part_of(Stranger, "fit")(QUESTION),
+    "quantile": lambda: find_quantile(STRANGER, 0.95),
 }
 ROLES = {
     "law": "law",
@@ -145,7 +143,7 @@ def test_a_missing_family_is_named(part: str) -> None:
 
 def test_a_family_without_a_sampler_is_named() -> None:
     with pytest.raises(NotApplicable, match="stranger does not apply: no exact sampler"):
-        sampler_of(STRANGER, grid=Fraction(1), entropy=ENTROPY)
+        make_sampler(STRANGER, grid=Fraction(1), entropy=ENTROPY)
 
 
 @pytest.mark.parametrize("table", WRONG)
@@ -163,15 +161,15 @@ def test_a_part_that_a_family_lacks_is_named() -> None:
     ("family", "why"),
     [
         (
-            Family(law=Gaussian, proof=step_delta_ball, fit=unit_law),
+            Family(law=Gaussian, proof=step_delta_ball, fit=search),
             "Gaussian: its law inherits from",
         ),
         (
-            Family(law=Taken, proof=step_delta_ball, fit=unit_law),
+            Family(law=Taken, proof=step_delta_ball, fit=search),
             "gaussian: another family has that",
         ),
         (
-            Family(law=Stranger, proof=step_delta_ball, fit=unit_law),
+            Family(law=Stranger, proof=step_delta_ball, fit=search),
             "Stranger: its law inherits from",
         ),
         (Family(law=Own, proof=step_delta_ball), "own: it has no fit, and no design"),
@@ -184,10 +182,10 @@ def test_what_cannot_be_a_family_is_not_registered(family: Family, why: str) -> 
 
 
 def test_a_law_elsewhere_is_looked_at_when_it_is_registered() -> None:
-    family = Family(law="fractions:Fraction", proof=step_delta_ball, fit=unit_law)
+    family = Family(law="fractions:Fraction", proof=step_delta_ball, fit=search)
     with pytest.raises(InvalidArgument, match="law to be a subclass of Noise"):
         register(family)
-    nowhere = Family(law="fractions:Nothing", proof=step_delta_ball, fit=unit_law)
+    nowhere = Family(law="fractions:Nothing", proof=step_delta_ball, fit=search)
     with pytest.raises(NotRegistered, match="there is no law at fractions:Nothing"):
         register(nowhere)
 

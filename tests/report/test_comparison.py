@@ -10,7 +10,7 @@ import leastnoise as ln
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.report.comparison import (

@@ -10,9 +10,8 @@ from leastnoise.design.effort import Effort
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf, Vertices
-from leastnoise.noise.loss import Loss
-from leastnoise.selection.best_possible import best_possible, from_volume
-from leastnoise.selection.fit import Problem
+from leastnoise.noise.question import Loss, Question
+from leastnoise.selection.best_possible import bound_by_volume, find_best_possible
 from leastnoise.selection.public import compare
 
 
@@ -21,9 +20,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEASTNOISE_CACHE", str(tmp_path / "designs"))
 
 
-def problem(*offered: Sensitivity, dimension: int = 3, **more: Any) -> Problem:
+def question(*offered: Sensitivity, dimension: int = 3, **more: Any) -> Question:
     asked: dict[str, Any] = {"budget": Budget(epsilon=1), "loss": Loss.MSE} | more
-    return Problem(offered=offered, dimension=dimension, **asked)
+    return Question(sensitivities=offered, dimension=dimension, **asked)
 
 
 def test_pure_privacy_has_a_bound_at_once() -> None:
@@ -69,35 +68,35 @@ def test_one_cell_after_the_other_is_as_good_as_it_gets() -> None:
 
 
 def test_several_balls_are_the_smallest() -> None:
-    both = from_volume(problem(L2(5), L2(2)))
-    alone = from_volume(problem(L2(2)))
+    both = bound_by_volume(question(L2(5), L2(2)))
+    alone = bound_by_volume(question(L2(2)))
     assert both == alone is not None
-    one = from_volume(problem(L1(3), L2(2), Linf(4), dimension=1))
+    one = bound_by_volume(question(L1(3), L2(2), Linf(4), dimension=1))
     assert one is not None
-    assert one == from_volume(problem(L2(2), dimension=1))
+    assert one == bound_by_volume(question(L2(2), dimension=1))
 
 
 @pytest.mark.parametrize(
     "unknown",
     [
-        problem(L2(1), L1(1)),  # what both hold is less than each
-        problem(L2(1), budget=Budget(epsilon=1, delta="1e-9")),
-        problem(L2(1), compositions=2),
-        problem(CountingQueries(dimension=3), sampling_rate="0.5"),
-        problem(Linf(1, l0=3, whole=True)),
-        problem(Linf(1, whole=True), dimension=1),
-        problem(Integer(2), L1(1), dimension=1),
-        problem(Vertices([["1", "0", "0"], ["0", "1", "1"]])),
+        question(L2(1), L1(1)),  # what both hold is less than each
+        question(L2(1), budget=Budget(epsilon=1, delta="1e-9")),
+        question(L2(1), compositions=2),
+        question(CountingQueries(dimension=3), sampling_rate="0.5"),
+        question(Linf(1, l0=3, whole=True)),
+        question(Linf(1, whole=True), dimension=1),
+        question(Integer(2), L1(1), dimension=1),
+        question(Vertices([["1", "0", "0"], ["0", "1", "1"]])),
     ],
 )
-def test_there_is_none_where_it_would_not_hold(unknown: Problem) -> None:
-    assert from_volume(unknown) is None
+def test_there_is_none_where_it_would_not_hold(unknown: Question) -> None:
+    assert bound_by_volume(unknown) is None
 
 
 def test_the_mae_of_a_vector_is_bounded_one_number_at_a_time() -> None:
     """Rearranged noise keeps E‖X‖₂ below, not E‖X‖₁: only for one number are they the same."""
-    one = from_volume(problem(L2(1), dimension=1, loss=Loss.MAE))
-    three = from_volume(problem(L2(1), loss=Loss.MAE))
+    one = bound_by_volume(question(L2(1), dimension=1, loss=Loss.MAE))
+    three = bound_by_volume(question(L2(1), loss=Loss.MAE))
     assert one is not None
     assert three is not None
     assert three.value == pytest.approx(3 * one.value, rel=1e-12)
@@ -107,14 +106,14 @@ def test_the_mae_of_a_vector_is_bounded_one_number_at_a_time() -> None:
 
 def test_no_program_is_solved_where_none_is_needed() -> None:
     told: list[str] = []
-    asked = problem(L2(1), dimension=4)
-    assert best_possible(asked, Effort(progress=told.append)) is not None
+    asked = question(L2(1), dimension=4)
+    assert find_best_possible(asked, Effort(progress=told.append)) is not None
     assert told == []
 
 
 def test_whole_numbers_in_one_cell_are_whole_numbers() -> None:
     """A bound on any noise would not be one for noise on the whole numbers alone."""
-    asked = problem(Linf(1, whole=True), dimension=1, budget=Budget(epsilon=1, delta="0.01"))
-    found = best_possible(asked, Effort(gap=0.1))
+    asked = question(Linf(1, whole=True), dimension=1, budget=Budget(epsilon=1, delta="0.01"))
+    found = find_best_possible(asked, Effort(gap=0.1))
     assert found is not None
     assert found.bound.scope == "integer"

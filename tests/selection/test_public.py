@@ -10,20 +10,19 @@ import pytest
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.structured import CountingQueries, Linf
+from leastnoise.guarantees.structured import CountingQueries, Linf, Vertices
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Question
 from leastnoise.noise.registry import FAMILIES
 from leastnoise.selection.comparison import Comparison
-from leastnoise.selection.fit import Problem
 from leastnoise.selection.public import (
     calibrate,
     compare,
-    compared,
+    compare_families,
     least_noise,
     privacy_profile,
 )
-from leastnoise.selection.rivals import quick, slow
+from leastnoise.selection.rivals import list_quick, list_slow
 
 
 def test_ranks_by_the_loss_that_is_asked() -> None:
@@ -64,12 +63,12 @@ def test_least_noise_is_the_first_of_compare() -> None:
 def test_a_comparison_can_be_made_in_two_parts() -> None:
     asked = {"epsilon": "1", "delta": "1e-6", "sensitivity": L2(1), "dimension": 4}
     budget = Budget(epsilon="1", delta="1e-6")
-    problem = Problem(budget=budget, offered=(L2(1),), dimension=4, loss=Loss.MSE)
-    full, some = compare(**asked), compared(problem, families=quick())
+    question = Question(budget=budget, sensitivities=(L2(1),), dimension=4)
+    full, some = compare(**asked), compare_families(question, families=list_quick())
     names = [m.noise.name for m in full.mechanisms]
-    seconds = {family.name for family in slow()}
+    seconds = {family.name for family in list_slow()}
     assert [m.noise.name for m in some.mechanisms] == [one for one in names if one not in seconds]
-    both = compared(problem, families=slow(), known=some)
+    both = compare_families(question, families=list_slow(), known=some)
     assert both.mechanisms == full.mechanisms
     assert both.skipped == full.skipped
 
@@ -78,8 +77,8 @@ def test_a_comparison_can_be_made_in_two_parts() -> None:
 def test_what_is_not_usable_is_left_out_and_makes_nothing_needless() -> None:
     budget = Budget(epsilon="0.2", delta="1e-6")
     four = CountingQueries(dimension=4)
-    problem = Problem(budget=budget, offered=(four,), dimension=4, loss=Loss.MSE)
-    found = compared(problem, usable=lambda noise: not isinstance(noise, VectorNoise))
+    question = Question(budget=budget, sensitivities=(four,), dimension=4)
+    found = compare_families(question, usable=lambda noise: not isinstance(noise, VectorNoise))
     names = {m.noise.name for m in found.mechanisms}
     assert names == {"gaussian", "generalized-gamma", "l2", "spherical-staircase"}
     everything = compare(epsilon="0.2", delta="1e-6", sensitivity=four)
@@ -134,6 +133,12 @@ def test_privacy_profile_falls_in_epsilon() -> None:
     )  # fmt: skip
     assert all(b.upper <= a.lower for a, b in pairwise(profile))
     assert profile[2].contains(Fraction("5.044387690030895335923e-9"))
+
+
+def test_a_profile_is_of_the_dimension_that_the_sensitivity_says() -> None:
+    points = Vertices([["1", "0"], ["0.5", "3"]])
+    asked = {"scale": 2, "epsilons": ["1"], "sensitivity": points}
+    assert privacy_profile("l2", **asked) == privacy_profile("l2", dimension=2, **asked)
 
 
 def test_prints_as_a_table() -> None:

@@ -14,18 +14,18 @@ from leastnoise._record import field, record, takes, whole
 from leastnoise.accounting.inversion import (
     LARGEST,
     enclose_epsilon,
-    first_private,
-    last_leaking,
+    find_first_private,
+    find_last_leaking,
     no_epsilon,
 )
 from leastnoise.accounting.proof.by_losses import directions
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import is_gaussian, prove_composed, prove_pair
 from leastnoise.accounting.proof.moment_sum import MomentSum, serves
 from leastnoise.accounting.proof.moment_sum_laws import laws_of
 from leastnoise.accounting.trade_off import Null, Tangents, least
 from leastnoise.balls.convolution import Convolution, Part, tilt_for
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.losses import LONGEST_LOSS, POINTS_PER_STD
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact, float_at_least
@@ -35,7 +35,6 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 
 _ROUNDS = 6  # of new tilts; the third hardly changes anything
 _ROOT_WIDTH = 1e-13  # of a root, relative, or of the logarithm of δ there
-_NOTHING_LEFT = 700.0  # logarithm of a δ that floats can't tell from 0
 _SETTLED = 1e-10  # relative change of ε at which they end
 _FINEST = 10_000  # lattices have a largest size, which a finer one than this would exceed
 _LEAST_DELTA = Fraction(1, 10**300)  # δ that floats hold
@@ -71,9 +70,9 @@ class Composition:
     points_per_std: int = field(converter=whole(most=_FINEST), default=POINTS_PER_STD)
 
     def __repr__(self) -> str:
-        draws = _words.counted(sum(part.count for part in self.parts), "draw")
+        draws = _words.counted(sum(part.compositions for part in self.parts), "draw")
         names = dict.fromkeys(part.noise.name for part in self.parts)
-        sampled = ", of samples" if any(part.rate != 1 for part in self.parts) else ""
+        sampled = ", of samples" if any(part.sampling_rate != 1 for part in self.parts) else ""
         return _words.line("Composition", f"{draws} of {_words.listed(names)} noise{sampled}")
 
     def delta(self, *, epsilon: Exact) -> Interval:
@@ -137,7 +136,7 @@ class Composition:
         Raises NotApplicable where there is none, and for a law whose composition isn't proved here.
         """
         wanted = Budget(epsilon=1, delta=delta).delta
-        if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].count == 1):
+        if is_gaussian(self.parts) or (len(self.parts) == 1 and self.parts[0].compositions == 1):
             return self._inverted(wanted)
         if not wanted:
             return self._largest()
@@ -155,25 +154,25 @@ class Composition:
         low = high if inner == outer else MomentSum.for_delta(inner, float(delta))
         if low is None or high is None:
             return None
-        return epsilon_between(low, high, delta)
+        return enclose_between(low, high, delta)
 
     def _solved(self, delta: Fraction, *, removed: bool) -> Interval:
         """Return an interval that contains ε(delta) of the pair for a record `removed` or added."""
-        upper = upper_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
-        lower = lower_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
+        upper = make_upper_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
+        lower = make_lower_parts(self.parts, points_per_std=self.points_per_std, removed=removed)
         high = solve_epsilon(lambda tilt: upper, delta)  # noqa: ARG005
         low = solve_epsilon(
             lambda tilt: [(cells.lattice(tilt), count) for cells, count in lower], delta
         )
-        return epsilon_between(low, high, delta)
+        return enclose_between(low, high, delta)
 
     def _largest(self) -> Interval:
         """Return an interval that contains ε(0): the largest losses of all releases add up."""
         low = high = Fraction(0)
         for part in self.parts:
-            found = Composition(parts=(replace(part, count=1),)).epsilon(delta=0)
-            low += part.count * Fraction(found.lower)
-            high += part.count * Fraction(found.upper)
+            found = Composition(parts=(replace(part, compositions=1),)).epsilon(delta=0)
+            low += part.compositions * Fraction(found.lower)
+            high += part.compositions * Fraction(found.upper)
         return Interval(-float_at_least(-low), float_at_least(high))
 
     def _inverted(self, delta: Fraction) -> Interval:
@@ -227,7 +226,7 @@ def _root(convolution: Convolution, delta: float, *, near: float) -> float:
 
     def excess(epsilon: float) -> float:
         found = convolution.approximate(epsilon)
-        return math.log(found / delta) if found > 0 else -_NOTHING_LEFT
+        return math.log(found / delta) if found > 0 else -LONGEST_LOSS  # as good as 0
 
     gap = 0.01 * near + 1e-6
     low = high = near
@@ -266,7 +265,7 @@ def _false_position(
     return high
 
 
-def epsilon_between(
+def enclose_between(
     low: _Solved | _SolvedByMoments, high: _Solved | _SolvedByMoments, delta: Fraction
 ) -> Interval:
     """Return an interval that contains ε(delta), each end proved by a convolution of its own.
@@ -276,8 +275,8 @@ def epsilon_between(
     below, least = low
     above, most = high
     return Interval(
-        last_leaking(partial(_proved, below), delta, near=least),
-        first_private(partial(_proved, above), delta, near=most),
+        find_last_leaking(partial(_proved, below), delta, near=least),
+        find_first_private(partial(_proved, above), delta, near=most),
     )
 
 

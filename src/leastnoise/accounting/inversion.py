@@ -20,7 +20,6 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.releases import ProvedDelta
 from leastnoise.numerics.roots import IncreasingRoot
 
-_BITS = 128
 _WIDTH = 5e-13  # relative, of each end around the place where the proof's answer turns
 _ROUGH = 1e-2  # the same beside a lower end of 0, which leaves the width as it is
 _FIRST_STEP = 0.25  # of ln ε, where nothing is known about the root
@@ -50,13 +49,13 @@ def enclose_epsilon(proved: Proved, delta: Fraction, *, family: str) -> Interval
             raise NotApplicable(family=family, why=why)
     if not known(Fraction(0)).certainly_above(delta):
         return Interval(
-            0.0, first_private(known, delta, near=enough, step=_FIRST_STEP, width=_ROUGH)
+            0.0, find_first_private(known, delta, near=enough, step=_FIRST_STEP, width=_ROUGH)
         )
-    high = first_private(known, delta, near=enough, step=_FIRST_STEP)
-    return Interval(last_leaking(known, delta, near=high), high)
+    high = find_first_private(known, delta, near=enough, step=_FIRST_STEP)
+    return Interval(find_last_leaking(known, delta, near=high), high)
 
 
-def first_private(
+def find_first_private(
     proved: Proved, delta: Fraction, *, near: float, step: float = _WIDTH, width: float = _WIDTH
 ) -> float:
     """Return the smallest ε found, from `near` on, at which δ is proved to be at most `delta`.
@@ -89,7 +88,7 @@ def no_epsilon() -> NotApplicable:
     return NotApplicable(family="composition", why="no epsilon was proved for that delta")
 
 
-def last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
+def find_last_leaking(proved: Proved, delta: Fraction, *, near: float) -> float:
     """Return the largest ε found, from `near` on, at which δ is proved above `delta`, or 0."""
     if near < _LEAST_EPSILON:
         return 0.0
@@ -113,7 +112,7 @@ def _log_ratio(found: ProvedDelta, delta: Fraction, *, upper: bool) -> float:
     bound = found.upper if upper else found.lower
     if not bound.is_finite():
         return _FAR if upper else -_FAR
-    with precision(_BITS):
+    with precision():
         end = bound.upper() if upper else bound.lower()
         if not (delta and end > 0):
             return _FAR if end > 0 else -_FAR

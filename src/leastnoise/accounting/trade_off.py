@@ -30,8 +30,6 @@ from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.releases import ProvedDelta
 
-_BITS = 128
-
 
 class Null(StrEnum):
     """What is true where a test errs by rejecting it: that a record is in the data, or isn't."""
@@ -59,7 +57,7 @@ class Tangents:
         From below by the tangents. From above, for ε between two of `epsilons`: e^ε is that of the
         first at least, and δ that of the second; beyond the last, 1 − δ is at most 1.
         """
-        with precision(_BITS):
+        with precision():
             a = ball(alpha)
             exps = [ball(epsilon).exp() for epsilon in self.epsilons]
             rejected = [1 - delta.upper for delta in self.rejecting]

@@ -28,9 +28,9 @@ from leastnoise.audit import binomial
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.quantiles import absolute_quantile, has_quantiles
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -183,14 +183,14 @@ class _Inverted(ClaimedLaw):
         """Return P(|X| <= t), to within 1e-10."""
         if t < 0:
             return 0.0
-        return _INSIDE.close(lambda p: not absolute_quantile(self._noise, p) <= t, 0.0, 1.0)[0]
+        return _INSIDE.close(lambda p: not find_quantile(self._noise, p) <= t, 0.0, 1.0)[0]
 
     def quantile(self, probability: float) -> float:
         if not 0 < probability < 1:
             return math.copysign(math.inf, probability - 0.5)
         if abs(probability - 0.5) < _MARGIN:
             return 0.0
-        found = absolute_quantile(self._noise, abs(2 * probability - 1))
+        found = find_quantile(self._noise, abs(2 * probability - 1))
         return math.copysign(found, probability - 0.5)
 
 

@@ -31,8 +31,10 @@ _TURN = _Turn()
 
 
 @contextmanager
-def precision(bits: int) -> Iterator[None]:
+def precision(bits: int = 128) -> Iterator[None]:
     """Evaluate balls with `bits` bits inside the block; other threads wait.
+
+    128 are far more than it takes to compare what is proved with a fraction or a float.
 
     >>> with precision(200):
     ...     ball(Fraction(1, 3)).rad() < ball(Fraction(1, 10**55))

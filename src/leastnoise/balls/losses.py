@@ -40,6 +40,8 @@ Tails = Callable[[Fraction], tuple[arb, arb]]
 """b ↦ P(Z > b) and Q(Z > b), enclosed, of a law without atoms."""
 
 BITS = 192
+LONGEST_LOSS = 700.0
+"""The longest that is formed in floats: e^700 and e^−700 are some."""
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
 _SPARE = 2.0**-60  # of mass, where all of it is at infinity

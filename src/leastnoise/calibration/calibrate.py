@@ -1,28 +1,21 @@
-"""From a family and a budget to a proved noise law."""
+"""From a family and a question to a proved noise law."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import final
 
-from leastnoise.calibration.single import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import check_sampling, shifts_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
-from leastnoise.guarantees.geometry import Geometry
-from leastnoise.guarantees.samples import amplified
-from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
-from leastnoise.noise.longest_shift import radius_in_norm_of
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.registry import registered
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question, Search
+from leastnoise.noise.registry import part_of, registered
 
 # Beyond this, 1 − δ has too few digits in floats.
 _LARGEST_DELTA = 1 - Fraction(1, 10**12)
@@ -50,50 +43,31 @@ class Calibrated:
     note: str | None = None
 
 
-def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
-    family: type[Noise],
-    *,
-    budget: Budget,
-    sensitivity: Sensitivity,
-    dimension: int,
-    geometry: Geometry | None = None,
-    compositions: int = 1,
-    sampling_rate: Fraction = Fraction(1),
-    loss: Loss = Loss.MSE,
-    fixed: Mapping[str, Fraction | int] | None = None,
-    search: Search | None = None,
+def calibrate_family(
+    family: type[Noise], question: Question, *, search: Search | None = None
 ) -> Calibrated:
-    """Return the law that is found for `family`, of the least scale proved to meet `budget`.
+    """Return the law that is found for `family`, of the least scale proved to meet the budget.
 
-    `dimension` is the noise's, which a `geometry` may make another than the query's. `loss` decides
-    those parameters beside the scale that the family's source leaves open; `fixed` sets some.
-    `search` finds the law for a family that calibration itself has no search for. The budget is
-    that of all `compositions` releases together, each of a Poisson sample if `sampling_rate` < 1.
+    The `question` is about one sensitivity. `search` finds the law for a family that calibration
+    itself has no search for.
 
     The scale is never below the exact minimum and at most 1e-9 (relative) above it; 1e-5 for
     generalized-gamma, and for gaussian-mixture at δ < 1e-6.
     Raises NotApplicable if the family can't serve, NotCertified if no proof was found.
     """
-    if why := family.why_not(dimension=dimension, delta=budget.delta):
+    budget, sensitivity, geometry = question.budget, question.sensitivity, question.geometry
+    if why := family.why_not(dimension=question.noise_dimension, delta=budget.delta):
         raise NotApplicable(family=family.name, why=why)
     if budget.delta > _LARGEST_DELTA:
         why = "delta is so close to 1 that no scale is searched for it; it protects nobody"
         raise NotApplicable(family=family.name, why=why)
-    check_sampling(family, sensitivity, geometry, sampling_rate)
+    check_sampling(family, sensitivity, geometry, question.sampling_rate)
     shifts = shifts_of(family, sensitivity, geometry)
-    shift = radius_in_norm_of(family, shifts.outer, dimension=dimension)
-    draws = geometry.draws(sensitivity) if geometry else 1
+    shift = family.radius_of(shifts.outer, dimension=question.noise_dimension)
     started = time.perf_counter()
-    request = Request(
-        budget=budget,
-        dimension=dimension,
-        loss=loss,
-        shift=shift,
-        fixed=fixed or {},
-        sensitivity=shifts.outer,
-    )
+    asked = question.behind_geometry(shifts.outer)
     try:
-        law = _law(family, request, compositions * draws, rate=sampling_rate, search=search)
+        law = _find_law(family, asked, search)
         least = law.scaled(shift)
     except (
         InvalidArgument
@@ -102,55 +76,73 @@ def calibrate_family(  # noqa: PLR0913 (every part of one problem, all by name)
             raise
         raise Refused(f"{family.name} noise for this budget is out of range. {error}") from error
     found = time.perf_counter()
-    prove = partial(
-        Certificate.prove,
-        budget=budget,
-        sensitivity=sensitivity,
-        geometry=geometry,
-        compositions=compositions,
-        sampling_rate=sampling_rate,
-    )
     limit, wider = (registered(family).part(name) for name in ("limit", "wider"))
     steep = wider is not None and budget.delta < _STEEP
-    certificate = _widened(least, prove, _STEEP_WIDENINGS if steep else _WIDENINGS, wider)
+    certificate = _widen(question, least, _STEEP_WIDENINGS if steep else _WIDENINGS, wider)
     return Calibrated(
         certificate=certificate,
         search_seconds=found - started,
         proof_seconds=time.perf_counter() - found,
-        note=limit(law, request) if limit else None,
+        note=limit(law, asked) if limit else None,
     )
 
 
-def _law(
-    family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
-) -> Noise:
-    if draws > 1:
+def ask_again(certificate: Certificate, budget: Budget) -> Question:
+    """Return the question that the certificate answers, at another budget.
+
+    The parameters of its noise are left open, and its grid is not asked about.
+    """
+    return Question(
+        budget=budget,
+        sensitivities=(certificate.sensitivity,),
+        dimension=certificate.dimension,
+        geometry=certificate.geometry,
+        compositions=certificate.compositions,
+        sampling_rate=certificate.sampling_rate,
+        stated_neighbours=certificate.stated_neighbours,
+    )
+
+
+def prove_answer(question: Question, noise: Noise) -> Certificate:
+    """Return the statement that `noise` is what the question asks for; raises what `prove` does."""
+    found = Certificate.prove(
+        budget=question.budget,
+        noise=noise,
+        sensitivity=question.sensitivity,
+        geometry=question.geometry,
+        compositions=question.compositions,
+        sampling_rate=question.sampling_rate,
+    )
+    stated = question.stated_neighbours
+    return found if stated is None else found.about(stated)
+
+
+def _find_law(family: type[Noise], question: Question, search: Search | None) -> Noise:
+    if question.compositions > 1:
         # Imported where it is needed: most of the accountant stands behind it.
-        from leastnoise.calibration.several import law_for_several  # noqa: PLC0415
+        from leastnoise.calibration.several import find_law_for_several  # noqa: PLC0415
 
-        return law_for_several(family, request, draws, rate=rate, search=search)
-    if rate != 1:
-        request = replace(request, budget=amplified(request.budget, rate))
-    return search(request) if search else unit_law(family, request)
+        return find_law_for_several(family, question, search)
+    return (search or part_of(family, "fit"))(question.one_at(question.budget))
 
 
-def _widened(
+def _widen(
+    question: Question,
     least: Noise,
-    prove: Callable[..., Certificate],
     widenings: tuple[Fraction, ...],
     wider: Callable[[Noise, Fraction], Noise] | None,
 ) -> Certificate:
-    at = wider or _scaled
+    at = wider or _scale
     *earlier, last = widenings
     for widening in earlier:
         try:
-            return prove(noise=at(least, 1 + widening))
+            return prove_answer(question, at(least, 1 + widening))
         except NotCertified:
             continue
-    return prove(noise=at(least, 1 + last))
+    return prove_answer(question, at(least, 1 + last))
 
 
-def _scaled(least: Noise, widening: Fraction) -> Noise:
+def _scale(least: Noise, widening: Fraction) -> Noise:
     scale = least.scale * widening
     if not least.parameter_kinds:  # a scale that was searched; others are the sensitivity itself
         scale = Fraction(float_at_least(scale))  # so that the printed one is what is proved

@@ -9,15 +9,13 @@ from fractions import Fraction
 from functools import cache
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.calibration.several import proved_log_delta_gap
+from leastnoise.calibration.calibrate import ask_again, prove_answer
+from leastnoise.calibration.several import find_gaussian, find_log_delta_gap
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import float_at_least
-from leastnoise.noise.base import Noise
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import root_of
-from leastnoise.noise.longest_shift import worst_shift
+from leastnoise.noise.common.fit.several import find_root
 from leastnoise.noise.registry import registered
 from leastnoise.noise.releases import Releases
 
@@ -28,7 +26,7 @@ _BEYOND = 16  # times the factor of Gaussian noise: what isn't proved there has 
 _DIGITS = 6  # of the stated epsilon, rounded up
 
 
-def scalable(certificate: Certificate) -> bool:
+def is_scalable(certificate: Certificate) -> bool:
     """Say whether the certificate's noise is a scale alone, and its composition is proved."""
     noise = certificate.noise
     family = registered(type(noise))
@@ -57,7 +55,7 @@ def why_not_scaled(certificate: Certificate, budget: Budget) -> str | None:
     return None
 
 
-def joint_factor(
+def find_joint_factor(
     certificates: Sequence[Certificate],
     budget: Budget,
     *,
@@ -80,26 +78,28 @@ def joint_factor(
     @cache
     def gap(factor: float) -> float:
         moved = [_scaled(part, factor) for part in parts]
-        return proved_log_delta_gap(moved, budget, points_per_std=points_per_std)
+        return find_log_delta_gap(moved, budget, points_per_std=points_per_std)
 
     near = _as_of_gaussians(parts, budget)
     if gap(_BEYOND * near) > 0:
         raise NotApplicable(
             family=parts[0].noise.name, why="no proof is known for so small a delta of all together"
         )
-    return root_of(gap, near, 1.1 * near, relative=relative) * (1 + _ROUNDING)
+    return find_root(gap, near, 1.1 * near, relative=relative) * (1 + _ROUNDING)
 
 
 def _as_of_gaussians(parts: Sequence[Releases], budget: Budget) -> float:
     """Return the factor, were all draws Gaussian noise of the same variance."""
     squares = (
-        part.count * float(worst_shift(part.noise, part.shifts.outer)) ** 2 / part.noise.variance
+        part.compositions
+        * float(part.noise.worst_shift(part.shifts.outer)) ** 2
+        / part.noise.variance
         for part in parts
     )
-    return float(classic.gaussian(1, budget)) * math.sqrt(math.fsum(squares))
+    return float(find_gaussian(budget).scale) * math.sqrt(math.fsum(squares))
 
 
-def rescaled(certificate: Certificate, factor: float) -> Certificate:
+def rescale(certificate: Certificate, factor: float) -> Certificate:
     """Return the certificate of `factor` times the noise: what it is worth alone, at the same δ.
 
     Its ε is the smallest of six digits. Raises NotApplicable if no ε does, NotCertified if it isn't
@@ -108,25 +108,7 @@ def rescaled(certificate: Certificate, factor: float) -> Certificate:
     part = _scaled(certificate.releases, factor)
     least = Composition(parts=(part,)).epsilon(delta=certificate.budget.delta).upper
     budget = Budget(epsilon=_rounded_up(least), delta=certificate.budget.delta)
-    return of_other_noise(certificate, part.noise, budget)
-
-
-def of_other_noise(certificate: Certificate, noise: Noise, budget: Budget) -> Certificate:
-    """Return the statement that the same releases with other noise meet `budget`, proved.
-
-    Of the same shifts, geometry, samples and neighbours, on no grid. Raises like
-    `Certificate.prove`.
-    """
-    found = Certificate.prove(
-        budget=budget,
-        noise=noise,
-        sensitivity=certificate.sensitivity,
-        geometry=certificate.geometry,
-        compositions=certificate.compositions,
-        sampling_rate=certificate.sampling_rate,
-    )
-    stated = certificate.stated_neighbours
-    return found if stated is None else found.about(stated)
+    return prove_answer(ask_again(certificate, budget), part.noise)
 
 
 def _scaled(part: Releases, factor: float) -> Releases:

@@ -8,40 +8,35 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from leastnoise.accounting.proof.composed import composed_at_most
-from leastnoise.accounting.proof.moment_sum import delta_by_moments
+from leastnoise.accounting.proof.composed import bound_composed
+from leastnoise.accounting.proof.moment_sum import prove_by_moments
 from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import POINTS_PER_STD
-from leastnoise.calibration.single import Search, unit_law
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.samples import amplified, check_rate
+from leastnoise.guarantees.samples import amplify, check_rate
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import COARSE, Several, log_of, root_of, scale_alone
-from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.registry import registered
+from leastnoise.noise.common.fit.several import COARSE, Several, find_root, log_of, scale_alone
+from leastnoise.noise.question import Question, Search
+from leastnoise.noise.registry import family_named, part_of, registered
 from leastnoise.noise.releases import Releases
-from leastnoise.noise.request import Request
 
 _OVER = 1e-15  # of ln δ: what more than δ₀ is at least
 
 
-def law_for_several(
-    family: type[Noise], request: Request, draws: int, *, rate: Fraction, search: Search | None
-) -> Noise:
-    """Return the law of `family` for a worst shift of 1 that may be drawn `draws` times.
+def find_law_for_several(family: type[Noise], question: Question, search: Search | None) -> Noise:
+    """Return the law of `family` for a worst shift of 1 that may be drawn several times.
 
-    With a `rate` < 1 every draw is for a Poisson sample of its own. `search` finds the law for one
-    where calibration itself has no search. Raises NotApplicable if the family has none for several.
+    `search` finds the law for one where calibration itself has no search. Raises NotApplicable if
+    the family has none for several, Refused if sampling alone hides all.
     """
-    check_rate(request.budget, rate)
+    check_rate(question.budget, question.sampling_rate)
     known = registered(family)
-    task = ProvedSeveral(family=family, request=request, draws=draws, rate=rate, search=search)
+    task = ProvedSeveral(family=family, question=question, search=search)
     if own := known.part("several"):
         return own(task)
     if known.fit is None:
@@ -52,18 +47,23 @@ def law_for_several(
     return scale_alone(task)
 
 
-def proved_log_delta_gap(
+def find_log_delta_gap(
     parts: Sequence[Releases], budget: Budget, *, points_per_std: int = POINTS_PER_STD
 ) -> float:
     """Return ln of the proved bound on δ of `parts` together, less ln of the budget's; −∞ for 0.
 
     At most 0 if and only if they are proved to meet the budget.
     """
-    delta = float_above(composed_at_most(parts, budget.epsilon, points_per_std=points_per_std))
+    delta = float_above(bound_composed(parts, budget.epsilon, points_per_std=points_per_std))
     if delta <= 0:
         return -math.inf
     gap = math.log(delta) - log_of(budget.delta)
     return min(gap, 0.0) if Fraction(delta) <= budget.delta else max(gap, _OVER)
+
+
+def find_gaussian(budget: Budget) -> Noise:
+    """Return the least Gaussian noise for one number and a shift of 1: the yardstick of others."""
+    return part_of(family_named("gaussian"), "fit")(Question(budget=budget))
 
 
 @final
@@ -73,35 +73,44 @@ class ProvedSeveral(Several):
 
     search: Search | None = None
 
-    def one(self, request: Request) -> Noise:
-        return self.search(request) if self.search else unit_law(self.family, request)
+    def one(self, question: Question) -> Noise:
+        return (self.search or part_of(self.family, "fit"))(question)
 
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
-        return proved_log_delta_gap(
-            (self._part(law),), self.request.budget, points_per_std=points_per_std
-        )
+        parts = (self._releases(law),)
+        return find_log_delta_gap(parts, self.question.budget, points_per_std=points_per_std)
 
     def by_moments(self, law: Noise, *, closest: float) -> Interval | None:
-        found = delta_by_moments((self._part(law),), self.request.budget.epsilon, closest=closest)
+        parts = (self._releases(law),)
+        found = prove_by_moments(parts, self.question.budget.epsilon, closest=closest)
         return found.interval if found else None
 
     def gaussian_sigma(self, *, relative: float) -> float:
-        low = float(classic.gaussian(1, amplified(self.request.budget, self.rate)))
-        high = low * math.sqrt(self.draws)
-        if self.rate == 1:
+        question = self.question
+        alone = find_gaussian(amplify(question.budget, question.sampling_rate))
+        low = float(alone.scale)
+        high = low * math.sqrt(question.compositions)
+        if question.sampling_rate == 1:
             return high
 
         def gap(sigma: float) -> float:
-            return self.log_delta_gap(Gaussian(scale=Fraction(sigma)), points_per_std=COARSE)
+            return self.log_delta_gap(alone.scaled(Fraction(sigma) / alone.scale), COARSE)
 
-        return root_of(gap, low, high, relative=relative)
+        return find_root(gap, low, high, relative=relative)
 
-    def _part(self, law: Noise) -> Releases:
-        request = self.request
-        if isinstance(law, VectorNoise) and request.sensitivity is not None:
-            shifts = ShiftBounds.of(request.sensitivity)
+    def _releases(self, law: Noise) -> Releases:
+        """Return the question's releases with that noise, whose worst shift is called 1."""
+        question = self.question
+        if isinstance(law, VectorNoise):
+            shifts = ShiftBounds.of(question.sensitivity)
         elif law.for_whole_numbers:  # its shift can't be called 1
-            law, shifts = law.scaled(request.shift), ShiftBounds.of(Integer(request.shift))
+            longest = law.worst_shift(question.sensitivity)
+            law, shifts = law.scaled(longest), ShiftBounds.of(Integer(longest))
         else:
             shifts = ShiftBounds.of((L1 if law.norm == "l1" else L2)(1))
-        return Releases(noise=law, shifts=shifts, count=self.draws, rate=self.rate)
+        return Releases(
+            noise=law,
+            shifts=shifts,
+            compositions=question.compositions,
+            sampling_rate=question.sampling_rate,
+        )

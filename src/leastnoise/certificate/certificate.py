@@ -150,8 +150,7 @@ class Certificate:
     @property
     def releases(self) -> Releases:
         """The draws of noise that the statement is about; raises like `shifts`."""
-        one = self.one_release
-        return replace(one, count=one.count * self.compositions)
+        return self.one_release.times(self.compositions)
 
     @property
     def one_release(self) -> Releases:
@@ -183,7 +182,7 @@ class Certificate:
         check_subject(budget, noise, sensitivity, geometry)
         count = _validate.whole(compositions, name="compositions")
         one = one_release(noise, sensitivity, geometry, sampling_rate_of(sampling_rate))
-        releases = replace(one, count=one.count * count)
+        releases = one.times(count)
         check_work(releases, budget.epsilon)
         proved = prove_composed((releases,), budget.epsilon)
         interval = proved.interval

@@ -11,7 +11,7 @@ from typing import Self, final
 
 from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes
-from leastnoise.accounting.proof.composed import composed_at_most, prove_composed
+from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import VERSION, Certificate, budget_of, check_header
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
@@ -82,7 +82,7 @@ class PlanCertificate:
             return plan
         plan = replace(plan, rule=COMPOSED)
         try:
-            proved = ProvedDelta.within(composed_at_most(_draws(blocks), budget.epsilon))
+            proved = ProvedDelta.within(bound_composed(_draws(blocks), budget.epsilon))
         except NotApplicable as error:
             raise NotCertified(interval=None, why=f"{why} {error}") from error
         if not proved.certainly_at_most(budget.delta):

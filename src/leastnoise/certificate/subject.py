@@ -51,7 +51,9 @@ def one_release(
     shifts = shifts_of(type(noise), sensitivity, geometry)
     draws = geometry.draws(sensitivity) if geometry else 1
     neighbours = neighbours_of(sensitivity, rate)
-    return Releases(noise=noise, shifts=shifts, count=draws, rate=rate, neighbours=neighbours)
+    return Releases(
+        noise=noise, shifts=shifts, compositions=draws, sampling_rate=rate, neighbours=neighbours
+    )
 
 
 def neighbours_of(sensitivity: Sensitivity, rate: Fraction) -> Neighbours | None:

@@ -121,7 +121,7 @@ def _claim(
     from leastnoise.audit.claim import Claim
     from leastnoise.errors import InvalidArgument
     from leastnoise.noise.registry import family_named
-    from leastnoise.selection.parameters import fixed_parameters
+    from leastnoise.selection.ask import fix_parameters
 
     sensitivity = query.declared()
     if noise is None and scale is None and not parameters:
@@ -133,7 +133,7 @@ def _claim(
             expected="--noise and --scale together",
         )
     family = family_named(noise)
-    shape: Any = fixed_parameters(family, parameters)
+    shape: Any = fix_parameters(family, parameters)
     law = family.made_for(sensitivity, dimension=query.coordinates, scale=scale, parameters=shape)
     return Claim(epsilon=epsilon, delta=delta, sensitivity=sensitivity, noise=law)
 

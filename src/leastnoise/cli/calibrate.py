@@ -52,20 +52,20 @@ def command(
     """
     from leastnoise._files import write_file
     from leastnoise.guarantees.budget import Budget
-    from leastnoise.selection.public import candidate, effort_for
+    from leastnoise.selection.ask import ask
+    from leastnoise.selection.public import choose_effort, find_candidate
 
     with records.stages(f"Calibrating and proving {noise}", silent=as_json) as stage:
-        found = candidate(
-            noise,
-            budget=Budget(epsilon=epsilon, delta=delta),
+        question = ask(
+            Budget(epsilon=epsilon, delta=delta),
             sensitivity=query.declared(),
             dimension=query.coordinates,
             loss=loss,
             compositions=compositions,
             sampling_rate=sampling_rate,
-            parameters=parameters,
-            effort=effort_for(noise, gap=gap, time_limit=time_limit, progress=stage),
         )
+        effort = choose_effort(noise, gap=gap, time_limit=time_limit, progress=stage)
+        found = find_candidate(noise, question, parameters=parameters, effort=effort)
     if certificate is not None:
         write_file(certificate, found.mechanism.certificate.to_json() + "\n")
     record = records.calibrated_record(

@@ -14,7 +14,7 @@ from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 
 GAP = 0.005
 FINE_GAP = 0.0005
@@ -99,26 +99,26 @@ def _key(task: Task, effort: Effort) -> str:
     return " ".join((task.scope, task.loss.value, *numbers, *asked))
 
 
-def optimal(request: Request, *, effort: Effort) -> Noise:
-    """Return the law of the family `optimal` for `request`, as good as `effort` asks.
+def optimal(question: Question, *, effort: Effort) -> Noise:
+    """Return the law of the family `optimal` for `question`, as good as `effort` asks.
 
     Raises NotApplicable if no program could be solved, InvalidArgument for fixed parameters.
     """
-    _refuse_fixed(request.fixed, "optimal")
-    found = design(Task(budget=request.budget, loss=request.loss), effort)
+    _refuse_fixed(question.fixed, "optimal")
+    found = design(Task(budget=question.budget, loss=question.loss), effort)
     if found.law is None:
         raise NotApplicable(family="optimal", why="no private law was found on the lattices tried")
     return found.law
 
 
-def discrete_staircase(request: Request, *, effort: Effort) -> Noise:
-    """Return the best law on the whole numbers, for a query that moves by at most request.shift.
+def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
+    """Return the best law on the whole numbers, for a query that moves by at most the sensitivity.
 
-    Lengths are in units of that shift. Raises NotApplicable if the shift is too large for the
+    Lengths are in units of that. Raises NotApplicable if the shift is too large for the
     linear program, InvalidArgument for fixed parameters.
     """
-    _refuse_fixed(request.fixed, DiscreteStaircase.name)
-    task = integer_task(request)
+    _refuse_fixed(question.fixed, DiscreteStaircase.name)
+    task = integer_task(question)
     if task is None:
         raise NotApplicable(
             family=DiscreteStaircase.name,
@@ -132,7 +132,7 @@ def discrete_staircase(request: Request, *, effort: Effort) -> Noise:
     return found.law
 
 
-def optimal_radial(request: Request, *, effort: Effort) -> Noise:
+def optimal_radial(question: Question, *, effort: Effort) -> Noise:
     """Return the law of the family `optimal-radial`, which has no gap to ask for; see `radial`."""
     if effort.gap is not None:
         raise InvalidArgument(
@@ -140,15 +140,16 @@ def optimal_radial(request: Request, *, effort: Effort) -> Noise:
             value=effort.gap,
             expected="no gap for vectors: it isn't known while designing",
         )
-    return radial.search(request, effort=effort)
+    return radial.search(question, effort=effort)
 
 
-def integer_task(request: Request) -> Task | None:
+def integer_task(question: Question) -> Task | None:
     """Return the task of the whole-number problem, None where it is too large."""
-    steps = math.floor(request.shift)
+    longest = question.radius("l2")  # for one number all norms agree
+    steps = math.floor(longest) if longest else 0
     if not 1 <= steps <= MOST_STEPS:
         return None
-    return Task(budget=request.budget, loss=request.loss, scope="integer", steps=steps)
+    return Task(budget=question.budget, loss=question.loss, scope="integer", steps=steps)
 
 
 def _refuse_fixed(fixed: Mapping[str, Fraction | int], family: str) -> None:

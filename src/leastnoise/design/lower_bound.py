@@ -22,7 +22,7 @@ from leastnoise.errors import CertificateRejected, InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
 from leastnoise.guarantees.sensitivity import Sensitivity, positive_bound
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 
 VERSION = 1
 Scope = Literal["real", "integer"]

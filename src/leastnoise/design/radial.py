@@ -16,8 +16,7 @@ from leastnoise.design.effort import Effort
 from leastnoise.design.radial_program import Floats, RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells import fit as spherical_staircase
 from leastnoise.noise.shells.law import OptimalRadial, SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
@@ -35,46 +34,46 @@ _STEEPEST = 600  # ln of the first height over the last
 _UNSAFE = Fraction(1, 1000)  # lengthened by more than that, a law is not what the program found
 
 
-def search(request: Request, *, effort: Effort) -> OptimalRadial:
+def search(question: Question, *, effort: Effort) -> OptimalRadial:
     """Return the law of least loss on edges that step by fractions of the sensitivity.
 
     The edges include those of the best spherical staircase. Raises NotApplicable where it doesn't
     pay or can't be computed safely in floats, InvalidArgument for fixed parameters.
     """
-    if request.fixed:
+    if question.fixed:
         raise InvalidArgument(
             name="parameter",
-            value=", ".join(request.fixed),
+            value=", ".join(question.fixed),
             expected="no fixed parameters: optimal noise finds its own",
         )
-    if request.dimension > _EVERY_EPSILON and request.budget.epsilon < _LARGE_EPSILON:
+    if question.dimension > _EVERY_EPSILON and question.budget.epsilon < _LARGE_EPSILON:
         raise _refused(
             f"above dimension {_EVERY_EPSILON} it is designed for epsilon >= {_LARGE_EPSILON} only"
         )
-    if request.budget.delta < _SMALLEST_DELTA:
+    if question.budget.delta < _SMALLEST_DELTA:
         raise _refused(f"a program in floats can't resolve delta < {float(_SMALLEST_DELTA):g}")
-    staircase = spherical_staircase.search(request)
+    staircase = spherical_staircase.search(question)
     edges = _edges(staircase)
-    if float(request.budget.epsilon) * edges[-1] / _CELLS > _STEEPEST:
+    if float(question.budget.epsilon) * edges[-1] / _CELLS > _STEEPEST:
         raise _refused("its heights would fall by more than floats can hold")
     program = RadialProgram(
-        dimension=request.dimension,
-        epsilon=float(request.budget.epsilon),
-        delta=float(request.budget.delta),
-        power=1 if request.loss is Loss.MAE else 2,
+        dimension=question.dimension,
+        epsilon=float(question.budget.epsilon),
+        delta=float(question.budget.delta),
+        power=1 if question.loss is Loss.MAE else 2,
         edges=np.array([float(Fraction(edge, _CELLS)) for edge in edges]),
     )
     heights = program.solve(allowance=effort.begin())
     if heights is None:
         raise _refused("its linear program was not solved")
-    law = _rounded(heights, edges, request.dimension)
-    epsilon = request.budget.epsilon
+    law = _rounded(heights, edges, question.dimension)
+    epsilon = question.budget.epsilon
     scale = least_scale(
         lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon),
-        request.budget.delta * (1 - _ROOT_ERROR) - _FLOAT_ERROR,
+        question.budget.delta * (1 - _ROOT_ERROR) - _FLOAT_ERROR,
     )
     found = law.scaled(scale)
-    if not abs(scale - 1) <= _UNSAFE or request.loss.of(found) > request.loss.of(staircase):
+    if not abs(scale - 1) <= _UNSAFE or question.loss.of(found) > question.loss.of(staircase):
         raise _refused("no law better than spherical-staircase was found safely in floats")
     return found
 

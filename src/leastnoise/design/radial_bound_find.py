@@ -16,7 +16,7 @@ from leastnoise.design.lower_bound import LowerBound
 from leastnoise.errors import LeastnoiseError
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 
 
 @final

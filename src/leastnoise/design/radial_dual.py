@@ -20,15 +20,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.calibration.single import unit_law
 from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.question import Question
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.request import Request
+from leastnoise.noise.registry import part_of
 
 Floats = NDArray[np.float64]
 
@@ -252,9 +252,9 @@ def _reach(budget: Budget, dimension: int, delta: float) -> float:
     """Return the radius that the better of two known laws hardly ever exceeds."""
     from scipy.special import gammainccinv  # noqa: PLC0415
 
-    rough = Request(budget=Budget(epsilon=budget.epsilon, delta=delta), dimension=dimension)
+    rough = Question(budget=Budget(epsilon=budget.epsilon, delta=delta), dimension=dimension)
     rare = min(delta / 10, 1e-5)
-    laws: list[Noise] = [unit_law(SphericalLaplace, rough), unit_law(Gaussian, rough)]
+    laws: list[Noise] = [part_of(family, "fit")(rough) for family in (SphericalLaplace, Gaussian)]
     best = min(laws, key=lambda law: law.mse)
     if isinstance(best, SphericalLaplace):
         return float(best.scale) * float(gammainccinv(dimension, rare))

@@ -20,8 +20,7 @@ from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import proof as certify_lattice
 from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase, Lattice, Optimal
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps import fit as steps_fit
 from leastnoise.noise.steps.law import TruncatedStaircase
 
@@ -176,7 +175,7 @@ class _Rough:
 def _staircase(task: Task, delta: float) -> TruncatedStaircase:
     budget = Budget(epsilon=task.budget.epsilon, delta=delta)
     try:
-        return steps_fit.truncated_staircase_search(Request(budget=budget, loss=task.loss))
+        return steps_fit.truncated_staircase_search(Question(budget=budget, loss=task.loss))
     except Refused as error:
         raise NotApplicable(family=task.family, why=str(error)) from error
 

@@ -1,4 +1,4 @@
-"""Budgets of releases of Poisson samples, and of one release of several."""
+"""Budgets of releases of Poisson samples."""
 
 from __future__ import annotations
 
@@ -12,29 +12,24 @@ from leastnoise.guarantees.exact import decimal_text
 _BITS = 256
 
 
-def check_rate(budget: Budget, rate: Fraction) -> None:
+def check_rate(budget: Budget, sampling_rate: Fraction) -> None:
     """Raise Refused if sampling alone hides all."""
-    if budget.delta >= rate:
+    if budget.delta >= sampling_rate:
         raise Refused(
-            f"With delta >= the sampling rate ({decimal_text(rate)}) the budget holds even for a "
-            "release of the sample without noise. Lower delta."
+            f"With delta >= the sampling rate ({decimal_text(sampling_rate)}) the budget holds "
+            "even for a release of the sample without noise. Lower delta."
         )
 
 
-def share_of(budget: Budget, factor: float, share: Fraction, *, rate: Fraction) -> Budget:
-    """Return the budget ε/factor and share·δ of one release, of the whole data if it is sampled."""
-    one = Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
-    return one if rate == 1 else amplified(one, rate)
-
-
-def amplified(budget: Budget, rate: Fraction) -> Budget:
+def amplify(budget: Budget, sampling_rate: Fraction) -> Budget:
     """Return the budget at which one release of the whole data meets `budget` on Poisson samples.
 
-    log(1 + (e^ε − 1)/γ), rounded down, and δ/γ (theory/accounting.md §4, for a record that is
-    removed; at ε >= 0 one that is added leaks less). Raises Refused if sampling alone hides all.
+    log(1 + (e^ε − 1)/γ), rounded down, and δ/γ, γ = sampling_rate (theory/accounting.md §4, for a
+    record that is removed; at ε >= 0 one that is added leaks less). Raises Refused if sampling
+    alone hides all.
     """
-    check_rate(budget, rate)
+    check_rate(budget, sampling_rate)
     with precision(_BITS):
-        epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(rate)).log()
+        epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(sampling_rate)).log()
         low = Fraction(float_below(epsilon))
-    return Budget(epsilon=max(Fraction(0), low), delta=budget.delta / rate)
+    return Budget(epsilon=max(Fraction(0), low), delta=budget.delta / sampling_rate)

@@ -21,9 +21,9 @@ from typing import final
 from flint import arb
 
 from leastnoise.accounting.composition import Composition
-from leastnoise.accounting.proof.common_lattice import frequent_loss, upper_parts
-from leastnoise.accounting.proof.composed import composed_at_most, is_gaussian
-from leastnoise.accounting.proof.sampled import sampled_delta
+from leastnoise.accounting.proof.common_lattice import find_frequent_loss, make_upper_parts
+from leastnoise.accounting.proof.composed import bound_composed, is_gaussian
+from leastnoise.accounting.proof.sampled import enclose_sampled
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.convolution import Convolution, tilt_for
 from leastnoise.balls.core import at_most_one, ball, float_above, precision
@@ -65,7 +65,7 @@ def dominating_laws(
     count = points or _POINTS
     with precision(BITS):
         removed = _half(parts, interval, count, removed=True)
-        if all(part.rate == 1 for part in parts):
+        if all(part.sampling_rate == 1 for part in parts):
             return _law(removed, removed, interval), None
         added = _half(parts, interval, count, removed=False)
         return _law(added, removed, interval), _law(removed, added, interval)
@@ -73,10 +73,10 @@ def dominating_laws(
 
 def _profile(parts: Sequence[Releases], *, removed: bool) -> Profile:
     slow = any(registered(type(part.noise)).lengthy for part in parts)
-    if len(parts) == 1 and parts[0].count == 1 and not slow:
+    if len(parts) == 1 and parts[0].compositions == 1 and not slow:
         return lambda epsilons: [_one(parts[0], epsilon, removed=removed) for epsilon in epsilons]
     if is_gaussian(parts):
-        return lambda epsilons: [composed_at_most(parts, epsilon) for epsilon in epsilons]
+        return lambda epsilons: [bound_composed(parts, epsilon) for epsilon in epsilons]
     return _convolved(parts, removed=removed)
 
 
@@ -86,13 +86,13 @@ def _one(part: Releases, epsilon: Fraction, *, removed: bool) -> arb:
     def profile(at: Fraction) -> arb:
         return prove_delta(part.noise, part.shifts.outer, at).enclosure
 
-    if part.rate == 1:
+    if part.sampling_rate == 1:
         return profile(epsilon)
-    return sampled_delta(profile, part.rate, epsilon, removed=removed)
+    return enclose_sampled(profile, part.sampling_rate, epsilon, removed=removed)
 
 
 def _convolved(parts: Sequence[Releases], *, removed: bool) -> Profile:
-    lattices = upper_parts(parts, points_per_std=POINTS_PER_STD, removed=removed)
+    lattices = make_upper_parts(parts, points_per_std=POINTS_PER_STD, removed=removed)
 
     def profile(epsilons: Sequence[Fraction]) -> list[arb]:
         found: list[arb] = []
@@ -134,8 +134,9 @@ def _half(parts: Sequence[Releases], interval: Fraction, points: int, *, removed
 
 def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
     """Return losses of wide stretches of outputs, beyond which δ is far smaller."""
-    whole = replace(parts[0], rate=Fraction(1))  # a sample's losses jump where those of all do
-    loss, count = frequent_loss(whole), min(parts[0].count, _MOST_FREQUENT)
+    # a sample's losses jump where those of all do
+    whole = replace(parts[0], sampling_rate=Fraction(1))
+    loss, count = find_frequent_loss(whole), min(parts[0].compositions, _MOST_FREQUENT)
     return [loss * i for i in range(count + 1)] if loss else []
 
 

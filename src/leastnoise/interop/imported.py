@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from leastnoise import _validate
-from leastnoise.accounting.composition import epsilon_between, solve_epsilon
+from leastnoise.accounting.composition import enclose_between, solve_epsilon
 from leastnoise.balls.convolution import Convolution, Part, tilt_for
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.balls.losses import BITS, LossLattice
@@ -139,4 +139,4 @@ def _delta(parts: Sequence[Part], epsilon: Fraction) -> Interval:
 
 def _epsilon(parts: Sequence[Part], delta: Fraction) -> Interval:
     found = solve_epsilon(lambda tilt: parts, delta)  # noqa: ARG005
-    return epsilon_between(found, found, delta)
+    return enclose_between(found, found, delta)

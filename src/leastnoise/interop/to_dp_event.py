@@ -12,7 +12,6 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.interop.extra import require
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import Releases
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
 
 def _several(events: Any, part: Releases) -> DpEvent:
     event = _one(events, part)
-    return event if part.count == 1 else events.SelfComposedDpEvent(event, part.count)
+    return event if part.compositions == 1 else events.SelfComposedDpEvent(event, part.compositions)
 
 
 def _one(events: Any, part: Releases) -> DpEvent:
@@ -61,11 +60,11 @@ def _one(events: Any, part: Releases) -> DpEvent:
             family=noise.name,
             why="dp-accounting has no event for such noise; interop.to_pld exports what it costs",
         )
-    multiplier = noise.scale / worst_shift(noise, part.shifts.outer)
+    multiplier = noise.scale / noise.worst_shift(part.shifts.outer)
     event = kinds[noise.name](_float_at_most(multiplier))
-    if part.rate == 1:
+    if part.sampling_rate == 1:
         return event
-    return events.PoissonSampledDpEvent(float_at_least(part.rate), event)
+    return events.PoissonSampledDpEvent(float_at_least(part.sampling_rate), event)
 
 
 def _float_at_most(number: Fraction) -> float:

@@ -33,7 +33,7 @@ from leastnoise.learn.training import (
 from leastnoise.ledger.ledger import Ledger
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.registry import family_named
-from leastnoise.selection.parameters import fixed_parameters
+from leastnoise.selection.ask import fix_parameters
 
 _MOST_ITERATIONS = 10**6
 _LEAST_NORM = Fraction(1, 2**BITS)
@@ -365,7 +365,7 @@ def _parameters(family: str, given: Any) -> tuple[tuple[str, Fraction | int], ..
             name="noise_parameters", value=_validate.shown(given), expected="a noise that has them"
         )
     values = _validate.table(given, name="noise_parameters")
-    return tuple(sorted(fixed_parameters(family_named(family), values).items()))
+    return tuple(sorted(fix_parameters(family_named(family), values).items()))
 
 
 def _trained(

@@ -31,7 +31,8 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.selection.public import MOST_COMPOSITIONS, calibrate, compare
+from leastnoise.selection.ask import MOST_COMPOSITIONS
+from leastnoise.selection.public import calibrate, compare
 
 Updates = Literal["coordinates", "vectors"]
 

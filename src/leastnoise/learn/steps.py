@@ -26,7 +26,8 @@ from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
-from leastnoise.selection.public import MOST_COMPOSITIONS, calibrate
+from leastnoise.selection.ask import MOST_COMPOSITIONS
+from leastnoise.selection.public import calibrate
 
 _BITS = 30  # of a gradient below its norm: sums of 2^32 of them fit an int64
 _MOST_EXAMPLES = 1 << 32
@@ -193,7 +194,10 @@ class StepAccountant:
     def _of(self, steps: int) -> Composition:
         noise = Gaussian(scale=self.noise_multiplier, dimension=1)
         part = Releases(
-            noise=noise, shifts=ShiftBounds.of(L2(1)), count=steps, rate=self.sampling_rate
+            noise=noise,
+            shifts=ShiftBounds.of(L2(1)),
+            compositions=steps,
+            sampling_rate=self.sampling_rate,
         )
         return Composition(parts=(part,))
 

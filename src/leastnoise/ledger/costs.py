@@ -12,7 +12,6 @@ from typing import Self, final
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.longest_shift import worst_shift
 
 Certified = Certificate | PlanCertificate
 
@@ -78,14 +77,15 @@ def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
     if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large
         return stated, budget.delta
     if (variance := noise.gaussian_square) is not None:
-        return draws.count * worst_shift(noise, draws.shifts.outer) ** 2 / variance / 2, Fraction(0)
+        shift = noise.worst_shift(draws.shifts.outer)
+        return draws.compositions * shift**2 / variance / 2, Fraction(0)
     if isinstance(noise, VectorNoise) and noise.purely_private:  # ε₀-private
-        return draws.count * noise.largest_loss**2 / 2, Fraction(0)
+        return draws.compositions * noise.largest_loss**2 / 2, Fraction(0)
     square = noise.scale**2 if noise.exponential else noise.smoothed_square
     if square is not None:
         # Whatever (ε, δ) it was calibrated for, exp(−‖x‖/b) is Δ/b-private, and a mixture of
         # Gaussians no worse than one of them (theory/accounting.md §5).
-        rho = draws.count * worst_shift(noise, draws.shifts.outer) ** 2 / square / 2
+        rho = draws.compositions * noise.worst_shift(draws.shifts.outer) ** 2 / square / 2
         # in many dimensions, or with narrow Gaussians, the stated (ε, δ) says more
         if rho <= 2 * stated:
             return rho, Fraction(0)

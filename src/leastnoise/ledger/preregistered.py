@@ -9,7 +9,7 @@ from typing import Any, final
 
 from leastnoise import _validate
 from leastnoise._record import field, instance_of, record, takes
-from leastnoise.accounting.proof.composed import composed_at_most
+from leastnoise.accounting.proof.composed import bound_composed
 from leastnoise.certificate.certificate import Certificate, budget_of
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
@@ -73,7 +73,7 @@ class Preregistered:
         if total.epsilon <= self.budget.epsilon and total.delta <= self.budget.delta:
             return
         try:
-            enclosure = composed_at_most(tuple(self._parts()), self.budget.epsilon)
+            enclosure = bound_composed(tuple(self._parts()), self.budget.epsilon)
         except NotApplicable as error:
             raise NotCertified(
                 interval=None,
@@ -107,7 +107,7 @@ class Preregistered:
         for release, count in self.releases:
             for block in blocks_of(release):
                 one = block.releases
-                yield replace(one, count=one.count * count)
+                yield one.times(count)
 
     def to_json(self) -> str:
         """Return the plan as JSON text; every number is exact."""

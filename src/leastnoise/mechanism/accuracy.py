@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.calibration.calibrate import calibrate_family
+from leastnoise.calibration.calibrate import ask_again, calibrate_family
 from leastnoise.design.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.bodies.profile import representatives
 from leastnoise.noise.body_noise import BodyNoise
+from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.noise.lattice.law import DiscreteStaircase
-from leastnoise.noise.quantiles import absolute_quantile, has_quantiles, variance_of
 from leastnoise.noise.registry import registered
 from leastnoise.noise.steps.law import Geometric
 from leastnoise.numerics.roots import IncreasingRoot
@@ -46,7 +46,7 @@ def standard_deviation(certificate: Certificate, coordinate: int = 0) -> float:
     """Return the standard deviation of a coordinate's error."""
     noise, added = certificate.noise, _added(certificate)
     factor, spread = _mapped(certificate, coordinate)
-    variance = variance_of(noise, coordinate)
+    variance = noise.variance_at(coordinate)
     deviation = math.sqrt(variance)
     if added > 16 * deviation:  # then the noise doesn't blur what rounding does to a value
         return factor * (deviation + spread * added / 2)
@@ -59,7 +59,7 @@ def half_width(certificate: Certificate, probability: float, coordinate: int = 0
     Raises InvalidArgument unless 0 < probability < 1.
     """
     factor, spread = _mapped(certificate, coordinate)
-    quantile = absolute_quantile(certificate.noise, probability, coordinate)
+    quantile = find_quantile(certificate.noise, probability, coordinate)
     return factor * (quantile + spread * _added(certificate) / 2)
 
 
@@ -146,15 +146,7 @@ def _mapped(certificate: Certificate, coordinate: int) -> tuple[float, float]:
 def _calibrated(certificate: Certificate, epsilon: Fraction) -> Certificate:
     family = type(certificate.noise)
     design = registered(family).part("design")
-    found = calibrate_family(
-        family,
-        budget=Budget(epsilon=epsilon, delta=certificate.budget.delta),
-        sensitivity=certificate.sensitivity,
-        dimension=certificate.noise.dimension,
-        geometry=certificate.geometry,
-        compositions=certificate.compositions,
-        sampling_rate=certificate.sampling_rate,
-        search=partial(design, effort=Effort()) if design else None,
-    )
-    least, stated = found.certificate, certificate.stated_neighbours
-    return (least if stated is None else least.about(stated)).on_grid(default_grid(least.noise))
+    question = ask_again(certificate, Budget(epsilon=epsilon, delta=certificate.budget.delta))
+    search = partial(design, effort=Effort()) if design else None
+    least = calibrate_family(family, question, search=search).certificate
+    return least.on_grid(default_grid(least.noise))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -275,7 +275,7 @@ class Mechanism:
     def _gaussian_squares(self) -> tuple[Fraction, Fraction]:
         """Return μ², below and above what rounded roots in the sensitivity make it."""
         part = self.certificate.releases
-        if self.noise.smoothed_square is None or part.rate != 1:
+        if self.noise.smoothed_square is None or part.sampling_rate != 1:
             why = "zCDP and GDP are stated for Gaussian noise and mixtures of it, without sampling"
             raise NotApplicable(family=self.noise.name, why=why)
         return gaussian_square((part,), inner=True), gaussian_square((part,), inner=False)
@@ -356,7 +356,7 @@ def compose(
     from leastnoise.accounting.composition import Composition  # noqa: PLC0415
 
     ones = [(_one_release(one, sampling_rate), count) for one, count in mechanism_counts(releases)]
-    return Composition(parts=tuple(replace(one, count=one.count * count) for one, count in ones))
+    return Composition(parts=tuple(one.times(count) for one, count in ones))
 
 
 def mechanism_counts(releases: object) -> tuple[tuple[Mechanism, int], ...]:

@@ -32,7 +32,7 @@ from leastnoise.mechanism.values import (
     splitter,
 )
 from leastnoise.mechanism.whitening import whiten
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class Draw:
     def __init__(self, noise: Noise, grid: Fraction, *, entropy: Entropy | None = None) -> None:
         check_grid(grid, noise)
         self._noise, self._exponent = noise, exponent_of(grid)
-        self._sampler = sampler_of(noise, grid=grid, entropy=entropy or SystemEntropy())
+        self._sampler = make_sampler(noise, grid=grid, entropy=entropy or SystemEntropy())
         self.left = noise.dimension
 
     def chunk(self, values: Values) -> NDArray[np.float64]:

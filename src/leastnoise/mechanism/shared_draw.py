@@ -27,7 +27,7 @@ from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.rounding import round_sums
 from leastnoise.mechanism.values import flat
 from leastnoise.noise.base import Noise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SharedDraw:
         (generalized gamma, mixtures, noise in the shape of a body).
         """
         noise = certificate.noise
-        sampler = sampler_of(noise, grid=grid, entropy=SystemEntropy())
+        sampler = make_sampler(noise, grid=grid, entropy=SystemEntropy())
         if certificate.geometry is not None or not isinstance(sampler, ScaledSampler):
             why = "its coordinates can't be drawn apart; gaussian, l2 and laplace noise can"
             raise NotApplicable(family=noise.name, why=why)
@@ -108,6 +108,6 @@ class SharedDraw:
         entropy = SystemEntropy()
         if self._size is not None:
             return SphericalSampler(self._factor, self._size, entropy)
-        sampler = sampler_of(self.noise, grid=self.grid, entropy=entropy)
+        sampler = make_sampler(self.noise, grid=self.grid, entropy=entropy)
         assert isinstance(sampler, ScaledSampler)  # see `of`  # noqa: S101
         return sampler.sharing(self._factor)

@@ -19,13 +19,13 @@ from leastnoise.mechanism.mechanism import Mechanism, Released
 from leastnoise.mechanism.reading import as_exact
 from leastnoise.mechanism.rounding import round_sums
 from leastnoise.mechanism.values import Plain, ScaledIntegers, flat
-from leastnoise.noise.share import share_of
+from leastnoise.noise.draw import make_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.mechanism.reading import Values
-    from leastnoise.noise.share import Share
+    from leastnoise.noise.draw import Share
 
 _MOST_CLIENTS = 1 << 20
 _LEAST_ROOM = Fraction(1, 1 << 3000)
@@ -85,7 +85,7 @@ class Shares:
     @cached_property
     def _share(self) -> Share:
         count = self.clients - self.absent
-        return share_of(self.mechanism.noise, grid=self.mechanism.grid, count=count)
+        return make_share(self.mechanism.noise, grid=self.mechanism.grid, count=count)
 
     @property
     def grid(self) -> Fraction:

@@ -14,7 +14,7 @@ import numpy as np
 
 from leastnoise import _validate
 from leastnoise._record import takes
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import Budget
@@ -137,6 +137,26 @@ class Noise(ABC):
             )
         return found
 
+    @classmethod
+    def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
+        """Return the length of the longest shift in the family's own norm.
+
+        Raises NotApplicable if the sensitivity says nothing in that norm.
+        """
+        radius = sensitivity.radius(cls.norm, dimension=dimension)
+        if radius is None:
+            raise NotApplicable(family=cls.name, why=needs_norm(cls.norm))
+        return radius
+
+    def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
+        """Return the length, in the noise's own norm, of the longest shift that it must hide.
+
+        For laws with convex level sets it is the worst one (theory/noise.md §1); the proofs of the
+        others look at all shorter shifts too. Raises NotApplicable if the sensitivity says nothing
+        in that norm.
+        """
+        return self.radius_of(sensitivity, dimension=self.dimension)
+
     def scaled(self, factor: Exact) -> Self:
         """Return the law of factor · X."""
         record: Any = self  # every law is one
@@ -150,6 +170,11 @@ class Noise(ABC):
     @abstractmethod
     def variance(self) -> float:
         """Var X_i, the same for every coordinate i."""
+
+    def variance_at(self, coordinate: int) -> float:
+        """Return Var X_i, i = coordinate."""
+        del coordinate
+        return self.variance
 
     @property
     @abstractmethod
@@ -193,6 +218,13 @@ class Noise(ABC):
     def mae(self) -> float:
         """E‖X‖₁ = dimension · mean_abs."""
         return self.dimension * self.mean_abs
+
+
+def needs_norm(norm: Norm) -> str:
+    """Return the reason given when the sensitivity is declared in another norm only."""
+    if norm == "integer":
+        return "it needs a query of whole numbers, declared as such"
+    return f"it needs a sensitivity in the {norm} norm"
 
 
 def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:

@@ -72,6 +72,20 @@ class VectorNoise(Noise):
         return cls(scale=scale, **shape)
 
     @classmethod
+    def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
+        """Return 1: the laws are made for the sensitivity; raises NotApplicable without a form."""
+        if cls.form_of(sensitivity, dimension=dimension) is None:
+            raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
+        return Fraction(1)
+
+    def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
+        """Return 1, if the law hides all shifts; raises NotApplicable if it doesn't."""
+        if not self.hides(sensitivity):
+            why = "not all shifts of this sensitivity are proved to lie in what the noise hides"
+            raise NotApplicable(family=self.name, why=why)
+        return Fraction(1)
+
+    @classmethod
     @abstractmethod
     def no_form(cls, sensitivity: Sensitivity) -> str:
         """Return why `form_of` is None."""
@@ -90,6 +104,9 @@ class VectorNoise(Noise):
     def variance(self) -> float:
         """The mean of `variances`."""
         return float(self.variances.mean())
+
+    def variance_at(self, coordinate: int) -> float:
+        return float(self.variances[coordinate])
 
     @property
     def mean_abs(self) -> float:

@@ -1,17 +1,21 @@
-"""Who draws a law: the sampler of its family."""
+"""What is asked of a law by way of its family: a draw, a client's share of one, how large it is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import final
 
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.source import Entropy
-from leastnoise.errors import NotApplicable
+from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
-from leastnoise.noise.registry import FAMILIES, registered
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.registry import FAMILIES, part_of, registered
 
 
-def sampler_of(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
+def make_sampler(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of `noise`, in units of `grid`.
 
     Raises NotApplicable for a family that has no exact sampler.
@@ -21,3 +25,60 @@ def sampler_of(noise: Noise, *, grid: Fraction, entropy: Entropy) -> Sampler:
     if make is None:
         raise NotApplicable(family=noise.name, why="no exact sampler is known for it")
     return make(noise, grid, entropy)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """One of several equal parts of a law, independent of each other.
+
+    Several clients add one each, so that nobody has to be trusted with the sum.
+
+    sampler: makes a draw of it, in units of `grid`.
+    grid: what each client's sum is rounded to.
+    distance: the sum of all roundings is within this total variation of a function of the sum of
+        all values and noise of the law, whatever the values are.
+    """
+
+    sampler: Callable[[Entropy], Sampler]
+    grid: Fraction
+    distance: Fraction
+
+
+def make_share(noise: Noise, *, grid: Fraction, count: int) -> Share:
+    """Return one of `count` shares of `noise`.
+
+    Raises NotApplicable for a law whose sum of shares isn't proved to be it.
+    """
+    family = type(noise)
+    make = registered(family).part("share") if family.name in FAMILIES else None
+    if make is None:
+        why = "it can't be added in shares; gaussian and geometric noise can"
+        raise NotApplicable(family=noise.name, why=why)
+    return make(noise, grid, count)
+
+
+def has_quantiles(noise: Noise) -> bool:
+    """Say whether `find_quantile` knows the law of each coordinate."""
+    family = registered(type(noise))
+    known = family.part("knows_quantiles")
+    return family.quantile is not None and (known is None or known(noise))
+
+
+def find_quantile(noise: Noise, probability: float, coordinate: int = 0) -> float:
+    """Return t with P(|X_i| <= t) = probability, i = coordinate; accurate to about 1e-10.
+
+    All coordinates are alike, but for noise that serves several blocks of a release together.
+    Raises InvalidArgument unless 0 < probability < 1.
+
+    >>> from leastnoise.noise.gaussian.law import Gaussian
+    >>> round(find_quantile(Gaussian(scale=1), 0.95), 6)
+    1.959964
+    """
+    if not 0 < probability < 1:
+        raise InvalidArgument(name="probability", value=probability, expected="0 < probability < 1")
+    find = part_of(type(noise), "quantile")
+    outside = 1 - probability
+    alike = not isinstance(noise, VectorNoise)
+    found = find(noise, outside) if alike else find(noise, outside, coordinate)
+    return float(noise.scale) * found

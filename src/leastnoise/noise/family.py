@@ -80,8 +80,8 @@ class Family:
     What finds and draws laws:
     slow: its search takes seconds.
     for_one_number, for_a_vector: the family that serves in its stead there, by name.
-    fit: returns the law of least loss for a `Request`, of those that the family's source offers;
-        left out where `design` finds it.
+    fit: returns the law of least loss for a `Question` (noise/question.py) about one release, of
+        those that the family's source offers; left out where `design` finds it.
     several: returns the law for several releases, from a `Several` (noise/common/fit/several.py);
         left out where a scale is all that is searched, and where there is none.
     wider: returns a law with some more noise whose δ is less, from the law and a factor, where
@@ -91,7 +91,7 @@ class Family:
     sampler: makes a `Sampler` of the law, a grid and entropy; left out where none is exact.
     radius: returns the length of a draw, from the law, a grid and entropy, of spherical noise whose
         sampler takes all coordinates at once: parts of a vector are drawn from their own lengths.
-    share: returns a client's `Share` (noise/share.py), from the law, a grid and how many there are;
+    share: returns a client's `Share` (noise/draw.py), from the law, a grid and how many there are;
         left out where sums of shares aren't proved to be the law.
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
         left out where the law of one coordinate isn't known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Self, final
 
@@ -17,8 +17,6 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_nei
 from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 
-_BITS = 128
-
 
 def _checked_neighbours(
     stated: Neighbours | None, *, name: str, record: Releases
@@ -26,26 +24,35 @@ def _checked_neighbours(
     """Return `stated`; samples are about records that are there or not, and nothing else."""
     if stated is not None:
         _validate.one_of(stated, NEIGHBOURS, name=name)
-    return stated if record.rate == 1 else common_neighbours((stated, "add-remove"))
+    return stated if record.sampling_rate == 1 else common_neighbours((stated, "add-remove"))
 
 
 @final
 @record()
 class Releases:
-    """`count` releases with noise of one law, which must hide one set of shifts.
+    """What a proof is about: releases with noise of one law, which must hide one set of shifts.
 
-    With `rate` < 1 each is of a Poisson sample that every record is in with that probability,
-    independently of the others and of other samples. `neighbours` is the relation under which no
-    shift is longer; None: the one that whoever declared the sensitivity had in mind.
+    There are `compositions` of them. With `sampling_rate` < 1 each is of a Poisson sample that
+    every record is in with that probability, independently of the others and of other samples.
+    `neighbours` is the relation under which no shift is longer; None: the one that whoever declared
+    the sensitivity had in mind.
+
+    This is no `Question`. That has a budget, and no noise yet; this has noise, and a δ at every ε.
+    Several of them, of different noise and shifts, are proved together. Their shifts are behind the
+    geometry, bounded from both sides, and each draw of one release counts as a composition.
     """
 
     noise: Noise = field(converter=instance_of(Noise, like="a noise law"))
     shifts: ShiftBounds = field(converter=instance_of(ShiftBounds, like="ShiftBounds"))
-    count: int = field(converter=whole(name="compositions"), default=1)
-    rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
+    compositions: int = field(converter=whole(), default=1)
+    sampling_rate: Fraction = field(converter=A_SAMPLING_RATE, default=Fraction(1))
     neighbours: Neighbours | None = field(
         converter=takes(_checked_neighbours, of_record=True), default=None
     )
+
+    def times(self, count: int) -> Releases:
+        """Return `count` times as many releases."""
+        return replace(self, compositions=self.compositions * count)
 
 
 @final
@@ -72,7 +79,7 @@ class ProvedDelta:
     @property
     def interval(self) -> Interval:
         """What is proved, rounded outward to floats; [0, 1] if nothing is known."""
-        with precision(_BITS):
+        with precision():
             if not (self.lower.is_finite() and self.upper.is_finite()):
                 return Interval(0.0, 1.0)
             lower, upper = float_below(self.lower), float_above(self.upper)
@@ -80,10 +87,10 @@ class ProvedDelta:
 
     def certainly_at_most(self, delta: Fraction) -> bool:
         """Return True only if δ(ε) <= `delta` is proved."""
-        with precision(_BITS):
+        with precision():
             return bool(self.upper <= ball(delta))
 
     def certainly_above(self, delta: Fraction) -> bool:
         """Return True only if δ(ε) > `delta` is proved."""
-        with precision(_BITS):
+        with precision():
             return bool(self.lower > ball(delta))

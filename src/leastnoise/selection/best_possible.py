@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from leastnoise.design import body_bound, find, radial_bound_find
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LARGEST_EPSILON, LowerBound, power_of
@@ -11,30 +9,30 @@ from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.selection.comparison import BestPossible
-from leastnoise.selection.fit import Problem
 
 
-def fine_gap(problem: Problem) -> float | None:
+def find_fine_gap(question: Question) -> float | None:
     """Return the gap that a bound is computed to if nobody says; None for a vector."""
-    task = _task(problem)
+    task = _task(question)
     return find.fine_gap(task) if isinstance(task, Task) else None
 
 
-def best_possible(problem: Problem, effort: Effort, *, vectors: bool = True) -> BestPossible | None:
-    """Return the bound on the noise for this very problem that `effort` finds; None if none can be.
+def find_best_possible(
+    question: Question, effort: Effort, *, vectors: bool = True
+) -> BestPossible | None:
+    """Return the bound on noise for this very question that `effort` finds; None if none can be.
 
     At δ = 0 it follows from the volume of the shifts. Else a linear program finds it: for one
     number the one that designs the best noise, which the same effort has mostly done before; for a
     vector, unless `vectors` is false, one that takes about a quarter of a minute.
     """
-    bound = from_volume(problem)
+    bound = bound_by_volume(question)
     if bound is not None:
         return BestPossible(value=bound.value, bound=bound)
-    task = _task(problem)
-    if task is None or (isinstance(task, VectorTask) and not vectors):
+    task, radius = _task(question), question.radius("l2")
+    if task is None or radius is None or (isinstance(task, VectorTask) and not vectors):
         return None
     try:
         if isinstance(task, VectorTask):
@@ -45,19 +43,19 @@ def best_possible(problem: Problem, effort: Effort, *, vectors: bool = True) -> 
         return None
     if bound is None:
         return None
-    return BestPossible(value=bound.at_sensitivity(_radius(problem.offered)), bound=bound)
+    return BestPossible(value=bound.at_sensitivity(radius), bound=bound)
 
 
-def from_volume(problem: Problem) -> LowerBound | None:
+def bound_by_volume(question: Question) -> LowerBound | None:
     """Return what the volume of the shifts proves of purely private noise, in milliseconds."""
-    shifts = _all_shifts(problem)
-    if problem.budget.delta or shifts is None or not _is_plain(problem):
+    shifts = _all_shifts(question)
+    if question.budget.delta or shifts is None or not question.once:
         return None
-    if problem.budget.epsilon > LARGEST_EPSILON:
+    if question.budget.epsilon > LARGEST_EPSILON:
         return None
-    epsilon, loss = problem.budget.epsilon, problem.loss
+    epsilon, loss = question.budget.epsilon, question.loss
     witness = body_bound.propose(
-        shifts, dimension=problem.dimension, epsilon=epsilon, power=power_of(loss)
+        shifts, dimension=question.dimension, epsilon=epsilon, power=power_of(loss)
     )
     if witness is None:
         return None
@@ -67,44 +65,35 @@ def from_volume(problem: Problem) -> LowerBound | None:
         return None
 
 
-def _is_plain(problem: Problem) -> bool:
-    """Say whether it is one release of all rows, which is what bounds are about."""
-    return problem.compositions == 1 and problem.sampling_rate == 1
-
-
-def _all_shifts(problem: Problem) -> Sensitivity | None:
+def _all_shifts(question: Question) -> Sensitivity | None:
     """Return a sensitivity whose shifts are those, and all of those, that noise has to hide.
 
     Of several that hold at once, that is their intersection: of balls, the smallest. None where
     that isn't known, and for whole numbers.
     """
-    offered = set(problem.offered)
-    if problem.dimension == 1:
-        return None if _in_whole_steps(problem.offered) else L2(_radius(problem.offered))
-    if all(isinstance(one, L2) for one in offered):
-        return L2(_radius(problem.offered))
+    offered = set(question.sensitivities)
+    if question.dimension == 1 and _in_whole_steps(question):
+        return None
+    if question.dimension == 1 or all(isinstance(one, L2) for one in offered):
+        radius = question.radius("l2")
+        return L2(radius) if radius else None
     return offered.pop() if len(offered) == 1 else None
 
 
-def _task(problem: Problem) -> Task | VectorTask | None:
+def _task(question: Question) -> Task | VectorTask | None:
     """Return the problem that a linear program bounds; None if there is none for this query."""
-    budget, loss, offered = problem.budget, problem.loss, problem.offered
-    if not _is_plain(problem):
+    if not question.once:
         return None
-    if problem.dimension > 1:
-        balls = loss is Loss.MSE and all(isinstance(one, L2) for one in offered)
-        return VectorTask(budget=budget, dimension=problem.dimension) if balls else None
-    if _in_whole_steps(offered):
-        return find.integer_task(Request(budget=budget, loss=loss, shift=_radius(offered)))
-    return Task(budget=budget, loss=loss)
+    if question.dimension > 1:
+        balls = all(isinstance(one, L2) for one in question.sensitivities)
+        if question.loss is not Loss.MSE or not balls:
+            return None
+        return VectorTask(budget=question.budget, dimension=question.dimension)
+    if _in_whole_steps(question):
+        return find.integer_task(question)
+    return Task(budget=question.budget, loss=question.loss)
 
 
-def _in_whole_steps(offered: tuple[Sensitivity, ...]) -> bool:
+def _in_whole_steps(question: Question) -> bool:
     """Say whether one number moves by whole numbers alone, so that less noise may do."""
-    return any(one.radius("integer", dimension=1) is not None for one in offered)
-
-
-def _radius(offered: tuple[Sensitivity, ...]) -> Fraction:
-    """Return the radius of the smallest ball, or interval, of those offered."""
-    radii = (one.radius("l2", dimension=1) for one in offered)
-    return min(radius for radius in radii if radius is not None)
+    return question.radius("integer") is not None

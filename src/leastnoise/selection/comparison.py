@@ -11,7 +11,7 @@ from leastnoise._notebooks import Framed, Shown
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.errors import NotApplicable
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from leastnoise.selection.constructions import BALL
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -12,54 +13,58 @@ from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vert
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Sensitivity
+    from leastnoise.noise.question import Question
 
 BALL = "ball"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Construction:
-    """A geometry by the name that results show; without one the noise is added as it is."""
+class Way:
+    """How noise is fitted to one of the sensitivities.
 
-    name: str
+    `construction` is the name of the geometry that results show; without one the noise is added as
+    it is.
+    """
+
+    sensitivity: Sensitivity
+    construction: str = BALL
     geometry: Geometry | None = None
 
+    @property
+    def draws(self) -> int:
+        """How many draws a unit moves: 1, or in cells as many as it can be in."""
+        return 1 if self.geometry is None else self.geometry.draws(self.sensitivity)
 
-def constructions(sensitivity: Sensitivity, *, dimension: int) -> tuple[Construction, ...]:
-    """Return the ways to fit noise of `dimension` released coordinates, the plain ball first.
+
+def list_ways(question: Question) -> list[Way]:
+    """Return the ways to fit noise to each of the sensitivities, the plain ball first.
 
     Raises NotApplicable if a program that fits one isn't solved, InvalidArgument for points that
     don't span their space.
     """
-    ball = Construction(name=BALL)
+    return [
+        Way(sensitivity=one, construction=name, geometry=geometry)
+        for one in question.sensitivities
+        for name, geometry in ((BALL, None), *_geometries(one, question.dimension))
+    ]
+
+
+def _geometries(sensitivity: Sensitivity, dimension: int) -> Iterator[tuple[str, Geometry]]:
+    """Yield the maps made for noise of `dimension` released coordinates, by their names."""
     if isinstance(sensitivity, CountingQueries):
-        fitted = Construction(name="ellipse", geometry=ellipse.least_variance(sensitivity))
-        if not sensitivity.with_total:
-            return (ball, fitted)
-        published = ellipse.lebeda(sensitivity.dimension, bound=sensitivity.bound)
-        return (ball, fitted, Construction(name="algorithm-1", geometry=published))
-    if isinstance(sensitivity, Groups):
-        return (ball, *_of_groups(sensitivity))
-    if isinstance(sensitivity, Vertices):
-        return (ball, *_of_points(sensitivity))
-    if isinstance(sensitivity, Linf):
-        return (ball, Construction(name="cells", geometry=Cells(count=dimension)))
-    return (ball,)
-
-
-def _of_points(sensitivity: Vertices) -> tuple[Construction, ...]:
-    try:
-        fitted = ellipse.least_trace(sensitivity)
-    except OutOfRange:
-        return ()
-    return (Construction(name="ellipsoid", geometry=fitted),)
-
-
-def _of_groups(sensitivity: Groups) -> tuple[Construction, ...]:
-    published = Construction(name="algorithm-2", geometry=ellipse.grouped(sensitivity))
-    if sensitivity.neighbours == "replace-one" and sensitivity.groups == 1:
-        return (published,)  # the row count is public: no ellipse has a reason to hide it
-    return (
-        Construction(name="ellipse", geometry=ellipse.least_groups(sensitivity)),
-        published,
-    )
+        yield "ellipse", ellipse.least_variance(sensitivity)
+        if sensitivity.with_total:
+            yield "algorithm-1", ellipse.lebeda(sensitivity.dimension, bound=sensitivity.bound)
+    elif isinstance(sensitivity, Groups):
+        if sensitivity.neighbours != "replace-one" or sensitivity.groups != 1:
+            # else the row count is public: no ellipse has a reason to hide it
+            yield "ellipse", ellipse.least_groups(sensitivity)
+        yield "algorithm-2", ellipse.grouped(sensitivity)
+    elif isinstance(sensitivity, Vertices):
+        try:
+            yield "ellipsoid", ellipse.least_trace(sensitivity)
+        except OutOfRange:
+            return
+    elif isinstance(sensitivity, Linf):
+        yield "cells", Cells(count=dimension)

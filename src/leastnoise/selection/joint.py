@@ -9,7 +9,8 @@ from typing import final
 
 from leastnoise import _words
 from leastnoise.balls.losses import POINTS_PER_STD
-from leastnoise.calibration.joint import joint_factor, of_other_noise, rescaled, why_not_scaled
+from leastnoise.calibration.calibrate import ask_again, prove_answer
+from leastnoise.calibration.joint import find_joint_factor, rescale, why_not_scaled
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable
@@ -17,9 +18,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.mechanism.mechanism import Mechanism, mechanism_counts
-from leastnoise.noise.longest_shift import worst_shift
-
-_RELATIVE = 1e-7  # of the factor, as in calibration for several releases
+from leastnoise.noise.common.fit.several import RELATIVE
 
 
 @final
@@ -73,8 +72,8 @@ def calibrate_jointly(
         if why := why_not_scaled(one, budget):
             raise NotApplicable(family=one.noise.name, why=why)
     if budget.delta:
-        factor = joint_factor(wanted, budget, points_per_std=POINTS_PER_STD, relative=_RELATIVE)
-        scaled = [rescaled(one, factor) for one in wanted]
+        factor = find_joint_factor(wanted, budget, points_per_std=POINTS_PER_STD, relative=RELATIVE)
+        scaled = [rescale(one, factor) for one in wanted]
     else:
         exactly = sum(map(_largest_loss, wanted), Fraction(0)) / budget.epsilon
         factor, scaled = float(exactly), [_purely(one, exactly) for one in wanted]
@@ -92,9 +91,9 @@ def _largest_loss(certificate: Certificate) -> Fraction:
     part, noise = certificate.releases, certificate.noise
     if why := type(noise).why_not(dimension=noise.dimension, delta=Fraction(0)):
         raise NotApplicable(family=noise.name, why=why)
-    return part.count * worst_shift(noise, part.shifts.outer) / noise.scale
+    return part.compositions * noise.worst_shift(part.shifts.outer) / noise.scale
 
 
 def _purely(certificate: Certificate, factor: Fraction) -> Certificate:
     moved = replace(certificate, noise=certificate.noise.scaled(factor))
-    return of_other_noise(moved, moved.noise, Budget(epsilon=_largest_loss(moved)))
+    return prove_answer(ask_again(moved, Budget(epsilon=_largest_loss(moved))), moved.noise)

@@ -9,32 +9,34 @@ from typing import Any
 
 from leastnoise import _validate
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.certificate.subject import check_sampling
+from leastnoise.certificate.subject import one_release
 from leastnoise.design.effort import WORK, Effort, Progress
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
-from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Question
 from leastnoise.noise.registry import family_named, registered
-from leastnoise.noise.releases import Releases
-from leastnoise.selection.best_possible import best_possible, fine_gap
+from leastnoise.selection.ask import (
+    Sensitivities,
+    ask,
+    check_compositions,
+    check_dimension,
+    choose_family,
+    fix_parameters,
+)
+from leastnoise.selection.best_possible import find_best_possible, find_fine_gap
 from leastnoise.selection.comparison import Candidate, Comparison, Skipped
-from leastnoise.selection.fit import Problem, Way, fitted
-from leastnoise.selection.parameters import fixed_parameters
-from leastnoise.selection.rivals import quick, slow, worth_searching
+from leastnoise.selection.constructions import Way, list_ways
+from leastnoise.selection.fit import fit_family
+from leastnoise.selection.rivals import list_quick, list_slow, list_worthwhile
 
-MOST_COMPOSITIONS = 10**7
 _WORK = WORK // 12  # that a comparison gives one family to design its law: five seconds
-
-Sensitivities = Sensitivity | Sequence[Sensitivity]
-"""One sensitivity, or several that all hold for the query."""
 
 
 def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
@@ -75,18 +77,16 @@ def calibrate(  # noqa: PLR0913 (every part of one problem, all by name)
     >>> round(float(m.noise.scale), 9), m.certificate.delta.certainly_at_most("1e-5")
     (0.933639567, True)
     """
-    budget = Budget(epsilon=epsilon, delta=delta)
-    return candidate(
-        noise,
-        budget=budget,
+    question = ask(
+        Budget(epsilon=epsilon, delta=delta),
         sensitivity=sensitivity,
         dimension=dimension,
         loss=loss,
         compositions=compositions,
         sampling_rate=sampling_rate,
-        parameters=parameters,
-        effort=effort_for(noise, gap=gap, time_limit=time_limit),
-    ).mechanism
+    )
+    effort = choose_effort(noise, gap=gap, time_limit=time_limit)
+    return find_candidate(noise, question, parameters=parameters, effort=effort).mechanism
 
 
 def compare(  # noqa: PLR0913 (every part of one problem, all by name)
@@ -123,43 +123,40 @@ def compare(  # noqa: PLR0913 (every part of one problem, all by name)
     `gaussian`; one that `parameters` names is always tried.
     Raises InvalidArgument for a malformed argument.
     """
-    budget, ranking = Budget(epsilon=epsilon, delta=delta), Loss.named(loss)
-    offered = _offered(sensitivity)
-    dimension = _dimension(offered, dimension)
-    problem = Problem(
-        budget=budget,
-        offered=offered,
+    question = ask(
+        Budget(epsilon=epsilon, delta=delta),
+        sensitivity=sensitivity,
         dimension=dimension,
-        loss=ranking,
-        compositions=_count(compositions),
-        sampling_rate=sampling_rate_of(sampling_rate),
+        loss=loss,
+        compositions=compositions,
+        sampling_rate=sampling_rate,
     )
     bound = _validate.flag(bound, name="bound")
     effort = Effort(
-        gap=fine_gap(problem) if bound and gap is None else gap,
+        gap=find_fine_gap(question) if bound and gap is None else gap,
         work=WORK if bound else _WORK,
         seconds=time_limit,
         progress=progress,
     )
     fixed = {
-        name: fixed_parameters(family_named(name), values)
+        name: fix_parameters(family_named(name), values)
         for name, values in _validate.table(parameters, name="parameters").items()
     }
-    found = compared(problem, fixed=fixed, effort=effort)
+    found = compare_families(question, fixed=fixed, effort=effort)
     if not found.candidates:
         return found
-    return replace(found, best_possible=best_possible(problem, effort, vectors=bound))
+    return replace(found, best_possible=find_best_possible(question, effort, vectors=bound))
 
 
-def compared(
-    problem: Problem,
+def compare_families(
+    question: Question,
     *,
     families: Sequence[type[Noise]] | None = None,
     fixed: Mapping[str, Mapping[str, Fraction | int]] | None = None,
     effort: Effort | None = None,
     usable: Callable[[Noise], bool] = lambda _: True,
     known: Comparison | None = None,
-    ways: list[Way] | None = None,
+    ways: Sequence[Way] | None = None,
     to_beat: float | None = None,
 ) -> Comparison:
     """Return what is `known` and those of `families` that serve, if their noise is `usable`.
@@ -170,33 +167,33 @@ def compared(
     """
     candidates = list(known.candidates) if known else []
     skipped = list(known.skipped) if known else []
-    every, asked = problem.ways() if ways is None else ways, fixed or {}
+    every, asked = list_ways(question) if ways is None else ways, fixed or {}
     effort = effort or Effort(work=_WORK)
-    for family in (*quick(), *slow()) if families is None else families:
+    for family in (*list_quick(), *list_slow()) if families is None else families:
         shape = asked.get(family.name)
         if effort.progress:
             effort.progress(f"Calibrating {family.name} noise")
         try:
             tried = every
             if shape is None:
-                tried = worth_searching(family, problem, every, candidates, to_beat=to_beat)
-            found = fitted(family, problem, ways=tried, fixed=shape, effort=effort)
+                tried = list_worthwhile(family, question, every, candidates, to_beat=to_beat)
+            found = fit_family(family, replace(question, fixed=shape or {}), tried, effort=effort)
         except NotApplicable as error:
             skipped.append(Skipped(name=family.name, why=error.why))
         except Refused as error:
             skipped.append(Skipped(name=family.name, why=str(error)))
         else:
             candidates += [one for one in found if usable(one.mechanism.noise)]
-    candidates.sort(key=lambda found: problem.loss.of(found.mechanism))
+    candidates.sort(key=lambda found: question.loss.of(found.mechanism))
     skipped.sort(key=lambda one: one.name)
     return Comparison(
-        loss=problem.loss,
+        loss=question.loss,
         candidates=tuple(candidates),
         skipped=tuple(skipped),
     )
 
 
-def effort_for(
+def choose_effort(
     noise: str, *, gap: float | None, time_limit: float | None, progress: Progress | None = None
 ) -> Effort | None:
     """Return the effort to design `noise` with, None if nothing designs it.
@@ -213,10 +210,6 @@ def effort_for(
                 expected=f"no {name}: {noise} is not designed but calibrated",
             )
     return None
-
-
-def _count(compositions: int) -> int:
-    return _validate.whole(compositions, name="compositions", most=MOST_COMPOSITIONS)
 
 
 def least_noise(
@@ -247,71 +240,18 @@ def least_noise(
     return found.mechanisms[0]
 
 
-def candidate(  # noqa: PLR0913 (every part of one problem, all by name)
+def find_candidate(
     noise: str,
+    question: Question,
     *,
-    budget: Budget,
-    sensitivity: Sensitivities,
-    dimension: int,
-    loss: str = "mse",
-    compositions: int = 1,
-    sampling_rate: Exact = 1,
     parameters: Mapping[str, Exact] | None = None,
     effort: Effort | None = None,
 ) -> Candidate:
-    """Return the calibrated family `noise` with its timings; see `calibrate`."""
-    offered = _offered(sensitivity)
-    dimension = _dimension(offered, dimension)
-    in_cells = all(isinstance(one, Linf) for one in offered)
-    family = _family(noise, dimension=dimension, in_cells=in_cells)
-    problem = Problem(
-        budget=budget,
-        offered=offered,
-        dimension=dimension,
-        loss=Loss.named(loss),
-        compositions=_count(compositions),
-        sampling_rate=sampling_rate_of(sampling_rate),
-    )
-    fixed = fixed_parameters(family, parameters)
-    return fitted(family, problem, ways=problem.ways(), fixed=fixed, effort=effort)[0]
-
-
-def _family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise]:
-    """Return the family called `noise`, whose law may go by another name in this dimension.
-
-    In one dimension l2 is laplace; in several, optimal is optimal-radial, unless it is for one
-    number in each of several cells.
-    """
-    family, one = family_named(noise), _validate.dimension(dimension) == 1
-    known = registered(family)
-    instead = known.for_one_number if one else None if in_cells else known.for_a_vector
-    return family_named(instead) if instead else family
-
-
-def _dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
-    """Return the number of coordinates; a sensitivity that knows it may leave it out (1)."""
-    dimension = _validate.dimension(dimension)
-    fixed = (one.coordinates for one in offered)
-    known = {count for count in fixed if count is not None}
-    if not known:
-        return dimension
-    if len(known) > 1 or dimension not in {1, *known}:
-        raise InvalidArgument(
-            name="dimension",
-            value=dimension,
-            expected=f"{', '.join(map(str, sorted(known)))}, as the sensitivity says",
-        )
-    return known.pop()
-
-
-def _offered(sensitivity: Sensitivities) -> tuple[Sensitivity, ...]:
-    if isinstance(sensitivity, Sequence) and not isinstance(sensitivity, str | bytes):
-        offered = tuple(check_sensitivity(one) for one in sensitivity)
-    else:
-        offered = (check_sensitivity(sensitivity),)
-    if not offered:
-        raise InvalidArgument(name="sensitivity", value="none", expected="one at least")
-    return offered
+    """Return the calibrated family `noise` with its timings; what `calibrate` returns is in it."""
+    in_cells = all(isinstance(one, Linf) for one in question.sensitivities)
+    family = choose_family(noise, dimension=question.dimension, in_cells=in_cells)
+    question = replace(question, fixed=fix_parameters(family, parameters))
+    return fit_family(family, question, list_ways(question), effort=effort)[0]
 
 
 def privacy_profile(
@@ -333,9 +273,9 @@ def privacy_profile(
     Raises InvalidArgument for a malformed argument, NotApplicable if the sensitivity isn't known in
     the family's norm.
     """
-    family = _family(noise, dimension=dimension)
-    check_sensitivity(sensitivity)
-    shape: dict[str, Any] = fixed_parameters(family, parameters)
+    dimension = check_dimension((check_sensitivity(sensitivity),), dimension)
+    family = choose_family(noise, dimension=dimension)
+    shape: dict[str, Any] = fix_parameters(family, parameters)
     optional = {name for name in family.parameter_kinds if hasattr(family, name)}
     if issubclass(family, VectorNoise):
         optional.add(family.form)
@@ -345,11 +285,9 @@ def privacy_profile(
             value="nothing",
             expected=f"the parameters of {family.name}: {', '.join(missing)}",
         )
-    dimension = _dimension((sensitivity,), dimension)
     law = family.made_for(sensitivity, dimension=dimension, scale=scale, parameters=shape)
-    count, rate = _count(compositions), sampling_rate_of(sampling_rate)
-    check_sampling(family, sensitivity, None, rate)
-    part = Releases(noise=law, shifts=ShiftBounds.of(sensitivity), count=count, rate=rate)
+    one = one_release(law, sensitivity, None, sampling_rate_of(sampling_rate))
+    parts = (one.times(check_compositions(compositions)),)
     listed = _validate.items(epsilons, name="epsilons", like=_validate.NUMBERS)
     budgets = [Budget(epsilon=epsilon, delta="0.5") for epsilon in listed]
-    return tuple(prove_composed((part,), budget.epsilon).interval for budget in budgets)
+    return tuple(prove_composed(parts, budget.epsilon).interval for budget in budgets)

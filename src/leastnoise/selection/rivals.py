@@ -10,10 +10,10 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import all_families, family_named, registered
 from leastnoise.selection.comparison import Candidate
-from leastnoise.selection.fit import Problem, Way
+from leastnoise.selection.constructions import Way
 
 _SPHERICAL = {"gaussian", "l2"}
 _CUT_OFF = "truncated-k-staircase"
@@ -26,25 +26,25 @@ def _turn(family: type[Noise]) -> int:
     return 1 if family.name in {"laplace", "truncated-staircase"} else 2
 
 
-def quick() -> tuple[type[Noise], ...]:
+def list_quick() -> tuple[type[Noise], ...]:
     """Return what is quick to search; each comes after what may show it to be needless."""
     known = (family for family in all_families() if not registered(family).slow)
     return tuple(sorted(known, key=_turn))
 
 
-def slow() -> tuple[type[Noise], ...]:
+def list_slow() -> tuple[type[Noise], ...]:
     """Return the families, spherical ones, whose search takes seconds."""
     return tuple(family for family in all_families() if registered(family).slow)
 
 
-def first() -> tuple[type[Noise], ...]:
+def list_first() -> tuple[type[Noise], ...]:
     """Return what a plan of several queries tries before it accounts for them together."""
-    return tuple(family for family in quick() if family.name != _CUT_OFF)
+    return tuple(family for family in list_quick() if family.name != _CUT_OFF)
 
 
-def later() -> tuple[type[Noise], ...]:
+def list_later() -> tuple[type[Noise], ...]:
     """Return what it tries after that."""
-    return (family_named(_CUT_OFF), *slow())
+    return (family_named(_CUT_OFF), *list_slow())
 
 
 _FAR_AHEAD = Fraction(3, 4)
@@ -62,15 +62,9 @@ _GAINED_BY_DELTA = 200  # times δ/ε: of the mse, cutting a staircase off took 
 _STEPS_MATTER = 1  # beyond this ε a staircase may have far less than smooth noise
 
 
-def draws_of(way: Way) -> int:
-    """Return how many draws a unit moves: 1, or in cells as many as it can be in."""
-    sensitivity, construction = way
-    return 1 if construction.geometry is None else construction.geometry.draws(sensitivity)
-
-
-def worth_searching(
+def list_worthwhile(
     family: type[Noise],
-    problem: Problem,
+    question: Question,
     ways: Sequence[Way],
     found: Sequence[Candidate],
     *,
@@ -81,34 +75,33 @@ def worth_searching(
     What is far behind is left out; with a loss `to_beat` all that can't have less than that and
     than what was found. Raises NotApplicable, with the reason, if nothing is worth it.
     """
-    why = _why_needless(family, found, problem.loss)
+    why = _why_needless(family, found, question.loss)
     least = math.inf
     if to_beat is not None:
-        best = _least(found, problem.loss)
+        best = _least(found, question.loss)
         least = min(to_beat, best[0]) if best else to_beat
-        why = why or _why_behind(family, problem, found, least)
+        why = why or _why_behind(family, question, found, least)
     if why is not None:
         raise NotApplicable(family=family.name, why=why)
     kept: list[Way] = []
     for way in ways:
-        needless = _why_needless_in_cells(problem, way, found)
+        needless = _why_needless_in_cells(question, way, found)
         if needless is None and to_beat is not None:
-            needless = _why_behind_in_cells(family, problem, way, found, least)
+            needless = _why_behind_in_cells(family, question, way, found, least)
         if needless is None:
             kept.append(way)
         else:
             why = needless
-    if why is not None and not _serves_any(family, problem, kept):
+    if why is not None and not _serves_any(family, question, kept):
         raise NotApplicable(family=family.name, why=why)
     return kept
 
 
-def _serves_any(family: type[Noise], problem: Problem, ways: Sequence[Way]) -> bool:
+def _serves_any(family: type[Noise], question: Question, ways: Sequence[Way]) -> bool:
     """Say whether one of `ways` may do; noise for one number needs cells."""
-    vectors = family.why_not(dimension=problem.dimension, delta=problem.budget.delta) is None
+    vectors = family.why_not(dimension=question.dimension, delta=question.budget.delta) is None
     return any(
-        vectors or (way.geometry is not None and way.geometry.noise_dimension == 1)
-        for _, way in ways
+        vectors or (way.geometry is not None and way.geometry.noise_dimension == 1) for way in ways
     )
 
 
@@ -134,12 +127,12 @@ def _why_needless(family: type[Noise], found: Sequence[Candidate], loss: Loss) -
 
 
 def _why_behind(
-    family: type[Noise], problem: Problem, found: Sequence[Candidate], least: float
+    family: type[Noise], question: Question, found: Sequence[Candidate], least: float
 ) -> str | None:
     """Return why `family` can't have a loss below `least`; None if it might."""
-    loss = problem.loss
+    loss = question.loss
     if family.name == _CUT_OFF:
-        return _why_not_cut_off(problem, found, least)
+        return _why_not_cut_off(question, found, least)
     gaussian = _least(found, loss, {"gaussian"})
     sphere = _least(found, loss, _SPHERICAL)
     laplace = _least(found, loss, {"laplace"})
@@ -153,18 +146,18 @@ def _why_behind(
     return _BEHIND if behind else None
 
 
-def _why_not_cut_off(problem: Problem, found: Sequence[Candidate], least: float) -> str | None:
+def _why_not_cut_off(question: Question, found: Sequence[Candidate], least: float) -> str | None:
     """Return why a staircase that is cut off can't have a loss below `least`; None if it might."""
-    epsilon, delta = problem.budget.epsilon, problem.budget.delta
+    epsilon, delta = question.budget.epsilon, question.budget.delta
     if delta < epsilon * _DELTA_THAT_COUNTS:
         return "so small a delta takes less than a thousandth off the loss of k-staircase"
-    body = _least(found, problem.loss, {"k-norm", "k-staircase"})
+    body = _least(found, question.loss, {"k-norm", "k-staircase"})
     behind = body is not None and least < body[0] * (1 - _GAINED_BY_DELTA * delta / epsilon)
     return _BEHIND if behind else None
 
 
 def _why_behind_in_cells(  # noqa: PLR0917 (as `_why_behind`, and a way)
-    family: type[Noise], problem: Problem, way: Way, found: Sequence[Candidate], least: float
+    family: type[Noise], question: Question, way: Way, found: Sequence[Candidate], least: float
 ) -> str | None:
     """Return why `family` in cells can't have a loss below `least`; None if it may.
 
@@ -172,51 +165,51 @@ def _why_behind_in_cells(  # noqa: PLR0917 (as `_why_behind`, and a way)
     what is near the Gaussian nothing on that where Laplace noise is far behind. Their search takes
     seconds to minutes where many draws share a budget.
     """
-    draws = draws_of(way)
-    standard = _standard_in_cells(problem, way, found)
+    draws = way.draws
+    standard = _standard_in_cells(question, way, found)
     behind = standard is not None and least < _MOST_GAINED_IN_CELLS * standard
     standard_law = family.name in {"laplace", "gaussian"}
-    if draws > 1 and problem.budget.epsilon <= _SMALL * draws and not standard_law:
-        laplace = _least(found, problem.loss, {"laplace"})
+    if draws > 1 and question.budget.epsilon <= _SMALL * draws and not standard_law:
+        laplace = _least(found, question.loss, {"laplace"})
         near = _SEVERAL_FAR_AHEAD if family.name in _NEAR_THE_GAUSSIAN else _MOST_GAINED_IN_CELLS
         behind |= laplace is not None and least < near * laplace[0]
     return _BEHIND if behind else None
 
 
-def _why_needless_in_cells(problem: Problem, way: Way, found: Sequence[Candidate]) -> str | None:
+def _why_needless_in_cells(question: Question, way: Way, found: Sequence[Candidate]) -> str | None:
     """Return why no noise for one number is searched for cells in this `way`; None if it is.
 
     Several cells that a unit moves are several draws, each search of which takes seconds.
     """
-    standard = _standard_in_cells(problem, way, found)
+    standard = _standard_in_cells(question, way, found)
     body = _least(
-        [one for one in found if isinstance(one.mechanism.noise, VectorNoise)], problem.loss
+        [one for one in found if isinstance(one.mechanism.noise, VectorNoise)], question.loss
     )
     if standard is None or body is None or body[0] >= _SEVERAL_FAR_AHEAD * standard:
         return None
     return (
-        f"it isn't searched for {draws_of(way)} cells that move at once: {body[1]} noise has "
-        f"{100 * body[0] / standard:.0f} % of the {problem.loss.value} of Laplace or Gaussian "
+        f"it isn't searched for {way.draws} cells that move at once: {body[1]} noise has "
+        f"{100 * body[0] / standard:.0f} % of the {question.loss.value} of Laplace or Gaussian "
         "noise in each; calibrate it alone to see it"
     )
 
 
-def _standard_in_cells(problem: Problem, way: Way, found: Sequence[Candidate]) -> float | None:
+def _standard_in_cells(question: Question, way: Way, found: Sequence[Candidate]) -> float | None:
     """Return the loss of Laplace or Gaussian noise in cells of which a unit moves several.
 
     The better of Laplace noise at ε/k, k the number of draws, and Gaussian noise says how far
     noise for one number leads there: composed tightly, none was found more than a quarter below,
     but for steps at a large ε/k. None for these, and where a unit moves one cell.
     """
-    (sensitivity, _), draws = way, draws_of(way)
+    sensitivity, draws = way.sensitivity, way.draws
     if draws == 1 or not isinstance(sensitivity, Linf):
         return None
-    share = problem.budget.epsilon / draws
+    share = question.budget.epsilon / draws
     if not 0 < share <= _STEPS_MATTER:
         return None
     apart = float(sensitivity.bound / share)  # the scale of Laplace noise
-    laplace = problem.dimension * (2 * apart**2 if problem.loss is Loss.MSE else apart)
-    gaussian = _least(found, problem.loss, {"gaussian"})
+    laplace = question.dimension * (2 * apart**2 if question.loss is Loss.MSE else apart)
+    gaussian = _least(found, question.loss, {"gaussian"})
     return min(laplace, gaussian[0]) if gaussian else laplace
 
 

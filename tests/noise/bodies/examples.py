@@ -16,7 +16,7 @@ from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSided, TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED
 
 GRID = Fraction(1, 2**20)
@@ -53,7 +53,7 @@ LAWS: dict[str, VectorNoise] = {
 
 def block(law: VectorNoise, *, seed: int) -> Block:
     """One draw of a law in multiples of GRID."""
-    return sampler_of(law, grid=GRID, entropy=InsecureSeededEntropy(seed)).draw(law.dimension)
+    return make_sampler(law, grid=GRID, entropy=InsecureSeededEntropy(seed)).draw(law.dimension)
 
 
 def draws(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
@@ -61,7 +61,7 @@ def draws(law: VectorNoise, count: int, *, seed: int) -> np.ndarray:
     entropy = InsecureSeededEntropy(seed)
     found = []
     for _ in range(count):
-        drawn = sampler_of(law, grid=GRID, entropy=entropy).draw(law.dimension)
+        drawn = make_sampler(law, grid=GRID, entropy=entropy).draw(law.dimension)
         for index in np.flatnonzero(drawn.beyond).tolist():
             drawn.estimates[index] = float(drawn.enclose(index, 60).mid())
         found.append(drawn.estimates)

@@ -310,7 +310,7 @@ def test_steps_compose_as_three_losses(epsilon: str) -> None:
         )
         frequent = {"gauge": tv / (1 - fall), "two sides": 1 / (1 + fall), "smooth": 1 / (1 + fall)}
         for name, law in laws.items():
-            part = Releases(noise=law, shifts=ShiftBounds.of(counts), count=3)
+            part = Releases(noise=law, shifts=ShiftBounds.of(counts), compositions=3)
             found = prove_composed((part,), Fraction(epsilon)).interval
             masses = _of_losses(frequent[name], "0.7")
             exact = float(delta_of_masses([(masses, 3)], epsilon))
@@ -325,7 +325,7 @@ def test_a_box_composes_like_laplace_noise(epsilon: str) -> None:
     laws = (KNorm(scale=2, body=hull(box, 3)), Laplace(scale=2, dimension=1))
     found = [
         prove_composed(
-            (Releases(noise=law, shifts=ShiftBounds.of(shifts), count=5),), Fraction(epsilon)
+            (Releases(noise=law, shifts=ShiftBounds.of(shifts), compositions=5),), Fraction(epsilon)
         ).interval
         for law, shifts in zip(laws, (box, L1(1)), strict=True)
     ]
@@ -351,7 +351,7 @@ def test_two_releases_of_two_counts() -> None:
         return np.where(e >= 0, above, 1 - np.exp(e) + np.exp(e) * above)
 
     expected = float(masses @ curve(epsilon - losses) / masses.sum())
-    part = Releases(noise=law, shifts=ShiftBounds.of(counts), count=2)
+    part = Releases(noise=law, shifts=ShiftBounds.of(counts), compositions=2)
     found = prove_composed((part,), Fraction("1.1")).interval
     assert found.lower - 1e-4 <= expected <= found.upper + 1e-4
     assert found.upper < found.lower * 1.001
@@ -361,7 +361,7 @@ def test_samples_amplify_the_curve() -> None:
     """P against (1 − γ)P + γQ: γ·δ(ln(1 + (e^ε − 1)/γ)) for a record that is removed."""
     counts, rate, epsilon = CountingQueries(dimension=2), Fraction(1, 4), Fraction(1, 5)
     law = KNorm(scale="0.5", body=hull(counts, 2))
-    part = Releases(noise=law, shifts=ShiftBounds.of(counts), rate=rate)
+    part = Releases(noise=law, shifts=ShiftBounds.of(counts), sampling_rate=rate)
     found = prove_composed((part,), epsilon).interval
     with mp.workdps(30):
         inner = mp.log(1 + mp.expm1(mp.mpf(1) / 5) * 4)

@@ -27,7 +27,7 @@ from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import draw
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.draw import sampler_of
+from leastnoise.noise.draw import make_sampler
 from tests.noise.bodies.examples import GRID, LAWS, SCALE, block, draws, rejected, same_law
 
 # some 1,600 p-values are looked at: one of them is below 1e-6 in two of a thousand such runs
@@ -87,7 +87,7 @@ def test_floats_and_balls_round_alike(name: str) -> None:
     grid = default_grid(law)
 
     def sampler():
-        return sampler_of(law, grid=grid, entropy=InsecureSeededEntropy(3))
+        return make_sampler(law, grid=grid, entropy=InsecureSeededEntropy(3))
 
     steps = round_sums(sampler(), 0, np.zeros(law.dimension))
     whole = sampler().draw(law.dimension)
@@ -105,7 +105,7 @@ def test_drawing_block_by_block_hands_out_the_same_coordinates(name: str) -> Non
     law = LARGE[name]
 
     def sampler():
-        return sampler_of(law, grid=GRID, entropy=InsecureSeededEntropy(3))
+        return make_sampler(law, grid=GRID, entropy=InsecureSeededEntropy(3))
 
     whole, again = sampler().draw(law.dimension), sampler()
     sizes = (1, 700, 299, 1000, law.dimension - 2000)

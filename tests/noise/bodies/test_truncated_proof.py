@@ -191,7 +191,7 @@ def test_it_is_exact_for_a_box_alone_and_for_all_of_its_shifts() -> None:
 def test_releases_compose_as_four_losses(epsilon: str) -> None:
     """∞, 0.8, 0 and −0.8, from δ at 0 and at the decay; a box from below as well."""
     box, noise = Linf(1, l0=2), law(Box(bounds=[1, 1]))
-    part = Releases(noise=noise, shifts=ShiftBounds.of(box), count=3)
+    part = Releases(noise=noise, shifts=ShiftBounds.of(box), compositions=3)
     found = prove_composed((part,), Fraction(epsilon)).interval
     with mp.workdps(30):
         q = mp.exp(mp.mpf("-0.8"))
@@ -209,7 +209,10 @@ def test_a_sample_leaks_as_much_less() -> None:
     """δ'(ε') = γδ(ε) with e^ε' − 1 = γ(e^ε − 1), the record removed; exact for a box."""
     noise = law(Box(bounds=[1, 1]))
     part = Releases(
-        noise=noise, shifts=ShiftBounds.of(Linf(1, l0=2)), count=1, rate=Fraction(1, 10)
+        noise=noise,
+        shifts=ShiftBounds.of(Linf(1, l0=2)),
+        compositions=1,
+        sampling_rate=Fraction(1, 10),
     )
     sampled = Fraction(float(np.log1p(np.expm1(0.5) / 10)))
     found = prove_composed((part,), sampled).interval

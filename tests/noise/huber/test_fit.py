@@ -17,7 +17,7 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber
 from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 
 PROMISED = Fraction(1, 10**5)
 
@@ -32,11 +32,12 @@ def _certificate(
 ) -> Certificate:
     return calibrate_family(
         FlippedHuber,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=L2(bound),
-        dimension=1,
-        loss=loss,
-        fixed=fixed,
+        Question(
+            budget=Budget(epsilon=epsilon, delta=delta),
+            sensitivities=(L2(bound),),
+            loss=loss,
+            fixed=fixed or {},
+        ),
     ).certificate
 
 
@@ -69,7 +70,7 @@ def test_private_side_within_the_promise_and_no_worse_than_its_limits(
     smaller = law.scaled(1 - PROMISED)
     assert prove_delta(smaller, L2("0.3"), budget.epsilon).certainly_above(budget.delta)
     for limit in (Gaussian, Laplace):
-        other = calibrate_family(limit, budget=budget, sensitivity=L2("0.3"), dimension=1)
+        other = calibrate_family(limit, Question(budget=budget, sensitivities=(L2("0.3"),)))
         assert loss.of(law) <= loss.of(other.certificate.noise) * (1 + 1e-6)
 
 
@@ -100,5 +101,6 @@ def test_refusals() -> None:
         _law("1", "1e-9", fixed={"gamma": Fraction(1, 100)})
     with pytest.raises(NotApplicable, match="one number"):
         calibrate_family(
-            FlippedHuber, budget=Budget(epsilon=1, delta="1e-5"), sensitivity=L2(1), dimension=2
+            FlippedHuber,
+            Question(budget=Budget(epsilon=1, delta="1e-5"), sensitivities=(L2(1),), dimension=2),
         )

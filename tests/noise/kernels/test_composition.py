@@ -24,7 +24,8 @@ def about(noise: KernelNoise, count: int, epsilon: float) -> float:
         decay=float(noise.decay),
         folded=noise.folded,
     )
-    return log_composed_delta(law, shift=float(1 / noise.scale), epsilon=epsilon, count=count)
+    shift = float(1 / noise.scale)
+    return log_composed_delta(law, shift=shift, epsilon=epsilon, compositions=count)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_one_kernel_is_the_gaussian(scale: int, count: int, epsilon: float) -> N
     ],
 )
 def test_it_is_near_what_is_proved(noise: KernelNoise, count: int, epsilon: float) -> None:
-    part = Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), count=count)
+    part = Releases(noise=noise, shifts=ShiftBounds.of(L2(1)), compositions=count)
     proved = prove_composed((part,), Fraction(epsilon)).interval.upper
     assert about(noise, count, epsilon) == pytest.approx(math.log(proved), abs=0.02)
 

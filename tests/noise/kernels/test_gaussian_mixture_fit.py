@@ -24,8 +24,7 @@ from leastnoise.noise.kernels.fit.quasi_gaussian import (
 from leastnoise.noise.kernels.law import GaussianMixture
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import log_divergence, peaks
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from tests.kernel_problems import HARD_SCALES, LEAST_SCALES
 
 PROMISED = Fraction(1, 10**9)
@@ -38,7 +37,7 @@ def test_reference_scales(
     *, modes: int, epsilon: str, delta: str, scale: str, shift: float
 ) -> None:
     found = gaussian_mixture_search(
-        Request(budget=Budget(epsilon=epsilon, delta=delta), fixed={"modes": modes})
+        Question(budget=Budget(epsilon=epsilon, delta=delta), fixed={"modes": modes})
     )
     assert float(found.scale) == pytest.approx(float(scale), rel=1e-9)
     assert (found.modes, found.spacing, found.decay) == (modes, 1, Fraction(epsilon))
@@ -56,7 +55,7 @@ def test_reference_scales(
 def test_modes_are_searched(*, epsilon: str, delta: str, modes: int, mae: float) -> None:
     """The exact improvements over the Gaussian are 38.03, 57.60, 49.65 and 57.90 %."""
     found = gaussian_mixture_search(
-        Request(budget=Budget(epsilon=epsilon, delta=delta), loss=Loss.MAE)
+        Question(budget=Budget(epsilon=epsilon, delta=delta), loss=Loss.MAE)
     )
     assert (found.modes, found.mae) == (modes, pytest.approx(mae, rel=1e-7))
 
@@ -67,11 +66,7 @@ def test_modes_are_searched(*, epsilon: str, delta: str, modes: int, mae: float)
 def test_private_side_and_within_the_promise(*, epsilon: str, delta: str, modes: int) -> None:
     budget = Budget(epsilon=epsilon, delta=delta)
     noise = calibrate_family(
-        GaussianMixture,
-        budget=budget,
-        sensitivity=L2("2.5"),
-        dimension=1,
-        fixed={"modes": modes},
+        GaussianMixture, Question(budget=budget, sensitivities=(L2("2.5"),), fixed={"modes": modes})
     ).certificate.noise
     assert isinstance(noise, GaussianMixture)
     assert noise.spacing == Fraction("2.5")
@@ -97,8 +92,8 @@ def test_private_side_and_within_the_promise(*, epsilon: str, delta: str, modes:
 def test_a_search_that_was_cut_off_says_so(
     *, epsilon: str, delta: str, fixed: dict[str, int], cut_off: bool
 ) -> None:
-    request = Request(budget=Budget(epsilon=epsilon, delta=delta), fixed=fixed)
-    note = limit_of(gaussian_mixture_search(request), request)
+    question = Question(budget=Budget(epsilon=epsilon, delta=delta), fixed=fixed)
+    note = limit_of(gaussian_mixture_search(question), question)
     assert (note is not None) is cut_off
     assert note is None or f"up to {MOST_MODES}" in note
 
@@ -107,11 +102,13 @@ def test_many_modes_where_few_do_not_help() -> None:
     """At (0.5, 1e-6), K = 26 has 68.9 % less E|X| than the Gaussian; K <= 20 has 19.5 %."""
     budget = Budget(epsilon="0.5", delta="1e-6")
     plain = Gaussian(scale=gaussian(1, budget)).mae
-    request = Request(budget=budget, loss=Loss.MAE)
-    found = gaussian_mixture_search(request)
+    question = Question(budget=budget, loss=Loss.MAE)
+    found = gaussian_mixture_search(question)
     assert found.modes == 26
     assert 1 - found.mae / plain == pytest.approx(0.689, abs=5e-4)
-    best = min(gaussian_mixture_search(replace(request, fixed={"modes": k})).mae for k in range(21))
+    best = min(
+        gaussian_mixture_search(replace(question, fixed={"modes": k})).mae for k in range(21)
+    )
     assert 1 - best / plain == pytest.approx(0.1955, abs=5e-4)
 
 
@@ -130,11 +127,11 @@ def test_no_shift_exceeds_delta(
     """Anywhere in ε from 0.01 to 20 and δ from 1e-12 to 0.4: shifts at random, and close by."""
     budget = Budget(epsilon=math.exp(log_epsilon), delta=math.exp(log_delta))
     epsilon = float(budget.epsilon)
-    request = Request(budget=budget, fixed={} if folded else {"modes": modes})
+    question = Question(budget=budget, fixed={} if folded else {"modes": modes})
     law = (
-        quasi_gaussian.quasi_gaussian_search(request)
+        quasi_gaussian.quasi_gaussian_search(question)
         if folded
-        else gaussian_mixture_search(request)
+        else gaussian_mixture_search(question)
     )
     sigma = float(law.scale)
     kernels = Kernels(modes=law.modes, spacing=1 / sigma, decay=epsilon, folded=folded)
@@ -149,10 +146,7 @@ def test_no_shift_exceeds_delta(
 def test_a_peak_that_closes_within_a_hair_of_sigma_is_proved_to_be_gone() -> None:
     """δ falls from 2e-11 to 7e-13 within 1e-7 of σ, and the search sees the foot alone."""
     calibrated = calibrate_family(
-        GaussianMixture,
-        budget=Budget(epsilon=20, delta="1e-12"),
-        sensitivity=L2(1),
-        dimension=1,
+        GaussianMixture, Question(budget=Budget(epsilon=20, delta="1e-12"), sensitivities=(L2(1),))
     )
     assert calibrated.certificate.delta.upper <= 1e-12
     assert float(calibrated.certificate.noise.scale) == pytest.approx(0.140840049, rel=1e-6)
@@ -161,12 +155,14 @@ def test_a_peak_that_closes_within_a_hair_of_sigma_is_proved_to_be_gone() -> Non
 def test_what_it_cannot_do_is_refused() -> None:
     budget = Budget(epsilon=1, delta="1e-2")
     with pytest.raises(InvalidArgument, match="spacing is the sensitivity"):
-        gaussian_mixture_search(Request(budget=budget, fixed={"spacing": Fraction(2)}))
+        gaussian_mixture_search(Question(budget=budget, fixed={"spacing": Fraction(2)}))
     for delta, dimension in (("0", 1), ("1e-5", 2)):
         with pytest.raises(NotApplicable):
             calibrate_family(
                 GaussianMixture,
-                budget=Budget(epsilon=1, delta=delta),
-                sensitivity=L2(1),
-                dimension=dimension,
+                Question(
+                    budget=Budget(epsilon=1, delta=delta),
+                    sensitivities=(L2(1),),
+                    dimension=dimension,
+                ),
             )

@@ -28,7 +28,7 @@ CLOSE = 5e-4  # of δ; the worst measured is 3.6e-4, where δ is 2e-13
 
 
 def proved(noise: KernelNoise | Gaussian, count: int, epsilon: str | float) -> Interval:
-    part = Releases(noise=noise, shifts=ONE, count=count)
+    part = Releases(noise=noise, shifts=ONE, compositions=count)
     return prove_composed((part,), Fraction(epsilon)).interval
 
 

@@ -11,7 +11,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.kernels.fit.quasi_gaussian import published_scale, quasi_gaussian_search
 from leastnoise.noise.kernels.law import QuasiGaussian
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 from tests.kernel_problems import FOLDED_SCALES
 
 PROMISED = Fraction(1, 10**9)
@@ -33,7 +33,7 @@ PUBLISHED = (
 @pytest.mark.parametrize(("epsilon", "delta", "scale", "shift"), FOLDED_SCALES)
 def test_reference_scales(*, epsilon: str, delta: str, scale: str, shift: float) -> None:
     del shift
-    found = quasi_gaussian_search(Request(budget=Budget(epsilon=epsilon, delta=delta)))
+    found = quasi_gaussian_search(Question(budget=Budget(epsilon=epsilon, delta=delta)))
     assert float(found.scale) == pytest.approx(float(scale), rel=2e-7)
     assert (found.spacing, found.decay) == (1, Fraction(epsilon))
 
@@ -46,7 +46,7 @@ def test_private_side_and_within_the_promise(
     del scale, shift
     budget = Budget(epsilon=epsilon, delta=delta)
     noise = calibrate_family(
-        QuasiGaussian, budget=budget, sensitivity=L2("2.5"), dimension=1
+        QuasiGaussian, Question(budget=budget, sensitivities=(L2("2.5"),))
     ).certificate.noise
     assert isinstance(noise, QuasiGaussian)
     smaller = QuasiGaussian(
@@ -70,19 +70,19 @@ def test_theorem_4_2_is_private_and_never_below_the_exact(epsilon: str, delta: s
         scale=published_scale(budget) * (1 + PROMISED), spacing=1, decay=budget.epsilon
     )
     assert prove_delta(law, L2(1), budget.epsilon).certainly_at_most(budget.delta)
-    assert quasi_gaussian_search(Request(budget=budget)).scale <= law.scale
+    assert quasi_gaussian_search(Question(budget=budget)).scale <= law.scale
 
 
 def test_the_published_scale_can_be_a_third_too_large() -> None:
     budget = Budget(epsilon=2, delta="0.25")
-    excess = published_scale(budget) / quasi_gaussian_search(Request(budget=budget)).scale
+    excess = published_scale(budget) / quasi_gaussian_search(Question(budget=budget)).scale
     assert float(excess) == pytest.approx(1.32033, abs=1e-5)
 
 
 @pytest.mark.parametrize("decay", ["0", "0.3", "4"])
 def test_a_fixed_decay_gets_its_least_scale(decay: str) -> None:
     budget = Budget(epsilon=1, delta="1e-2")
-    law = quasi_gaussian_search(Request(budget=budget, fixed={"decay": Fraction(decay)}))
+    law = quasi_gaussian_search(Question(budget=budget, fixed={"decay": Fraction(decay)}))
     assert law.decay == Fraction(decay)
     smaller = QuasiGaussian(scale=law.scale * (1 - PROMISED), spacing=1, decay=decay)
     assert prove_delta(law, L2(1), budget.epsilon).certainly_at_most(budget.delta)
@@ -92,7 +92,7 @@ def test_a_fixed_decay_gets_its_least_scale(decay: str) -> None:
 def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="spacing is the sensitivity"):
         quasi_gaussian_search(
-            Request(budget=Budget(epsilon=1, delta="1e-2"), fixed={"spacing": Fraction(2)})
+            Question(budget=Budget(epsilon=1, delta="1e-2"), fixed={"spacing": Fraction(2)})
         )
     with pytest.raises(NotApplicable, match=r"Theorem 4\.2"):
         published_scale(Budget(epsilon=0, delta="1e-2"))
@@ -100,7 +100,9 @@ def test_what_it_cannot_do_is_refused() -> None:
         with pytest.raises(NotApplicable):
             calibrate_family(
                 QuasiGaussian,
-                budget=Budget(epsilon=1, delta=delta),
-                sensitivity=L2(1),
-                dimension=dimension,
+                Question(
+                    budget=Budget(epsilon=1, delta=delta),
+                    sensitivities=(L2(1),),
+                    dimension=dimension,
+                ),
             )

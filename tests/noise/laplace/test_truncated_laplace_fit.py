@@ -14,6 +14,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.laplace.law import TruncatedLaplace
+from leastnoise.noise.question import Question
 
 PROMISED = Fraction(1, 10**9)
 
@@ -21,10 +22,9 @@ PROMISED = Fraction(1, 10**9)
 def _certificate(epsilon: str, delta: str, *, bound: str = "1", **fixed: Fraction) -> Certificate:
     return calibrate_family(
         TruncatedLaplace,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=L2(bound),
-        dimension=1,
-        fixed=fixed,
+        Question(
+            budget=Budget(epsilon=epsilon, delta=delta), sensitivities=(L2(bound),), fixed=fixed
+        ),
     ).certificate
 
 
@@ -90,7 +90,5 @@ def test_refusals() -> None:
     with pytest.raises(NotApplicable, match="one number"):
         calibrate_family(
             TruncatedLaplace,
-            budget=Budget(epsilon=1, delta="1e-5"),
-            sensitivity=L2(1),
-            dimension=2,
+            Question(budget=Budget(epsilon=1, delta="1e-5"), sensitivities=(L2(1),), dimension=2),
         )

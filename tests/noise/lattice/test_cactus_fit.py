@@ -18,14 +18,14 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.lattice.fit import least_divergence
 from leastnoise.noise.lattice.law import Cactus
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from tests.scalar import assert_law, density, draws
 
 
 def _calibrated(epsilon: str, delta: str, loss: Loss = Loss.MAE) -> tuple[Cactus, Budget]:
     budget = Budget(epsilon=epsilon, delta=delta)
     certificate = calibrate_family(
-        Cactus, budget=budget, sensitivity=L2(1), dimension=1, loss=loss
+        Cactus, Question(budget=budget, sensitivities=(L2(1),), loss=loss)
     ).certificate
     assert certificate.delta.certainly_at_most(budget.delta)
     law = certificate.noise
@@ -104,10 +104,12 @@ def test_refusals() -> None:
     def calibrate(epsilon: str, delta: str, dimension: int = 1, **fixed: int) -> None:
         calibrate_family(
             Cactus,
-            budget=Budget(epsilon=epsilon, delta=delta),
-            sensitivity=L2(1),
-            dimension=dimension,
-            fixed=fixed,
+            Question(
+                budget=Budget(epsilon=epsilon, delta=delta),
+                sensitivities=(L2(1),),
+                dimension=dimension,
+                fixed=fixed,
+            ),
         )
 
     with pytest.raises(NotApplicable, match="delta=0"):

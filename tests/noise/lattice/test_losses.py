@@ -72,7 +72,7 @@ def test_two_releases_are_enclosed_whatever_their_shifts(
 ) -> None:
     noise = Optimal(scale=scale, cells=cells, masses=(masses[0] + 1, *masses[1:]))
     found = prove_composed(
-        (Releases(noise=noise, shifts=ONE, count=2),), Fraction(epsilon)
+        (Releases(noise=noise, shifts=ONE, compositions=2),), Fraction(epsilon)
     ).interval
     mixed, same = worst(noise, 1, 2, epsilon)
     assert mixed <= found.upper * (1 + 1e-13) + 1e-13
@@ -82,7 +82,7 @@ def test_two_releases_are_enclosed_whatever_their_shifts(
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.1, 2.3])
 def test_three_releases_on_whole_numbers(epsilon: float) -> None:
     noise = DiscreteStaircase(scale=2, cells=2, masses=(9, 3, 5, 2, 1))
-    part = Releases(noise=noise, shifts=ShiftBounds.of(Integer(2)), count=3)
+    part = Releases(noise=noise, shifts=ShiftBounds.of(Integer(2)), compositions=3)
     found = prove_composed((part,), Fraction(epsilon)).interval
     mixed, same = worst(noise, 2, 3, epsilon)
     assert mixed <= found.upper <= 1.05 * mixed  # no pair of outputs has the supremum's profile
@@ -141,7 +141,7 @@ def test_many_releases_agree_with_the_profile_in_balls() -> None:
 
 def test_more_lattice_steps_are_closer() -> None:
     noise = Optimal(scale=2, cells=3, masses=(50, 30, 40, 20, 10, 5))
-    part = Releases(noise=noise, shifts=ONE, count=40)
+    part = Releases(noise=noise, shifts=ONE, compositions=40)
     widths = []
     for points_per_std in (16, 64):
         found = prove_composed((part,), Fraction(9), points_per_std=points_per_std).interval
@@ -153,8 +153,8 @@ def test_more_lattice_steps_are_closer() -> None:
 def test_a_shift_off_the_lattice_gives_all_away() -> None:
     whole = ShiftBounds.of(Integer(1))
     off = Releases(
-        noise=DiscreteStaircase(scale="0.7", cells=3, masses=(5, 1)), shifts=whole, count=3
+        noise=DiscreteStaircase(scale="0.7", cells=3, masses=(5, 1)), shifts=whole, compositions=3
     )
     assert prove_composed((off,), Fraction(1)).interval.lower > 1 - 1e-10
-    far = Releases(noise=Optimal(scale="0.1", cells=1, masses=(5, 1)), shifts=ONE, count=3)
+    far = Releases(noise=Optimal(scale="0.1", cells=1, masses=(5, 1)), shifts=ONE, compositions=3)
     assert prove_composed((far,), Fraction(1)).interval.lower > 1 - 1e-10

@@ -15,14 +15,13 @@ from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.fit.generalized_gamma import (
     generalized_gamma_search,
     greatest_advantage,
 )
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
-from leastnoise.noise.request import Request
 from tests.generalized_gamma import plain_delta
 
 LeastScale = Callable[[int, Budget], Fraction]
@@ -51,7 +50,7 @@ def test_the_best_shape(
     *, dimension: int, epsilon: str, delta: str, mse: float, accuracy: float
 ) -> None:
     law = generalized_gamma_search(
-        Request(budget=Budget(epsilon=epsilon, delta=delta), dimension=dimension)
+        Question(budget=Budget(epsilon=epsilon, delta=delta), dimension=dimension)
     )
     assert law.mse == pytest.approx(mse, rel=accuracy)
 
@@ -59,7 +58,7 @@ def test_the_best_shape(
 def test_a_fixed_shape_has_the_reference_scale() -> None:
     budget = Budget(epsilon="0.1", delta="0.0015126923251605809")
     shape = {"alpha": Fraction("3.5116"), "p": Fraction("1.57281")}
-    law = generalized_gamma_search(Request(budget=budget, dimension=5, fixed=shape))
+    law = generalized_gamma_search(Question(budget=budget, dimension=5, fixed=shape))
     assert float(law.scale) == pytest.approx(0.011558519682 ** (-1 / 1.57281), rel=1e-7)
     certificate = Certificate.prove(budget=budget, noise=law, sensitivity=L2(1))
     smaller = prove_delta(law.scaled(1 - EXCESS), L2(1), budget.epsilon)
@@ -72,7 +71,7 @@ def test_a_fixed_shape_has_the_reference_scale() -> None:
 def test_classic_members_have_their_scales(p: int, least: LeastScale, dimension: int) -> None:
     budget = Budget(epsilon="0.5", delta="1e-6")
     shape = {"alpha": Fraction(dimension - 1), "p": Fraction(p)}
-    law = generalized_gamma_search(Request(budget=budget, dimension=dimension, fixed=shape))
+    law = generalized_gamma_search(Question(budget=budget, dimension=dimension, fixed=shape))
     expected = float(least(dimension, budget)) * (2**0.5 if p == 2 else 1)
     assert expected <= float(law.scale) <= expected * (1 + EXCESS)
 
@@ -81,11 +80,11 @@ def test_classic_members_have_their_scales(p: int, least: LeastScale, dimension:
 @pytest.mark.parametrize("loss", list(Loss))
 def test_it_is_never_worse_than_its_members(loss: Loss) -> None:
     budget = Budget(epsilon="1", delta="1e-4")
-    best = loss.of(generalized_gamma_search(Request(budget=budget, dimension=4, loss=loss)))
+    best = loss.of(generalized_gamma_search(Question(budget=budget, dimension=4, loss=loss)))
     for p in ("1", "2", "1.4"):
         shape = {"alpha": Fraction(3), "p": Fraction(p)}
         member = generalized_gamma_search(
-            Request(budget=budget, dimension=4, loss=loss, fixed=shape)
+            Question(budget=budget, dimension=4, loss=loss, fixed=shape)
         )
         assert best <= loss.of(member) * (1 + EXCESS)
 
@@ -94,7 +93,7 @@ def test_one_parameter_may_be_fixed() -> None:
     budget = Budget(epsilon="1", delta="1e-3")
     for name, value in (("alpha", "1.5"), ("p", "1.3")):
         fixed = {name: Fraction(value)}
-        law = generalized_gamma_search(Request(budget=budget, dimension=3, fixed=fixed))
+        law = generalized_gamma_search(Question(budget=budget, dimension=3, fixed=fixed))
         assert law.parameters[name] == Fraction(value)
 
 
@@ -102,32 +101,35 @@ def test_impossible_requests_are_refused_with_the_reason() -> None:
     budget = Budget(epsilon="1", delta="1e-3")
     hollow = {"alpha": Fraction("2.5"), "p": Fraction(2)}
     with pytest.raises(InvalidArgument, match="no worst shift"):
-        generalized_gamma_search(Request(budget=budget, dimension=3, fixed=hollow))
+        generalized_gamma_search(Question(budget=budget, dimension=3, fixed=hollow))
     wide = {"alpha": Fraction(50_000), "p": Fraction(2)}
     with pytest.raises(InvalidArgument, match="2000"):
-        generalized_gamma_search(Request(budget=budget, dimension=10**5, fixed=wide))
+        generalized_gamma_search(Question(budget=budget, dimension=10**5, fixed=wide))
     pole = {"alpha": Fraction("-0.999"), "p": Fraction(1)}
     with pytest.raises(Refused, match="sensitivities"):
         generalized_gamma_search(
-            Request(budget=Budget(epsilon="0.1", delta="1e-9"), dimension=1, fixed=pole)
+            Question(budget=Budget(epsilon="0.1", delta="1e-9"), dimension=1, fixed=pole)
         )
     with pytest.raises(NotApplicable, match="epsilon > 100"):
-        generalized_gamma_search(Request(budget=Budget(epsilon=101, delta="1e-9"), dimension=5))
+        generalized_gamma_search(Question(budget=Budget(epsilon=101, delta="1e-9"), dimension=5))
     with pytest.raises(NotApplicable, match="delta=0"):
         calibrate_family(
-            GeneralizedGamma, budget=Budget(epsilon=1, delta=0), sensitivity=L2(1), dimension=3
+            GeneralizedGamma,
+            Question(budget=Budget(epsilon=1, delta=0), sensitivities=(L2(1),), dimension=3),
         )
 
 
 def test_beyond_the_shapes_it_is_the_better_classic_member() -> None:
-    law = generalized_gamma_search(Request(budget=Budget(epsilon=1, delta="1e-5"), dimension=10**5))
+    law = generalized_gamma_search(
+        Question(budget=Budget(epsilon=1, delta="1e-5"), dimension=10**5)
+    )
     assert law.is_classic
 
 
 @pytest.mark.slow
 def test_a_shape_that_gains_nothing_is_not_taken() -> None:
     """p = 1.00001 saves 3e-7 of the l2 member's loss, and takes a minute to fail its proof."""
-    law = generalized_gamma_search(Request(budget=Budget(epsilon=5, delta="1e-12"), dimension=5))
+    law = generalized_gamma_search(Question(budget=Budget(epsilon=5, delta="1e-12"), dimension=5))
     assert law.is_classic
 
 
@@ -168,7 +170,7 @@ def test_beside_the_greatest_advantage_there_is_less() -> None:
     assert found.gain == pytest.approx(0.156, abs=5e-4)
     for factor in ("0.9", "1.1"):
         budget = Budget(epsilon="0.1", delta=found.delta * Fraction(factor))
-        law = generalized_gamma_search(Request(budget=budget, dimension=2))
+        law = generalized_gamma_search(Question(budget=budget, dimension=2))
         gaussian = float(classic.gaussian(2, budget)) ** 2 * 2
         l2 = float(classic.spherical_laplace(2, budget)) ** 2 * 6
         assert 1 - law.mse / min(gaussian, l2) < found.gain - 1e-3
@@ -194,10 +196,12 @@ def _check(seed: int) -> str:
     try:
         found = calibrate_family(
             GeneralizedGamma,
-            budget=budget,
-            sensitivity=L2(1),
-            dimension=dimension,
-            fixed={"alpha": alpha, "p": p},
+            Question(
+                budget=budget,
+                sensitivities=(L2(1),),
+                dimension=dimension,
+                fixed={"alpha": alpha, "p": p},
+            ),
         )
     except (Refused, InvalidArgument) as error:
         return f"refused: {error}"

@@ -16,7 +16,7 @@ from flint import arb
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from leastnoise.accounting.proof.common_lattice import lower_parts, upper_parts
+from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.convolution import composed_lower, composed_upper
@@ -102,7 +102,7 @@ def delta_of_two(law: GeneralizedGamma, epsilon: float) -> float:
 def composed(
     law: Noise, count: int, epsilon: str | int, *, points_per_std: int = COARSE
 ) -> Interval:
-    part = Releases(noise=law, shifts=ONE, count=count)
+    part = Releases(noise=law, shifts=ONE, compositions=count)
     return prove_composed((part,), Fraction(epsilon), points_per_std=points_per_std).interval
 
 
@@ -189,8 +189,8 @@ def test_one_release_through_the_lattice(epsilon: str) -> None:
     law, at = law_of(2, "0.9", "1.4", "2"), Fraction(epsilon)
     parts = (Releases(noise=law, shifts=ONE),)
     truth = prove_delta(law, ONE.outer, at).interval
-    above = composed_upper(upper_parts(parts, points_per_std=COARSE), at)
-    below = composed_lower(lower_parts(parts, points_per_std=COARSE), at)
+    above = composed_upper(make_upper_parts(parts, points_per_std=COARSE), at)
+    below = composed_lower(make_lower_parts(parts, points_per_std=COARSE), at)
     assert float_below(below) <= truth.lower <= truth.upper <= float_above(above)
 
 

@@ -11,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.single import unit_law
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.law import MAX_STEPS
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import SphericalLaplace
-from leastnoise.noise.request import Request
+from leastnoise.noise.registry import part_of
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta
 
@@ -28,8 +27,8 @@ def _best(
     dimension: int, epsilon: str, delta: str, loss: Loss = Loss.MSE, **fixed: Fraction
 ) -> SphericalStaircase:
     budget = Budget(epsilon=epsilon, delta=delta)
-    request = Request(budget=budget, dimension=dimension, loss=loss, fixed=fixed)
-    law = unit_law(SphericalStaircase, request)
+    question = Question(budget=budget, dimension=dimension, loss=loss, fixed=fixed)
+    law = part_of(SphericalStaircase, "fit")(question)
     assert isinstance(law, SphericalStaircase)
     return law
 
@@ -50,7 +49,9 @@ def test_reference_losses(dimension: int, epsilon: str, delta: str, mse: float) 
 def test_the_gain_in_five_dimensions() -> None:
     """At (8, 1e-6) 39 % below the Gaussian and l2."""
     budget, others = Budget(epsilon="8", delta="1e-6"), (Gaussian, SphericalLaplace)
-    least = min(unit_law(family, Request(budget=budget, dimension=5)).mse for family in others)
+    least = min(
+        part_of(family, "fit")(Question(budget=budget, dimension=5)).mse for family in others
+    )
     assert _best(5, "8", "1e-6").mse < 0.615 * least
 
 
@@ -73,7 +74,8 @@ def test_meets_delta_just_so_and_never_leaks(
 ) -> None:
     budget = Budget(epsilon=epsilon, delta=delta)
     certificate = calibrate_family(
-        SphericalStaircase, budget=budget, sensitivity=L2(1), dimension=dimension, loss=loss
+        SphericalStaircase,
+        Question(budget=budget, sensitivities=(L2(1),), dimension=dimension, loss=loss),
     ).certificate
     law = certificate.noise
     assert isinstance(law, SphericalStaircase)
@@ -115,8 +117,8 @@ def test_the_smallest_radius_in_many_dimensions() -> None:
 def test_a_fixed_shape_gets_the_least_scale() -> None:
     budget = Budget(epsilon="1", delta="1e-4")
     fixed = {"gamma": Fraction(1, 2), "radius": Fraction(9), "decay": Fraction(3, 2)}
-    request = Request(budget=budget, dimension=3, fixed=fixed)
-    law = unit_law(SphericalStaircase, request)
+    question = Question(budget=budget, dimension=3, fixed=fixed)
+    law = part_of(SphericalStaircase, "fit")(question)
     assert isinstance(law, SphericalStaircase)
     assert law.parameters == fixed
     value = log_delta(law, shift=Fraction(1), epsilon=budget.epsilon)
@@ -135,7 +137,9 @@ def test_refusals() -> None:
         with pytest.raises(NotApplicable, match=why):
             calibrate_family(
                 SphericalStaircase,
-                budget=Budget(epsilon="1e-6", delta=delta),
-                sensitivity=L2(1),
-                dimension=dimension,
+                Question(
+                    budget=Budget(epsilon="1e-6", delta=delta),
+                    sensitivities=(L2(1),),
+                    dimension=dimension,
+                ),
             )

@@ -15,7 +15,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2, Integer
 from leastnoise.guarantees.structured import Linf
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps.law import Geometric
 
 
@@ -31,13 +31,14 @@ def _found(
 ) -> Calibrated:
     return calibrate_family(
         Geometric,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=Integer(bound),
-        dimension=1,
-        loss=loss,
-        fixed=fixed,
-        compositions=releases,
-        sampling_rate=Fraction(rate),
+        Question(
+            budget=Budget(epsilon=epsilon, delta=delta),
+            sensitivities=(Integer(bound),),
+            loss=loss,
+            fixed=fixed or {},
+            compositions=releases,
+            sampling_rate=Fraction(rate),
+        ),
     )
 
 
@@ -118,7 +119,7 @@ def test_refusals() -> None:
     with pytest.raises(InvalidArgument, match="core <= 1"):
         _found("1", fixed={"core": 2})
     with pytest.raises(NotApplicable, match="whole numbers"):
-        calibrate_family(Geometric, budget=Budget(epsilon=1), sensitivity=L2(1), dimension=1)
+        calibrate_family(Geometric, Question(budget=Budget(epsilon=1), sensitivities=(L2(1),)))
 
 
 def test_several_pure_releases_share_epsilon() -> None:
@@ -156,10 +157,12 @@ def test_of_poisson_samples(delta: str, releases: int) -> None:
 def test_cells_of_which_one_unit_moves_some(moved: int, delta: str) -> None:
     found = calibrate_family(
         Geometric,
-        budget=Budget(epsilon=1, delta=delta),
-        sensitivity=Linf(2, l0=moved, whole=True),
-        dimension=1,
-        geometry=Cells(count=20),
+        Question(
+            budget=Budget(epsilon=1, delta=delta),
+            sensitivities=(Linf(2, l0=moved, whole=True),),
+            dimension=20,
+            geometry=Cells(count=20),
+        ),
     ).certificate
     law = found.noise
     assert isinstance(law, Geometric)

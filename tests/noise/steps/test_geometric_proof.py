@@ -61,7 +61,7 @@ def test_purely_private_where_no_shift_passes_so_many_steps() -> None:
 def test_between_the_lattice_points_there_is_no_privacy() -> None:
     even = Geometric(scale=2, cells=1, core=1, decay=1)
     assert prove_delta(even, Integer(1), Fraction(9)).interval.lower == 1
-    part = Releases(noise=even, shifts=ShiftBounds.of(Integer(1)), count=3)
+    part = Releases(noise=even, shifts=ShiftBounds.of(Integer(1)), compositions=3)
     assert Composition(parts=(part,)).delta(epsilon=9).lower > 1 - 1e-9
 
 
@@ -107,7 +107,7 @@ def _convolved(law: Geometric, shift: int, releases: int, epsilon: Any) -> Any:
 @pytest.mark.parametrize("law", LAWS[:4], ids=lambda law: f"{law.cells}-{law.core}")
 @pytest.mark.parametrize(("bound", "releases"), [(1, 2), (3, 3), (4, 5)])
 def test_several_releases_are_convolutions(law: Geometric, bound: int, releases: int) -> None:
-    part = Releases(noise=law, shifts=ShiftBounds.of(Integer(bound)), count=releases)
+    part = Releases(noise=law, shifts=ShiftBounds.of(Integer(bound)), compositions=releases)
     for epsilon in ("0", "0.7", "2"):
         found = Composition(parts=(part,)).delta(epsilon=epsilon)
         with mp.workdps(30):
@@ -164,7 +164,10 @@ def test_of_poisson_samples(rate: str) -> None:
     """A record removed: rate·δ of the whole data at ln(1 + (e^ε − 1)/rate)."""
     law, epsilon = LAWS[1], mp.mpf("0.05")
     part = Releases(
-        noise=law, shifts=ShiftBounds.of(Integer(3)), rate=Fraction(rate), neighbours="add-remove"
+        noise=law,
+        shifts=ShiftBounds.of(Integer(3)),
+        sampling_rate=Fraction(rate),
+        neighbours="add-remove",
     )
     found = Composition(parts=(part,)).delta(epsilon="0.05")
     with mp.workdps(30):

@@ -14,7 +14,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps.fit import best_gamma
 from leastnoise.noise.steps.law import Staircase
 
@@ -31,11 +31,12 @@ def _certificate(
 ) -> Certificate:
     return calibrate_family(
         Staircase,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=L2(bound),
-        dimension=1,
-        loss=loss,
-        fixed=fixed,
+        Question(
+            budget=Budget(epsilon=epsilon, delta=delta),
+            sensitivities=(L2(bound),),
+            loss=loss,
+            fixed=fixed or {},
+        ),
     ).certificate
 
 
@@ -117,4 +118,6 @@ def test_refusals() -> None:
     with pytest.raises(NotApplicable, match="decay above epsilon"):
         _certificate("1", fixed={"decay": Fraction(2)})
     with pytest.raises(NotApplicable, match="one number"):
-        calibrate_family(Staircase, budget=Budget(epsilon=1), sensitivity=L2(1), dimension=2)
+        calibrate_family(
+            Staircase, Question(budget=Budget(epsilon=1), sensitivities=(L2(1),), dimension=2)
+        )

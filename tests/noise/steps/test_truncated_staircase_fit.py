@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.single import unit_law
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.common.law import Steps
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
+from leastnoise.noise.registry import part_of
 from leastnoise.noise.steps import profile as steps_profile
 from leastnoise.noise.steps.law import TruncatedStaircase
 
 
 def _best(epsilon: str, delta: str, loss: Loss, **fixed: Fraction) -> TruncatedStaircase:
-    request = Request(budget=Budget(epsilon=epsilon, delta=delta), loss=loss, fixed=fixed)
-    law = unit_law(TruncatedStaircase, request)
+    question = Question(budget=Budget(epsilon=epsilon, delta=delta), loss=loss, fixed=fixed)
+    law = part_of(TruncatedStaircase, "fit")(question)
     assert isinstance(law, TruncatedStaircase)
     return law
 
@@ -75,7 +74,7 @@ def test_meets_delta_just_so_and_never_leaks(epsilon: str, delta: str, loss: Los
     """At the radius found δ is met; a hair below, and at no shift in [0, Δ], it is not exceeded."""
     budget = Budget(epsilon=epsilon, delta=delta)
     certificate = calibrate_family(
-        TruncatedStaircase, budget=budget, sensitivity=L2(1), dimension=1, loss=loss
+        TruncatedStaircase, Question(budget=budget, sensitivities=(L2(1),), loss=loss)
     ).certificate
     law = certificate.noise
     assert isinstance(law, TruncatedStaircase)
@@ -124,13 +123,11 @@ def test_refusals() -> None:
     with pytest.raises(NotApplicable, match="one number"):
         calibrate_family(
             TruncatedStaircase,
-            budget=Budget(epsilon=1, delta="1e-5"),
-            sensitivity=L2(1),
-            dimension=2,
+            Question(budget=Budget(epsilon=1, delta="1e-5"), sensitivities=(L2(1),), dimension=2),
         )
     with pytest.raises(NotApplicable, match="delta=0"):
         calibrate_family(
-            TruncatedStaircase, budget=Budget(epsilon=1), sensitivity=L2(1), dimension=1
+            TruncatedStaircase, Question(budget=Budget(epsilon=1), sensitivities=(L2(1),))
         )
     with pytest.raises(Refused, match="radius"):
         _best("1e-6", "1e-9", Loss.MSE)

@@ -16,6 +16,7 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
+from leastnoise.noise.question import Question
 from leastnoise.noise.steps.law import Tulap
 from tests.scalar import plain_delta
 
@@ -25,10 +26,9 @@ PROMISED = Fraction(1, 10**9)
 def _certificate(epsilon: str, delta: str, *, bound: str = "1", **fixed: Fraction) -> Certificate:
     return calibrate_family(
         Tulap,
-        budget=Budget(epsilon=epsilon, delta=delta),
-        sensitivity=L2(bound),
-        dimension=1,
-        fixed=fixed,
+        Question(
+            budget=Budget(epsilon=epsilon, delta=delta), sensitivities=(L2(bound),), fixed=fixed
+        ),
     ).certificate
 
 
@@ -127,5 +127,6 @@ def test_refusals() -> None:
         _certificate("1", "1e-3", decay=Fraction(1, 2))
     with pytest.raises(NotApplicable, match="one number"):
         calibrate_family(
-            Tulap, budget=Budget(epsilon=1, delta="1e-5"), sensitivity=L2(1), dimension=2
+            Tulap,
+            Question(budget=Budget(epsilon=1, delta="1e-5"), sensitivities=(L2(1),), dimension=2),
         )

@@ -13,7 +13,6 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
-from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.plan.plan_record import PARTS_NOTE, PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
@@ -31,7 +30,7 @@ def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     mechanism = plan.blocks[0].mechanism
     coarse = mechanism.on_grid(2 * Fraction(2) ** round(math.log2(mechanism.noise.variance) / 2))
     grid, found = float(coarse.grid), NoiseError.of(coarse.certificate)
-    variance = variance_of(coarse.noise, 0)
+    variance = coarse.noise.variance_at(0)
     assert found.std**2 == pytest.approx(variance + grid**2 / 12)
     assert found.std > 1.001 * math.sqrt(variance)
     fine = NoiseError.of(mechanism.certificate)

@@ -64,13 +64,13 @@ def test_a_single_count_has_the_noise_of_one_that_is_added() -> None:
 
 def test_the_law_of_one_cell_is_that_of_the_draws() -> None:
     """A 95 % interval holds 95 % of the draws, for both laws; and one a fifth narrower doesn't."""
-    from leastnoise.noise.quantiles import absolute_quantile  # noqa: PLC0415
+    from leastnoise.noise.draw import find_quantile  # noqa: PLC0415
 
     for name, cells in (("k-norm", 40), ("k-staircase", 3)):
         noise = ln.calibrate(name, epsilon=1, sensitivity=counting(cells, 1))
         zeros = np.zeros(cells)
         drawn = np.array([noise.release(zeros).values for _ in range(400)])
-        half = absolute_quantile(noise.noise, 0.95)
+        half = find_quantile(noise.noise, 0.95)
         assert abs((np.abs(drawn) <= half).mean() - 0.95) < 0.025
         assert (np.abs(drawn) <= 0.8 * half).mean() < 0.93
 

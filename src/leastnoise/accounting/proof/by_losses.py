@@ -15,9 +15,14 @@ from fractions import Fraction
 
 from flint import arb
 
-from leastnoise.accounting.proof.common_lattice import largest_finite_loss, lower_parts, upper_parts
-from leastnoise.accounting.proof.moment_sum import delta_by_moments, serves
-from leastnoise.accounting.proof.sampled import sampled_delta
+from leastnoise.accounting.proof.common_lattice import (
+    find_largest_finite_loss,
+    law_of,
+    make_lower_parts,
+    make_upper_parts,
+)
+from leastnoise.accounting.proof.moment_sum import prove_by_moments, serves
+from leastnoise.accounting.proof.sampled import enclose_sampled
 from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import precision
@@ -28,9 +33,9 @@ from leastnoise.noise.releases import ProvedDelta, Releases
 
 def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> ProvedDelta:
     """Enclose δ(epsilon) of all parts together, for `composed.prove_composed`."""
-    if len(parts) == 1 and parts[0].count == 1:
+    if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon)
-    if serves(parts) and (found := delta_by_moments(parts, epsilon)):
+    if serves(parts) and (found := prove_by_moments(parts, epsilon)):
         return found
     summed = _summed(parts, epsilon)
     if summed.is_zero():
@@ -44,11 +49,11 @@ def enclosed(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: in
         return ProvedDelta(lower=pairs[0].lower.max(pairs[-1].lower), upper=upper)
 
 
-def enclosed_pair(
+def enclose_pair(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
     """Enclose δ(epsilon) in one direction, for `composed.prove_pair`."""
-    if len(parts) > 1 or parts[0].count > 1:
+    if len(parts) > 1 or parts[0].compositions > 1:
         if serves(parts):
             return enclosed(parts, epsilon, points_per_std=points_per_std)
         summed = _summed(parts, epsilon)
@@ -60,29 +65,31 @@ def enclosed_pair(
     one = _prove_direction(parts[0], epsilon, removed=removed)
     if registered(type(parts[0].noise)).longest_is_worst:
         return one
-    below = lower_parts(parts, points_per_std=points_per_std, removed=removed)
+    below = make_lower_parts(parts, points_per_std=points_per_std, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=one.upper)
 
 
 def _by_lattices(
     parts: Sequence[Releases], epsilon: Fraction, *, removed: bool, points_per_std: int
 ) -> ProvedDelta:
-    above = upper_parts(parts, points_per_std=points_per_std, removed=removed)
-    below = lower_parts(parts, points_per_std=points_per_std, removed=removed)
+    above = make_upper_parts(parts, points_per_std=points_per_std, removed=removed)
+    below = make_lower_parts(parts, points_per_std=points_per_std, removed=removed)
     return ProvedDelta(lower=composed_lower(below, epsilon), upper=composed_upper(above, epsilon))
 
 
 def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int) -> arb:
-    """Return a bound from above on δ(epsilon), for `composed.composed_at_most`."""
-    if len(parts) == 1 and parts[0].count == 1:
+    """Return a bound from above on δ(epsilon), for `composed.bound_composed`."""
+    if len(parts) == 1 and parts[0].compositions == 1:
         return _prove_one(parts[0], epsilon).upper
-    if serves(parts) and (by_moments := delta_by_moments(parts, epsilon)):
+    if serves(parts) and (by_moments := prove_by_moments(parts, epsilon)):
         return by_moments.upper
     summed = _summed(parts, epsilon)
     if summed.is_zero():
         return summed
     found = [
-        composed_upper(upper_parts(parts, points_per_std=points_per_std, removed=removed), epsilon)
+        composed_upper(
+            make_upper_parts(parts, points_per_std=points_per_std, removed=removed), epsilon
+        )
         for removed in directions(parts)
     ]
     return found[0].max(found[-1]).min(summed)
@@ -90,12 +97,12 @@ def at_most(parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int
 
 def directions(parts: Sequence[Releases]) -> tuple[bool, ...]:
     """Return for which pairs to account: that for a record removed, and the other if it differs."""
-    return (True, False) if any(part.rate != 1 for part in parts) else (True,)
+    return (True, False) if any(part.sampling_rate != 1 for part in parts) else (True,)
 
 
 def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
     """Enclose δ of one release, of any law: both pairs at once are worst at the worst shift."""
-    if part.rate == 1:
+    if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
     one, other = (_prove_direction(part, epsilon, removed=removed) for removed in (True, False))
     with precision(BITS):
@@ -104,14 +111,16 @@ def _prove_one(part: Releases, epsilon: Fraction) -> ProvedDelta:
 
 def _prove_direction(part: Releases, epsilon: Fraction, *, removed: bool) -> ProvedDelta:
     """Enclose δ of one release, of the pair for a record `removed` or added, at the worst shift."""
-    if part.rate == 1:
+    if part.sampling_rate == 1:
         return prove_hidden(part.noise, part.shifts, epsilon)
 
     def profile(at: Fraction) -> arb:
         return prove_hidden(part.noise, part.shifts, at).enclosure
 
     with precision(BITS):
-        return ProvedDelta.within(sampled_delta(profile, part.rate, epsilon, removed=removed))
+        return ProvedDelta.within(
+            enclose_sampled(profile, part.sampling_rate, epsilon, removed=removed)
+        )
 
 
 def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
@@ -122,11 +131,10 @@ def _summed(parts: Sequence[Releases], epsilon: Fraction) -> arb:
     """
     if any(registered(type(part.noise)).lengthy for part in parts):
         return arb(1)
-    laws = [((part.noise, part.shifts.outer, part.rate), part.count) for part in parts]
-    largest = [largest_finite_loss(*law) for law, _ in laws]
-    whole = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
+    largest = [find_largest_finite_loss(*law_of(part)) for part in parts]
+    whole = sum(loss * part.compositions for loss, part in zip(largest, parts, strict=True))
     with precision(BITS):
         total = arb(0)
         for part, loss in zip(parts, largest, strict=True):
-            total += part.count * _prove_one(part, epsilon * loss / whole).upper
+            total += part.compositions * _prove_one(part, epsilon * loss / whole).upper
         return total.min(arb(1))

@@ -17,10 +17,10 @@ from flint import arb
 
 from leastnoise.accounting.proof.at_infinity import certain, largest_loss
 from leastnoise.accounting.proof.sampled import (
+    find_sampled_spread,
     loss_range,
-    sampled_lower,
-    sampled_spread,
-    sampled_upper,
+    sample_lower,
+    sample_upper,
 )
 from leastnoise.accounting.proof.single import attained, method_of
 from leastnoise.balls.core import precision
@@ -37,7 +37,6 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.registry import registered
 from leastnoise.numerics.bisection import Bisection
 
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
     from leastnoise.noise.releases import Releases
 
 _COARSE = 48
-_LARGEST = 6000  # lattice points above 0
-_LARGEST_QUICK = 16_000  # the same for samples, where the law's δ takes microseconds
+_MOST_POINTS = 6000  # lattice points above 0
+_MOST_QUICK_POINTS = 16_000  # the same for samples, where the law's δ takes microseconds
 _FINER_COMMON = 4  # how much finer a lattice may be so that all frequent losses lie on it
 _MANY_POINTS = 500  # of a lattice, above 0
 _MANY_IN_SUM = 13_000  # in a standard deviation: the window is of 2^18 points
@@ -59,26 +58,29 @@ _EDGE = Bisection(halvings=42)
 _NOTHING = 2.0**-140  # losses beyond the point where δ is this are put at infinity
 
 
-def upper_parts(
+def make_upper_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LossLattice, int]]:
     """Return an upper lattice for each law, all of one step, of the pair for a record `removed`."""
     step = _step(parts, points_per_std)
-    return [
-        (_upper(part.noise, part.shifts.outer, part.rate, step, removed=removed), part.count)
-        for part in parts
-    ]
+    return [(_upper(*law_of(part), step, removed=removed), part.compositions) for part in parts]
 
 
-def lower_parts(
+def make_lower_parts(
     parts: Sequence[Releases], *, points_per_std: int, removed: bool = True
 ) -> list[tuple[LowerCells, int]]:
     """Return cells from below for each law, all of one step, of the pair for a record `removed`."""
     step = _step(parts, points_per_std)
+    inner = [(part.noise, part.shifts.inner, part.sampling_rate) for part in parts]
     return [
-        (_lower(part.noise, part.shifts.inner, part.rate, step, removed=removed), part.count)
-        for part in parts
+        (_lower(*law, step, removed=removed), part.compositions)
+        for law, part in zip(inner, parts, strict=True)
     ]
+
+
+def law_of(part: Releases) -> tuple[Noise, Sensitivity, Fraction]:
+    """Return what the losses of one release depend on: the law, the shifts, the sampling rate."""
+    return part.noise, part.shifts.outer, part.sampling_rate
 
 
 def _own_losses(noise: Noise) -> OwnLosses | None:
@@ -87,7 +89,7 @@ def _own_losses(noise: Noise) -> OwnLosses | None:
 
 def _profile(noise: Noise, sensitivity: Sensitivity) -> Profile:
     check_monotone(noise)
-    method, shift = method_of(noise), worst_shift(noise, sensitivity)
+    method, shift = method_of(noise), noise.worst_shift(sensitivity)
     return lambda epsilon: method(noise, shift=shift, epsilon=epsilon)
 
 
@@ -99,16 +101,15 @@ def _step(parts: Sequence[Releases], points_per_std: int) -> Fraction:
     many points of it in the largest loss and in the width of the sum. Where all losses are
     multiples of one number, that is the step, and nothing is lost.
     """
-    widths = [_half_width(part.noise, part.shifts.outer, part.rate) for part in parts]
-    sampled = any(part.rate != 1 for part in parts)
+    widths = [_half_width(*law_of(part)) for part in parts]
+    sampled = any(part.sampling_rate != 1 for part in parts)
     quick = sampled and all(registered(type(part.noise)).quick for part in parts)
-    least = float(max(widths)) / (_LARGEST_QUICK if quick else _LARGEST)
+    least = float(max(widths)) / (_MOST_QUICK_POINTS if quick else _MOST_POINTS)
     even = [loss for part in parts if (loss := _even_loss(part))]
     if len(even) == len(parts) and (divisor := _greatest_divisor(even)) > least:
         return divisor
-    laws = [((part.noise, part.shifts.outer, part.rate), part.count) for part in parts]
-    count = sum(count for _, count in laws)
-    variance = sum(k * _spread(*law) ** 2 for law, k in laws)
+    count = sum(part.compositions for part in parts)
+    variance = sum(part.compositions * _spread(*law_of(part)) ** 2 for part in parts)
     wanted = math.sqrt(variance / count) / points_per_std
     if points_per_std >= POINTS_PER_STD and all(_is_cheap(part) for part in parts):
         enough = max(float(max(widths)) / _MANY_POINTS, math.sqrt(variance) / _MANY_IN_SUM)
@@ -116,7 +117,9 @@ def _step(parts: Sequence[Releases], points_per_std: int) -> Fraction:
     if sampled:
         wanted /= _FINER_SAMPLED
     wanted = max(wanted, least)
-    frequent = [(part.count * loss**2, loss) for part in parts if (loss := frequent_loss(part))]
+    frequent = [
+        (part.compositions * loss**2, loss) for part in parts if (loss := find_frequent_loss(part))
+    ]
     _, whole = max((one for one in frequent if one[1] > wanted), default=(0, widths[0]))
     common = _greatest_divisor([loss for _, loss in frequent])
     if common > max(wanted / _FINER_COMMON, least):
@@ -130,11 +133,11 @@ def _greatest_divisor(losses: Sequence[Fraction]) -> Fraction:
     return Fraction(math.gcd(*(int(loss * denominator) for loss in losses)), denominator)
 
 
-def frequent_loss(part: Releases) -> Fraction | None:
+def find_frequent_loss(part: Releases) -> Fraction | None:
     """Return a loss that many outputs have: it is best a lattice point. None if there is none."""
-    if part.rate != 1:  # lattices of samples have origins of their own
+    if part.sampling_rate != 1:  # lattices of samples have origins of their own
         return None
-    shift = worst_shift(part.noise, part.shifts.outer)
+    shift = part.noise.worst_shift(part.shifts.outer)
     if (own := _own_losses(part.noise)) and own.frequent:
         return own.frequent(part.noise, shift)
     return largest_loss(part.noise, shift)
@@ -143,47 +146,57 @@ def frequent_loss(part: Releases) -> Fraction | None:
 def _even_loss(part: Releases) -> Fraction | None:
     """Return a number of which all losses but ±∞ (an atom's too) are multiples, if one is known."""
     unit = registered(type(part.noise)).loss_unit
-    return getattr(part.noise, unit) if unit and part.rate == 1 else None
+    return getattr(part.noise, unit) if unit and part.sampling_rate == 1 else None
 
 
 def _is_cheap(part: Releases) -> bool:
-    return part.rate == 1 and registered(type(part.noise)).quick
+    return part.sampling_rate == 1 and registered(type(part.noise)).quick
 
 
 @lru_cache(maxsize=64)
 def _upper(
-    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
+    noise: Noise,
+    sensitivity: Sensitivity,
+    sampling_rate: Fraction,
+    step: Fraction,
+    *,
+    removed: bool,
 ) -> LossLattice:
-    if rate == 1:
+    if sampling_rate == 1:
         return _whole_upper(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
-    base = _whole_upper(noise, sensitivity, *_base(noise, sensitivity, rate, step))
-    ends = _loss_range(noise, sensitivity, rate)
-    return sampled_upper(base, rate=rate, ends=ends, step=step, removed=removed)
+    base = _whole_upper(noise, sensitivity, *_base(noise, sensitivity, sampling_rate, step))
+    ends = _loss_range(noise, sensitivity, sampling_rate)
+    return sample_upper(base, sampling_rate=sampling_rate, ends=ends, step=step, removed=removed)
 
 
 @lru_cache(maxsize=64)
 def _lower(
-    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction, *, removed: bool
+    noise: Noise,
+    sensitivity: Sensitivity,
+    sampling_rate: Fraction,
+    step: Fraction,
+    *,
+    removed: bool,
 ) -> LowerCells:
-    if rate == 1:
+    if sampling_rate == 1:
         return _whole_lower(noise, sensitivity, step, math.ceil(_reach(noise, sensitivity) / step))
-    base = _whole_lower(noise, sensitivity, *_base(noise, sensitivity, rate, step))
-    ends = _loss_range(noise, sensitivity, rate)
-    return sampled_lower(base, rate=rate, ends=ends, step=step, removed=removed)
+    base = _whole_lower(noise, sensitivity, *_base(noise, sensitivity, sampling_rate, step))
+    ends = _loss_range(noise, sensitivity, sampling_rate)
+    return sample_lower(base, sampling_rate=sampling_rate, ends=ends, step=step, removed=removed)
 
 
 @lru_cache(maxsize=64)
 def _whole_upper(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LossLattice:
     """Return an upper lattice of −size·step … size·step, without samples."""
     if own := _own_losses(noise):
-        return own.upper(noise, worst_shift(noise, sensitivity), step, size)
+        return own.upper(noise, noise.worst_shift(sensitivity), step, size)
     return upper_lattice(_profile(noise, sensitivity), step, size)
 
 
 @lru_cache(maxsize=64)
 def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: int) -> LowerCells:
     """Return cells from below at −size·step … size·step, without samples."""
-    shift = worst_shift(noise, sensitivity)
+    shift = noise.worst_shift(sensitivity)
     if own := _own_losses(noise):
         return own.lower(noise, shift, step, size)
     if not attained(noise, sensitivity):  # nothing is known from below
@@ -200,7 +213,7 @@ def _whole_lower(noise: Noise, sensitivity: Sensitivity, step: Fraction, size: i
 
 
 def _base(
-    noise: Noise, sensitivity: Sensitivity, rate: Fraction, step: Fraction
+    noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction, step: Fraction
 ) -> tuple[Fraction, int]:
     """Return step and size of the lattice that subsampling starts from, finer than that of `step`.
 
@@ -208,44 +221,53 @@ def _base(
     loss is a lattice point.
     """
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
-    whole, part = _spread(noise, sensitivity, Fraction(1)), _spread(noise, sensitivity, rate)
+    whole, part = (
+        _spread(noise, sensitivity, Fraction(1)),
+        _spread(noise, sensitivity, sampling_rate),
+    )
     steps = registered(type(noise)).refinement * float(reach / step) * part
-    size = math.ceil(steps / whole) if steps < _LARGEST * whole else _LARGEST
+    size = math.ceil(steps / whole) if steps < _MOST_POINTS * whole else _MOST_POINTS
     return reach / size, size
 
 
-def _half_width(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:
+def _half_width(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> Fraction:
     """Return half of the distance between the least and the largest loss."""
-    if rate == 1:
+    if sampling_rate == 1:
         return _reach(noise, sensitivity)
-    low, high = _loss_range(noise, sensitivity, rate)
+    low, high = _loss_range(noise, sensitivity, sampling_rate)
     return (high - low) / 2
 
 
 @lru_cache(maxsize=64)
 def _loss_range(
-    noise: Noise, sensitivity: Sensitivity, rate: Fraction
+    noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
 ) -> tuple[Fraction, Fraction]:
     reach = min(_reach(noise, sensitivity), Fraction(_LARGEST_SAMPLED_LOSS))
     leaks = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE).infinity > _NOTHING
-    return loss_range(rate, reach, leaks=leaks)
+    return loss_range(sampling_rate, reach, leaks=leaks)
 
 
 @lru_cache(maxsize=64)
-def _spread(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> float:
+def _spread(noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction) -> float:
     """Return about the standard deviation of the loss."""
     reach = _reach(noise, sensitivity)
     coarse = _whole_upper(noise, sensitivity, reach / _COARSE, _COARSE)
-    if rate != 1:
-        return sampled_spread(coarse, rate)
+    if sampling_rate != 1:
+        return find_sampled_spread(coarse, sampling_rate)
     z = (coarse.first + np.arange(len(coarse.masses))) * float(coarse.step)
     weights = coarse.masses / coarse.masses.sum()
     return math.sqrt(float(weights @ (z - weights @ z) ** 2))
 
 
-def largest_finite_loss(noise: Noise, sensitivity: Sensitivity, rate: Fraction) -> Fraction:
+def find_largest_finite_loss(
+    noise: Noise, sensitivity: Sensitivity, sampling_rate: Fraction
+) -> Fraction:
     """Return the largest finite loss or more, of the pair for a record removed."""
-    return _reach(noise, sensitivity) if rate == 1 else _loss_range(noise, sensitivity, rate)[1]
+    return (
+        _reach(noise, sensitivity)
+        if sampling_rate == 1
+        else _loss_range(noise, sensitivity, sampling_rate)[1]
+    )
 
 
 @lru_cache(maxsize=64)
@@ -254,12 +276,12 @@ def _reach(noise: Noise, sensitivity: Sensitivity) -> Fraction:
 
     For a bounded loss it is the largest one, to be met by a lattice point.
     """
-    if known := largest_loss(noise, worst_shift(noise, sensitivity)):
+    if known := largest_loss(noise, noise.worst_shift(sensitivity)):
         if known > _LARGEST_LOSS:
             raise NotApplicable(family=noise.name, why=_TOO_LARGE)
         return known
     if own := _own_losses(noise):
-        return own.reach(noise, worst_shift(noise, sensitivity))
+        return own.reach(noise, noise.worst_shift(sensitivity))
     profile = _profile(noise, sensitivity)
     with precision(BITS):
         settled = partial(_settled, profile)

@@ -16,14 +16,11 @@ from flint import arb
 
 from leastnoise.accounting.proof.single import prove_hidden
 from leastnoise.balls.core import ball, precision
-from leastnoise.balls.losses import POINTS_PER_STD
+from leastnoise.balls.losses import BITS, POINTS_PER_STD
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.sensitivity import common_neighbours
 from leastnoise.noise.common.proof import delta_of_ratio
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import ProvedDelta, Releases
-
-_COMPOSED_BITS = 192
 
 
 def prove_composed(
@@ -58,12 +55,10 @@ def prove_pair(
     common_neighbours(part.neighbours for part in parts)
     if is_gaussian(parts):
         return _gaussians(parts, epsilon)
-    return _by_losses().enclosed_pair(
-        parts, epsilon, removed=removed, points_per_std=points_per_std
-    )
+    return _by_losses().enclose_pair(parts, epsilon, removed=removed, points_per_std=points_per_std)
 
 
-def composed_at_most(
+def bound_composed(
     parts: Sequence[Releases], epsilon: Fraction, *, points_per_std: int = POINTS_PER_STD
 ) -> arb:
     """Return a ball no point of which is below that δ; half the work of `prove_composed`."""
@@ -84,12 +79,12 @@ def _by_losses() -> ModuleType:
 
 def is_whole(parts: Sequence[Releases]) -> bool:
     """Say whether it is one release, of the whole data."""
-    return len(parts) == 1 and parts[0].count == 1 and parts[0].rate == 1
+    return len(parts) == 1 and parts[0].compositions == 1 and parts[0].sampling_rate == 1
 
 
 def is_gaussian(parts: Sequence[Releases]) -> bool:
     """Say whether the composition is a single Gaussian."""
-    return all(part.noise.gaussian_square is not None and part.rate == 1 for part in parts)
+    return all(part.noise.gaussian_square is not None and part.sampling_rate == 1 for part in parts)
 
 
 def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
@@ -103,12 +98,12 @@ def gaussian_square(parts: Sequence[Releases], *, inner: bool) -> Fraction:
         square = part.noise.smoothed_square
         if square is None:
             raise NotApplicable(family=part.noise.name, why="it isn't Gaussian noise and more")
-        total += part.count * worst_shift(part.noise, ball_of) ** 2 / square
+        total += part.compositions * part.noise.worst_shift(ball_of) ** 2 / square
     return total
 
 
 def _gaussians(parts: Sequence[Releases], epsilon: Fraction) -> ProvedDelta:
-    with precision(_COMPOSED_BITS):
+    with precision(BITS):
         lower, upper = (
             delta_of_ratio(ball(gaussian_square(parts, inner=inner)).sqrt(), epsilon=epsilon)
             for inner in (True, False)

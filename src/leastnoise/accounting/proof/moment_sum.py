@@ -26,6 +26,7 @@ from flint import acb, arb
 
 from leastnoise.accounting.proof.moment_sum_laws import Moments, has_moments, is_l2, laws_of
 from leastnoise.balls.core import ball, precision
+from leastnoise.balls.losses import LONGEST_LOSS
 from leastnoise.noise.releases import ProvedDelta
 from leastnoise.numerics.bisection import Bisection
 
@@ -34,27 +35,25 @@ if TYPE_CHECKING:
 
     from leastnoise.noise.releases import Releases
 
-_BITS = 128
 # What each bound may be of δ, and the nodes allowed for it; the first that are enough are used.
 _TOLERANCES = ((1e-13, 400), (1e-11, 800), (1e-9, 1600), (1e-7, 4000), (1e-5, 4000))
 _USEFUL = 1e-4  # relative width of δ; lattices are as good if it is more
 _CHORD = Fraction(1, 2**12)  # of the tilt: for slopes of ln M
 _NEWTON = 60
-_SETTLED = 1e-3  # of ln c
+_SETTLED_TILT = 1e-3  # of ln c
 _EXACT = 1e-15  # of ε
 _LEAST, _MOST = 1e-9, 1e24  # tilts
 _LONGER = 1.25
 _LENGTHENINGS = 12
-_MOST_EXPONENT = 700.0
 
 
 def serves(parts: Sequence[Releases]) -> bool:
     """Say whether all of `parts` are l2 mechanisms or Gaussians, not only the latter, unsampled."""
-    known = all(part.rate == 1 and has_moments(part.noise) for part in parts)
+    known = all(part.sampling_rate == 1 and has_moments(part.noise) for part in parts)
     return known and any(is_l2(part.noise) for part in parts)
 
 
-def delta_by_moments(
+def prove_by_moments(
     parts: Sequence[Releases], epsilon: Fraction, *, closest: float = 0.0
 ) -> ProvedDelta | None:
     """Enclose δ(epsilon) of parts that this module `serves`; None where it would take too long.
@@ -81,7 +80,7 @@ def _ends(laws: Sequence[Moments], epsilon: Fraction, closest: float) -> tuple[a
 
 
 def _useful(lower: arb, upper: arb) -> bool:
-    with precision(_BITS):
+    with precision():
         return bool(upper - lower <= arb(_USEFUL) * upper)
 
 
@@ -103,14 +102,14 @@ class MomentSum:
         cls, laws: Sequence[Moments], epsilon: Fraction, *, closest: float = 0.0
     ) -> Self | None:
         """Return the nodes for ε near `epsilon`; None if there would be too many."""
-        with precision(_BITS):
+        with precision():
             point = _saddle(laws, float(epsilon))
             return cls._at(laws, point, epsilon, closest) if point else None
 
     @classmethod
     def for_delta(cls, laws: Sequence[Moments], delta: float) -> tuple[Self, float] | None:
         """Return the nodes for δ near `delta`, and about its ε >= 0; None like `near`."""
-        with precision(_BITS):
+        with precision():
             point = _saddle_of(laws, math.log(delta))
         epsilon = max(0.0, point.epsilon) if point else 0.0
         made = cls.near(laws, Fraction(epsilon)) if point else None
@@ -149,7 +148,7 @@ class MomentSum:
 
     def delta(self, epsilon: Fraction) -> tuple[arb, arb]:
         """Return balls below and above δ(epsilon)."""
-        with precision(_BITS):
+        with precision():
             e, c = ball(epsilon), ball(self.tilt)
             scale = (self.log_moment - c * e).exp()
             total = scale * self._sum(epsilon)
@@ -175,7 +174,7 @@ class MomentSum:
         turns = np.exp(-1j * spacing * epsilon * np.arange(len(weights)))
         total = float((weights @ turns).real) * spacing / (2 * math.pi)
         exponent = float(self.log_moment) - c * epsilon
-        return total * math.exp(min(exponent, _MOST_EXPONENT))  # so much only far from the right ε
+        return total * math.exp(min(exponent, LONGEST_LOSS))  # so much only far from the right ε
 
     @cached_property
     def _weights(self) -> NDArray[np.complex128]:
@@ -256,7 +255,7 @@ def _log_moments(laws: Sequence[Moments], tilts: Sequence[Fraction]) -> list[arb
     totals = [arb(0) for _ in tilts]
     for law in laws:
         for i, found in enumerate(law.log_moments(tilts)):
-            totals[i] += law.count * found
+            totals[i] += law.compositions * found
     return totals
 
 
@@ -266,7 +265,7 @@ def _reach(laws: Sequence[Moments]) -> Fraction | None:
     for law in laws:
         if law.reach is None:
             return None
-        total += law.count * law.reach
+        total += law.compositions * law.reach
     return total
 
 
@@ -296,7 +295,7 @@ def _newton(laws: Sequence[Moments], step: Callable[[_Tilt], float], c: float) -
         if not (point.log_moment.is_finite() and point.variance > 0):
             return None
         move = step(point) / c
-        if abs(move) < _SETTLED:
+        if abs(move) < _SETTLED_TILT:
             return point
         c *= math.exp(min(1.0, move) if move > 0 else max(-1.0, move))
         if not _LEAST < c < _MOST:
@@ -329,7 +328,7 @@ def _node_count(
     laws: Sequence[Moments], point: _Tilt, spacing: Fraction, *, room: float, most: int
 ) -> tuple[int, arb] | None:
     """Return how many nodes beside the first make E/(πU) <= e^room, and that; None above `most`."""
-    envelopes = [(law.envelope(point.tilt), law.count) for law in laws]
+    envelopes = [(law.envelope(point.tilt), law.compositions) for law in laws]
 
     def dropped(count: int) -> arb:
         bound = arb(1)
@@ -352,7 +351,7 @@ def _nodes(laws: Sequence[Moments], tilt: Fraction, spacing: Fraction, count: in
     products = [1 / (s * (s + 1)) for s in points]
     for law in laws:
         for i, ratio in enumerate(law.ratios(tilt, spacing, count)):
-            products[i] *= ratio**law.count
+            products[i] *= ratio**law.compositions
     return products
 
 

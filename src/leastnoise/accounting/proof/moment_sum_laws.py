@@ -19,7 +19,6 @@ from flint import acb, acb_poly, arb, ctx
 from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball, precision
 from leastnoise.noise.base import Noise
-from leastnoise.noise.longest_shift import worst_shift
 
 if TYPE_CHECKING:
     from leastnoise.noise.releases import Releases
@@ -33,10 +32,10 @@ _SHIFTS = 16
 
 
 class Moments(Protocol):
-    """The loss of `count` releases of one law."""
+    """The loss of `compositions` releases of one law."""
 
     @property
-    def count(self) -> int:
+    def compositions(self) -> int:
         """How many."""
         ...
 
@@ -84,14 +83,14 @@ def laws_of(parts: Sequence[Releases], *, inner: bool) -> list[Moments]:
     square, counts = Fraction(0), Counter[tuple[Fraction, int]]()
     for part in parts:
         sensitivity = part.shifts.inner if inner else part.shifts.outer
-        shift = worst_shift(part.noise, sensitivity)
+        shift = part.noise.worst_shift(sensitivity)
         if (variance := part.noise.gaussian_square) is not None:
-            square += part.count * shift**2 / variance
+            square += part.compositions * shift**2 / variance
         else:
-            counts[shift / part.noise.scale, part.noise.dimension] += part.count
+            counts[shift / part.noise.scale, part.noise.dimension] += part.compositions
     found: list[Moments] = [
-        SphericalMoments(ratio=ratio, dimension=dimension, count=count)
-        for (ratio, dimension), count in counts.items()
+        SphericalMoments(ratio=ratio, dimension=dimension, compositions=compositions)
+        for (ratio, dimension), compositions in counts.items()
     ]
     return [*found, GaussianMoments(square=square)] if square else found
 
@@ -102,7 +101,7 @@ class GaussianMoments:
     """M(s) = e^((s²+s)μ²/2), μ² = `square`: |X(u)| = e^(−u²μ²/2)."""
 
     square: Fraction
-    count: int = 1
+    compositions: int = 1
     reach: None = None
 
     def log_moments(self, tilts: Sequence[Fraction]) -> list[arb]:
@@ -136,7 +135,7 @@ class SphericalMoments:
 
     ratio: Fraction  # a
     dimension: int
-    count: int
+    compositions: int
 
     @property
     def reach(self) -> Fraction:

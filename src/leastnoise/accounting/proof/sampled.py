@@ -34,13 +34,15 @@ _SMALLEST = 2.0**-960  # a mass that has all its digits, after a few products to
 _OUTWARD = 2**64  # ends of the range are rounded outward to multiples of 1 / this
 
 
-def sampled_delta(profile: Profile, rate: Fraction, epsilon: Fraction, *, removed: bool) -> arb:
+def enclose_sampled(
+    profile: Profile, sampling_rate: Fraction, epsilon: Fraction, *, removed: bool
+) -> arb:
     """Enclose H_α of the pair for the record removed, or added, at α = e^epsilon.
 
     `profile` need only be known at ε >= 0. It may be a supremum over shifts, if `epsilon` is >= 0.
     """
     with precision(_FINE_BITS):
-        alpha, gamma = ball(epsilon).exp(), ball(rate)
+        alpha, gamma = ball(epsilon).exp(), ball(sampling_rate)
         if removed:
             factor, base = gamma, (alpha - 1 + gamma) / gamma
             if not base > 0:
@@ -79,15 +81,17 @@ def _fraction(point: arb) -> Fraction:
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def loss_range(rate: Fraction, reach: Fraction, *, leaks: bool) -> tuple[Fraction, Fraction]:
+def loss_range(
+    sampling_rate: Fraction, reach: Fraction, *, leaks: bool
+) -> tuple[Fraction, Fraction]:
     """Return the least and the largest loss of the pair for the record removed, rounded outward.
 
     Losses of (P, Q) are at most `reach`; with `leaks`, or infinite.
     """
     with precision(BITS):
         least = ball(-reach).exp() if not leaks else arb(0)
-        low = (1 - ball(rate) + ball(rate) * least).log()
-        high = (1 - ball(rate) + ball(rate) * ball(reach).exp()).log()
+        low = (1 - ball(sampling_rate) + ball(sampling_rate) * least).log()
+        high = (1 - ball(sampling_rate) + ball(sampling_rate) * ball(reach).exp()).log()
         return _rounded(low, -1), _rounded(high, 1)
 
 
@@ -96,19 +100,19 @@ def _rounded(value: arb, direction: int) -> Fraction:
     return Fraction(round(scaled) + 2 * direction, _OUTWARD)
 
 
-def sampled_spread(base: LossLattice, rate: Fraction) -> float:
+def find_sampled_spread(base: LossLattice, sampling_rate: Fraction) -> float:
     """Return about the standard deviation of the loss, given that of (P, Q) on a lattice."""
     z = (base.first + np.arange(len(base.masses))) * float(base.step)
     p = base.masses / base.masses.sum()
-    weights = (1 - float(rate)) * p[::-1] + float(rate) * p
-    losses = np.logaddexp(math.log(1 - rate), math.log(rate) + z)
+    weights = (1 - float(sampling_rate)) * p[::-1] + float(sampling_rate) * p
+    losses = np.logaddexp(math.log(1 - sampling_rate), math.log(sampling_rate) + z)
     return math.sqrt(float(weights @ (losses - weights @ losses) ** 2))
 
 
-def sampled_upper(
+def sample_upper(
     base: LossLattice,
     *,
-    rate: Fraction,
+    sampling_rate: Fraction,
     ends: tuple[Fraction, Fraction],
     step: Fraction,
     removed: bool,
@@ -122,7 +126,7 @@ def sampled_upper(
     """
     origin, size = _points(ends, step, removed=removed)
     with precision(BITS):
-        p, q, infinity = _upper_atoms(base, rate, removed=removed)
+        p, q, infinity = _upper_atoms(base, sampling_rate, removed=removed)
         ratios = joined(*exponentials(ball(origin), ball(step), size + 1))
         share = float_below(-(-ball(step)).expm1())
     beyond = p > q * ratios[-1] * (1 + 2.0**-40)
@@ -148,10 +152,10 @@ def sampled_upper(
     )
 
 
-def sampled_lower(
+def sample_lower(
     base: LowerCells,
     *,
-    rate: Fraction,
+    sampling_rate: Fraction,
     ends: tuple[Fraction, Fraction],
     step: Fraction,
     removed: bool,
@@ -159,10 +163,10 @@ def sampled_lower(
     """Return atoms whose δ is nowhere above that of the subsampled pair.
 
     `base` is a bound of (P, Q) from below, so that it is one of (Q, P) too. Its atoms are merged in
-    parts, so that they lie on the points that `sampled_upper` has.
+    parts, so that they lie on the points that `sample_upper` has.
     """
     origin, size = _points(ends, step, removed=removed)
-    p, q, infinity = _lower_atoms(base, rate, removed=removed)
+    p, q, infinity = _lower_atoms(base, sampling_rate, removed=removed)
     return on_best_lattice(
         p, q, step=step, first=0, count=size + 1, infinity=infinity, origin=origin
     )
@@ -178,7 +182,7 @@ def _points(
 
 
 def _upper_atoms(
-    base: LossLattice, rate: Fraction, *, removed: bool
+    base: LossLattice, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
     """Return atoms (p, q) of the subsampled pair, p from above and q from below, and P(Z = ∞).
 
@@ -187,7 +191,7 @@ def _upper_atoms(
     of it is right too. From H_α(Q‖R) = bH_a(Q‖P), at most b times the δ of `base`: w over
     (1 − γ)w + γq; there is w = w_∞ with q = 0 too.
     """
-    gamma, kept = float(rate), float(1 - rate)
+    gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     w = base.masses
     mantissas, exponents = exponentials(-ball(base.point(0)), -ball(base.step), len(w))
     own, more = np.frexp(w)
@@ -210,7 +214,7 @@ def _upper_atoms(
 
 
 def _lower_atoms(
-    base: LowerCells, rate: Fraction, *, removed: bool
+    base: LowerCells, sampling_rate: Fraction, *, removed: bool
 ) -> tuple[Floats, Floats, float]:
     """Return atoms (p, q) of the subsampled pair, p from below and q from above, and P(Z = ∞).
 
@@ -218,7 +222,7 @@ def _lower_atoms(
     total S > 1, R has (1 − γ)q/S only, as for a <= 0 it mustn't have more than 1 − α; and q₋ is
     rounded down. Where a is a little above 0 the atoms still have γ(p − aq) at most.
     """
-    gamma, kept = float(rate), float(1 - rate)
+    gamma, kept = float(sampling_rate), float(1 - sampling_rate)
     atoms = [(loss, mass) for loss, mass in base.atoms if mass > 0]
     p = np.array([mass for _, mass in atoms])
     with precision(BITS):

@@ -12,7 +12,6 @@ from leastnoise.guarantees.geometry import ShiftBounds
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.registry import part_of, registered
 from leastnoise.noise.releases import ProvedDelta
 
@@ -44,7 +43,7 @@ def prove_delta(noise: Noise, sensitivity: Sensitivity, epsilon: Fraction) -> Pr
     Raises NotApplicable if the sensitivity isn't known in the noise's norm.
     """
     method, enough = method_of(noise), registered(type(noise)).enough_bits
-    shift = worst_shift(noise, sensitivity)
+    shift = noise.worst_shift(sensitivity)
     enclosure = arb.nan()
     for bits in PRECISIONS:
         with precision(bits):

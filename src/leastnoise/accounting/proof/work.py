@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.registry import registered
 
 if TYPE_CHECKING:
@@ -22,6 +21,6 @@ if TYPE_CHECKING:
 def check_work(part: Releases, epsilon: Fraction) -> None:
     """Raise NotApplicable if the proof of `part` at `epsilon` takes too much time or memory."""
     bound = registered(type(part.noise)).part("work")
-    why = bound(part, worst_shift(part.noise, part.shifts.outer), epsilon) if bound else None
+    why = bound(part, part.noise.worst_shift(part.shifts.outer), epsilon) if bound else None
     if why:
         raise NotApplicable(family=part.noise.name, why=why)

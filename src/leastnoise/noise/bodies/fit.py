@@ -18,8 +18,6 @@ from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.samples import amplified
-from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.bodies.law.k_norm import (
     SMALLEST_GAMMA,
     KNorm,
@@ -38,8 +36,7 @@ from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.common.fit.several import Several
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_DECAY, step_terms
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import IncreasingRoot
 
@@ -61,63 +58,56 @@ _MOST_TERMS = 300_000  # of the sums for one shape: some 20 ms
 _SMALLEST = 1e-100  # of a shape
 
 
-def k_norm(request: Request) -> KNorm:
+def k_norm(question: Question) -> KNorm:
     """Return e^(−ε₀N), ε₀ = ε; raises NotApplicable where another family has the same law."""
-    return at_loss(KNorm, request, purely(KNorm, request))
+    return at_loss(KNorm, question, purely(KNorm, question))
 
 
-def k_staircase(request: Request) -> KStaircase:
+def k_staircase(question: Question) -> KStaircase:
     """Return the staircase in N with the best γ, which `fixed` may set."""
-    return at_loss(KStaircase, request, purely(KStaircase, request))
+    return at_loss(KStaircase, question, purely(KStaircase, question))
 
 
-def two_sided_staircase(request: Request) -> TwoSidedStaircase:
+def two_sided_staircase(question: Question) -> TwoSidedStaircase:
     """Return the staircase in P and Q with the best core, which `fixed` may set."""
-    return at_loss(TwoSidedStaircase, request, purely(TwoSidedStaircase, request))
+    return at_loss(TwoSidedStaircase, question, purely(TwoSidedStaircase, question))
 
 
-def two_sided_laplace(request: Request) -> TwoSidedLaplace:
+def two_sided_laplace(question: Question) -> TwoSidedLaplace:
     """Return the smooth law in P and Q with the best core, which `fixed` may set."""
-    return at_loss(TwoSidedLaplace, request, purely(TwoSidedLaplace, request))
+    return at_loss(TwoSidedLaplace, question, purely(TwoSidedLaplace, question))
 
 
-def purely(family: type[VectorNoise], request: Request) -> Fraction:
+def purely(family: type[VectorNoise], question: Question) -> Fraction:
     """Return ε, the largest loss of one release; raises NotApplicable where it is 0."""
-    if not request.budget.epsilon:
+    if not question.budget.epsilon:
         raise NotApplicable(family=family.name, why="it is purely private, which takes epsilon > 0")
-    return request.budget.epsilon
+    return question.budget.epsilon
 
 
-def sensitivity_of(request: Request) -> Sensitivity:
-    """Return the shifts that are to be hidden."""
-    if request.sensitivity is None:
-        raise InvalidArgument(name="sensitivity", value=None, expected="the shifts to be hidden")
-    return request.sensitivity
-
-
-def at_loss(family: type[Any], request: Request, largest: Fraction) -> Any:
+def at_loss(family: type[Any], question: Question, largest: Fraction) -> Any:
     """Return the law of `family` with that largest loss and the best shape."""
-    form = family.form_of(sensitivity_of(request), dimension=request.dimension)
+    form = family.form_of(question.sensitivity, dimension=question.dimension)
     if form is None:
-        raise NotApplicable(family=family.name, why=family.no_form(sensitivity_of(request)))
+        raise NotApplicable(family=family.name, why=family.no_form(question.sensitivity))
     _refuse_known(family, form)
     if family is KNorm:
         return KNorm(scale=1 / largest, body=form)
     name, first, law_at = _SHAPES[family]
     if family is not TwoSidedLaplace:
         _refuse_long(family, form.dimension, largest)
-    if derived := sorted(set(request.fixed) - {name}):
+    if derived := sorted(set(question.fixed) - {name}):
         why = f"{derived[0]} follows from epsilon and the sensitivity; {name} may be set"
         raise NotApplicable(family=family.name, why=why)
-    if name in request.fixed:
-        return law_at(form, largest, Fraction(request.fixed[name]))
+    if name in question.fixed:
+        return law_at(form, largest, Fraction(question.fixed[name]))
     least, most = _LIMITS[family]
 
     def made(shape: float) -> Any:
         return law_at(form, largest, max(least, min(most, _short(shape))))
 
     grid = first(form.dimension, float(largest))
-    return made(minimise(lambda shape: request.loss.of(made(shape)), grid, rounds=_ROUNDS))
+    return made(minimise(lambda shape: question.loss.of(made(shape)), grid, rounds=_ROUNDS))
 
 
 def _refuse_long(family: type[VectorNoise], dimension: int, decay: Fraction) -> None:
@@ -221,15 +211,14 @@ def several(task: Several) -> VectorNoise:
     What is worth ε/k for a sample is always enough, and all that there is at δ = 0. Raises
     NotApplicable for laws that aren't purely private.
     """
-    family, request = cast("type[VectorNoise]", task.family), task.request
+    family, question = cast("type[VectorNoise]", task.family), task.question
     if not family.purely_private:
         why = "for several releases its shape isn't searched; several purely private ones share"
         raise NotApplicable(family=family.name, why=f"{why} a budget as tightly as is proved")
-    share = purely(family, request) / task.draws
-    if task.rate != 1:
-        share = amplified(Budget(epsilon=share), task.rate).epsilon
-    if not request.budget.delta:
-        return at_loss(family, request, share)
+    one = Budget(epsilon=purely(family, question) / question.compositions)
+    share = question.one_at(one).budget.epsilon
+    if not question.budget.delta:
+        return at_loss(family, question, share)
 
     def largest(shape: VectorNoise, guess: Fraction) -> Fraction:
         def gap(log_loss: float) -> float:
@@ -237,8 +226,8 @@ def several(task: Several) -> VectorNoise:
 
         return max(share, Fraction(math.exp(_ROOT.find(gap, guess=math.log(guess)))))
 
-    found = largest(at_loss(family, request, share), share)
-    best = at_loss(family, request, found)
+    found = largest(at_loss(family, question, share), share)
+    best = at_loss(family, question, found)
     # of a staircase in N, γ is in the curve too: that γ is kept, and ε₀ looked for again
     return _with_loss(best, largest(best, found)) if family is KStaircase else best
 
@@ -257,10 +246,9 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 
 _FLOAT_ERROR = 1e-12  # of ln δ, and 1e-15 more for each dimension
 _GAIN = Fraction(1, 10_000)  # of the loss; for less, nobody gives up δ = 0
-_BITS = 128
 
 
-def search(request: Request) -> TruncatedKStaircase:
+def search(question: Question) -> TruncatedKStaircase:
     """Return the law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
 
     `fixed` may set gamma. With the radius or another decay, it has to set both radius and gamma,
@@ -268,25 +256,25 @@ def search(request: Request) -> TruncatedKStaircase:
     the same law, where `k-staircase` has the same loss to 1e-4, and for radii beyond 20,000;
     InvalidArgument if too little is set.
     """
-    body = _body(request)
-    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
-    decay = fixed.get("decay", request.budget.epsilon)
-    if "radius" in fixed or decay != request.budget.epsilon:
-        return _at_shape(request, body, fixed | {"decay": decay})
+    body = _body(question)
+    fixed = {name: Fraction(value) for name, value in question.fixed.items()}
+    decay = fixed.get("decay", question.budget.epsilon)
+    if "radius" in fixed or decay != question.budget.epsilon:
+        return _at_shape(question, body, fixed | {"decay": decay})
     gamma, radius = _truncated_least(
-        body.dimension, request.budget, request.loss, fixed.get("gamma")
+        body.dimension, question.budget, question.loss, fixed.get("gamma")
     )
     found = TruncatedKStaircase(scale=1, body=body, gamma=gamma, radius=radius, decay=decay)
-    pure = None if fixed else _pure(request)
-    if pure is not None and request.loss.of(found) > (1 - _GAIN) * pure:
+    pure = None if fixed else _pure(question)
+    if pure is not None and question.loss.of(found) > (1 - _GAIN) * pure:
         why = "its range would end so far out that k-staircase has the same error, with no delta"
         raise NotApplicable(family=TruncatedKStaircase.name, why=why)
     return found
 
 
-def _body(request: Request) -> Body:
-    family, sensitivity = TruncatedKStaircase, sensitivity_of(request)
-    body = family.form_of(sensitivity, dimension=request.dimension)
+def _body(question: Question) -> Body:
+    family, sensitivity = TruncatedKStaircase, question.sensitivity
+    body = family.form_of(sensitivity, dimension=question.dimension)
     if body is None:
         raise NotApplicable(family=family.name, why=family.no_form(sensitivity))
     if isinstance(body, Ball):
@@ -295,10 +283,10 @@ def _body(request: Request) -> Body:
     return body
 
 
-def _pure(request: Request) -> float | None:
+def _pure(question: Question) -> float | None:
     """Return the loss of the same law without an end; None where it isn't offered."""
     try:
-        return request.loss.of(k_staircase(replace(request, fixed={})))
+        return question.loss.of(k_staircase(replace(question, fixed={})))
     except NotApplicable:
         return None
 
@@ -331,7 +319,7 @@ def _outside(a: Floats, b: Floats, *, dimension: int) -> Floats:
         return -np.expm1(dimension * np.log1p(-gone))
 
 
-def _at_shape(request: Request, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
+def _at_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> TruncatedKStaircase:
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",
@@ -341,9 +329,11 @@ def _at_shape(request: Request, body: Body, fixed: dict[str, Fraction]) -> Trunc
     law = TruncatedKStaircase(scale=1, body=body, **fixed)
 
     def log_delta(shift: float) -> float:
-        with precision(_BITS):
-            found = truncated_delta_ball(law, shift=Fraction(shift), epsilon=request.budget.epsilon)
+        with precision():
+            found = truncated_delta_ball(
+                law, shift=Fraction(shift), epsilon=question.budget.epsilon
+            )
             most = float_above(found)
         return math.log(most) if most > 0 else -math.inf
 
-    return law.scaled(least_scale(log_delta, request.budget.delta))
+    return law.scaled(least_scale(log_delta, question.budget.delta))

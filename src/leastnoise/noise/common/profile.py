@@ -131,7 +131,7 @@ def _series(log_first: float, *, top: float, bottom: float, place: float) -> tup
 
 
 _GAUSSIAN_CUT = 90.0  # twice the exponent at which the integrand is dropped: e^-45 of its peak
-_LOG_ROOT_2PI = math.log(2 * math.pi) / 2
+LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
@@ -154,13 +154,13 @@ def gaussian_log_delta(*, shift_ratio: float, epsilon: float) -> float:
     x, weight = gauss_legendre(first, last)
     exponent = -x * (t + x / 2) if t >= 0 else -((t + x) ** 2) / 2
     total = float(np.dot(weight, -np.expm1(-mu * x) * np.exp(exponent)))
-    return math.log(total) - peak - _LOG_ROOT_2PI if total > 0 else -math.inf
+    return math.log(total) - peak - LOG_ROOT_2PI if total > 0 else -math.inf
 
 
 # Quantiles of one coordinate from its tail P(|X| > t), and those of step densities.
 
 
-_ROOT = IncreasingRoot(tolerance=1e-12)
+_TAIL_ROOT = IncreasingRoot(tolerance=1e-12)
 
 
 def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> float:
@@ -170,7 +170,7 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
         value = tail(math.exp(log_t))
         return math.log(outside) - math.log(value) if value > 0 else 1e3
 
-    return math.exp(_ROOT.find(f, guess=math.log(guess)))
+    return math.exp(_TAIL_ROOT.find(f, guess=math.log(guess)))
 
 
 def step(noise: Noise, outside: float) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 
 
-def search(request: Request) -> Gaussian:
+def search(question: Question) -> Gaussian:
     """Return the law of least scale."""
-    scale = classic.gaussian(request.dimension, request.budget)
-    return Gaussian(scale=scale, dimension=request.dimension)
+    scale = classic.gaussian(question.dimension, question.budget)
+    return Gaussian(scale=scale, dimension=question.dimension)

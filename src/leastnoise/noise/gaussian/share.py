@@ -8,9 +8,9 @@ from math import isqrt
 
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.base import Noise
+from leastnoise.noise.draw import Share
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.gaussian.sampler import sampler
-from leastnoise.noise.share import Share
 
 _LEAST_STEPS, _MOST_SHARES = 1 << 10, 1 << 20
 """The standard deviation of a share in grid steps, and how many shares: what §8 is proved for."""

@@ -9,14 +9,13 @@ from itertools import pairwise
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.samples import amplified
+from leastnoise.guarantees.samples import amplify
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import COARSE, Several, least_factor
+from leastnoise.noise.common.fit.several import COARSE, Several, find_least_factor
 from leastnoise.noise.huber.law import FlippedHuber, standard_moment
 from leastnoise.noise.huber.profile import log_delta
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
@@ -38,17 +37,17 @@ _CORNERS_OF_MANY, _CORNERS_OF_FEW = 4, 20  # of few the loss was up to 1 % above
 _SMALLEST_CORNER = 0.25
 
 
-def search(request: Request) -> FlippedHuber:
+def search(question: Question) -> FlippedHuber:
     """Return the law of scale 1 with the corner of least loss, at the least γ that meets δ.
 
     `fixed` may set alpha or gamma, and then the other one follows from the budget, or both, and
     then the scale does. Raises NotApplicable if gamma is too small for any alpha, or the budget is.
     """
-    if classic.gaussian(1, request.budget) > _LARGEST_GAMMA:
+    if classic.gaussian(1, question.budget) > _LARGEST_GAMMA:
         why = "epsilon and delta are both below about 1e-9, where it is not searched"
         raise NotApplicable(family=FlippedHuber.name, why=why)
-    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
-    epsilon, delta = float(request.budget.epsilon), request.budget.delta
+    fixed = {name: Fraction(value) for name, value in question.fixed.items()}
+    epsilon, delta = float(question.budget.epsilon), question.budget.delta
     if len(fixed) == 2:
         law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
         u, gamma = float(law.corner), float(law.gamma)
@@ -57,31 +56,31 @@ def search(request: Request) -> FlippedHuber:
         )
         return law.scaled(scale)
     if "alpha" in fixed:
-        return _at_alpha(request, fixed["alpha"])
+        return _at_alpha(question, fixed["alpha"])
     if "gamma" in fixed:
-        return _at_gamma(request, fixed["gamma"])
-    power = 1 if request.loss is Loss.MAE else 2
+        return _at_gamma(question, fixed["gamma"])
+    power = 1 if question.loss is Loss.MAE else 2
 
-    last_inverse = 1 / float(classic.gaussian(1, request.budget))
+    last_inverse = 1 / float(classic.gaussian(1, question.budget))
 
     def loss(corner: float) -> float:
         nonlocal last_inverse  # corners are tried in order, so that the last answer is near
-        last_inverse = _least_gamma_inverse(request, corner, guess=last_inverse, root=_ROUGH)
+        last_inverse = _least_gamma_inverse(question, corner, guess=last_inverse, root=_ROUGH)
         return standard_moment(power, corner) / last_inverse**power
 
     # the tail, of mass e^(−u²), is not felt from u = 40 on, if its loss of t²/2 beyond ut = ε isn't
     last = max(40.0, 2 * math.sqrt(epsilon))
     u = minimise(loss, [0.0, *np.geomspace(0.02, last, _CORNERS).tolist()])
-    inverse = _least_gamma_inverse(request, u, guess=last_inverse, root=_ROOT)
+    inverse = _least_gamma_inverse(question, u, guess=last_inverse, root=_ROOT)
     gamma = _wider(Fraction(1 / inverse))
     return FlippedHuber(scale=1, alpha=_rounded(Fraction(u) * gamma), gamma=_rounded(gamma))
 
 
 def _least_gamma_inverse(
-    request: Request, corner: float, *, guess: float, root: IncreasingRoot
+    question: Question, corner: float, *, guess: float, root: IncreasingRoot
 ) -> float:
     """Return the largest t = 1/γ at which δ is met, for α = γ·corner."""
-    epsilon, log_target = float(request.budget.epsilon), math.log(request.budget.delta)
+    epsilon, log_target = float(question.budget.epsilon), math.log(question.budget.delta)
 
     def over(log_t: float) -> float:
         value = log_delta(corner=corner, shift_ratio=math.exp(log_t), epsilon=epsilon)
@@ -90,18 +89,18 @@ def _least_gamma_inverse(
     return math.exp(root.find(over, guess=math.log(guess)))
 
 
-def _at_alpha(request: Request, alpha: Fraction) -> FlippedHuber:
-    epsilon, a = float(request.budget.epsilon), float(alpha)
+def _at_alpha(question: Question, alpha: Fraction) -> FlippedHuber:
+    epsilon, a = float(question.budget.epsilon), float(alpha)
     gamma = least_scale(
-        lambda t: log_delta(corner=a * t, shift_ratio=t, epsilon=epsilon), request.budget.delta
+        lambda t: log_delta(corner=a * t, shift_ratio=t, epsilon=epsilon), question.budget.delta
     )
     return FlippedHuber(scale=1, alpha=alpha, gamma=_rounded(_wider(gamma)))
 
 
-def _at_gamma(request: Request, gamma: Fraction) -> FlippedHuber:
+def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
     """Return the law with the largest α, that of least loss: |X| falls as α grows."""
-    epsilon, t = float(request.budget.epsilon), float(1 / gamma)
-    log_target = math.log(request.budget.delta)
+    epsilon, t = float(question.budget.epsilon), float(1 / gamma)
+    log_target = math.log(question.budget.delta)
 
     def over(log_corner: float) -> float:
         return log_delta(corner=math.exp(log_corner), shift_ratio=t, epsilon=epsilon) - log_target
@@ -130,20 +129,20 @@ def several(task: Several) -> FlippedHuber:
     not felt. `fixed` may set alpha and gamma, and then the scale follows. Raises InvalidArgument if
     it sets one of them.
     """
-    request = task.request
-    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
-    first = float(classic.gaussian(1, amplified(request.budget, task.rate)))
+    question, compositions = task.question, task.question.compositions
+    fixed = {name: Fraction(value) for name, value in question.fixed.items()}
+    first = float(classic.gaussian(1, amplify(question.budget, question.sampling_rate)))
     if len(fixed) == 2:
         law = FlippedHuber(scale=1, alpha=fixed["alpha"], gamma=fixed["gamma"])
         start = first / math.sqrt(law.variance)
-        return law.scaled(least_factor(task, law, first=start))
+        return law.scaled(find_least_factor(task, law, first=start))
     if fixed:
         raise InvalidArgument(
             name="parameter",
             value=", ".join(fixed),
             expected="both alpha and gamma, or neither, for several releases",
         )
-    near = first * math.sqrt(task.draws)  # the last standard deviation that was found
+    near = first * math.sqrt(compositions)  # the last standard deviation that was found
 
     def law_at(corner: float) -> FlippedHuber:
         return FlippedHuber(scale=1, alpha=Fraction(corner), gamma=1)
@@ -159,12 +158,12 @@ def several(task: Several) -> FlippedHuber:
 
         factor = math.exp(-_ROUGHLY.find(over, guess=math.log(width / near)))
         near = factor * width
-        return request.loss.of(law) * factor ** (1 if request.loss is Loss.MAE else 2)
+        return question.loss.of(law) * factor ** (1 if question.loss is Loss.MAE else 2)
 
     # the tail has a mass of e^(−u²); beyond ut = ε its loss of t²/2 isn't felt
-    last = max(math.sqrt(math.log(task.draws / request.budget.delta)), _SMALLEST_CORNER)
-    last = max(1.2 * last, 2 * math.sqrt(float(request.budget.epsilon)))
-    count = _CORNERS_OF_FEW if task.draws < _MANY else _CORNERS_OF_MANY
+    last = max(math.sqrt(math.log(compositions / question.budget.delta)), _SMALLEST_CORNER)
+    last = max(1.2 * last, 2 * math.sqrt(float(question.budget.epsilon)))
+    count = _CORNERS_OF_FEW if compositions < _MANY else _CORNERS_OF_MANY
     corners = [0.0, *np.geomspace(_SMALLEST_CORNER, last, count).tolist()]
     found = {corner: loss(corner) for corner in corners}
     best = corners.index(min(corners, key=found.__getitem__))
@@ -172,5 +171,5 @@ def several(task: Several) -> FlippedHuber:
         found |= {at: loss(at) for share in _CLOSER if (at := low + share * (high - low))}
     law = law_at(min(found, key=found.__getitem__))
     start = 0.9 * near / math.sqrt(law.variance)
-    gamma = least_factor(task, law, first=start)
+    gamma = find_least_factor(task, law, first=start)
     return FlippedHuber(scale=1, alpha=float(gamma * law.corner), gamma=gamma)

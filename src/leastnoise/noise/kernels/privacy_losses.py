@@ -30,6 +30,7 @@ from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
+    LONGEST_LOSS,
     LossLattice,
     LowerCells,
     merged,
@@ -52,7 +53,6 @@ _PER_SIGMA = 32  # points of the table
 _PARTS = 1  # an item from above is halved so often …
 _PARTS_BELOW = 3  # … and from below
 _LONGEST_SHIFT = 24  # in σ; beyond, losses aren't formed in floats
-_LONGEST_LOSS = 700.0
 _NOTHING = 2.0**-110  # losses beyond the point where H is this are put at infinity
 _CLOSE = 5e-5  # of H, relatively: cells of shifts where it may be more are halved
 _LEVELS = 8  # how often
@@ -231,7 +231,7 @@ class Shifts:
 
     def reach(self) -> Fraction | None:
         """Return a loss at which H is next to nothing, if it isn't too large."""
-        grid = np.geomspace(2.0**-30, _LONGEST_LOSS, 1000)
+        grid = np.geomspace(2.0**-30, LONGEST_LOSS, 1000)
         found = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
         index = int(np.argmax(found <= _NOTHING))
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None

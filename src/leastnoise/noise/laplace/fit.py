@@ -11,15 +11,15 @@ from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.laplace.profile import truncated_laplace_log_delta
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 
 # The least Laplace noise for a budget.
 
 
-def laplace_search(request: Request) -> Laplace:
+def laplace_search(question: Question) -> Laplace:
     """Return the law of least scale."""
-    scale = classic.laplace(request.dimension, request.budget)
-    return Laplace(scale=scale, dimension=request.dimension)
+    scale = classic.laplace(question.dimension, question.budget)
+    return Laplace(scale=scale, dimension=question.dimension)
 
 
 # The truncated Laplace law for a budget (Geng, Ding, Guo & Kumar 2020).
@@ -29,21 +29,21 @@ def laplace_search(request: Request) -> Laplace:
 _MARGIN = 1e-14
 
 
-def truncated_laplace_search(request: Request) -> TruncatedLaplace:
+def truncated_laplace_search(question: Question) -> TruncatedLaplace:
     """Return the published law: b = 1/ε at the smallest radius; or the least b at a fixed radius.
 
     A smaller b with its own, larger radius can have less loss; that isn't the published law, but
     `fixed` may set any radius. Raises NotApplicable for epsilon = 0, where b would be infinite.
     """
-    if "radius" in request.fixed:
-        return _at_radius(request, Fraction(request.fixed["radius"]))
-    if request.budget.epsilon == 0:
+    if "radius" in question.fixed:
+        return _at_radius(question, Fraction(question.fixed["radius"]))
+    if question.budget.epsilon == 0:
         raise NotApplicable(
             family=TruncatedLaplace.name, why="it needs epsilon > 0: its scale is 1/epsilon"
         )
-    radius = least_radius(request.budget)
+    radius = least_radius(question.budget)
     return TruncatedLaplace(
-        scale=1 / request.budget.epsilon, radius=Fraction(radius * (1 + _MARGIN))
+        scale=1 / question.budget.epsilon, radius=Fraction(radius * (1 + _MARGIN))
     )
 
 
@@ -67,10 +67,10 @@ def least_radius(budget: Budget) -> float:
     return epsilon + math.log(rest + r)
 
 
-def _at_radius(request: Request, radius: Fraction) -> TruncatedLaplace:
-    epsilon, a = float(request.budget.epsilon), float(radius)
+def _at_radius(question: Question, radius: Fraction) -> TruncatedLaplace:
+    epsilon, a = float(question.budget.epsilon), float(radius)
     scale = least_scale(
         lambda t: truncated_laplace_log_delta(shift_ratio=t, excess=t - epsilon, radius=a),
-        request.budget.delta,
+        question.budget.delta,
     )
     return TruncatedLaplace(scale=scale, radius=radius)

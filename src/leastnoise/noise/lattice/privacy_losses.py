@@ -26,6 +26,7 @@ from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
+    LONGEST_LOSS,
     LossLattice,
     LowerCells,
     merged,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _UNIT = 2.0**-53
-_LONGEST = 700.0  # losses beyond e^700 are put at infinity
 _TRIFLE = 2.0**-140
 _SPARE = 2.0**-60
 _SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
@@ -90,14 +90,14 @@ def reach(noise: Noise, shift: Fraction) -> Fraction:
     It is looked for closely, for the largest loss of all is best met by a lattice point.
     """
     law, every = _law(noise), shifts(noise, shift)
-    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, _LONGEST, _PLACES)])
+    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, LONGEST_LOSS, _PLACES)])
     index = 0
     for _ in range(_CLOSER):
         found = _supremum(law, every, [Fraction(float(z)) for z in grid])
         index = int(np.argmax(found <= found[-1] * (1 + _SHARE) + _TRIFLE))
         if index == 0:
             break
-        grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), _LONGEST)
+        grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), LONGEST_LOSS)
     return Fraction(float(grid[max(index, 1)])).limit_denominator(2**40) + Fraction(1, 2**40)
 
 

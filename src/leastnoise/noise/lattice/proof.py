@@ -105,5 +105,5 @@ def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     in_cells = shift / noise.scale * law.cells
     every = in_cells if isinstance(noise, LatticeStepNoise) else shift
     shifts = min(math.ceil(every), 2 * len(law.masses))
-    most = MOST_LATTICE_WORK if part.count == 1 else MOST_LATTICE_WORK_COMPOSED
+    most = MOST_LATTICE_WORK if part.compositions == 1 else MOST_LATTICE_WORK_COMPOSED
     return over(Fraction(shifts * len(law.masses)), most, "masses times shifts")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from typing import cast
@@ -15,14 +14,12 @@ from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import symmetric_lattice
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.samples import share_of
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import Several, law_of_best_share
+from leastnoise.noise.common.fit.several import Several, find_law_of_best_share, share_budget
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
 
@@ -32,18 +29,18 @@ _MOST_DIMENSIONS = 10  # for several
 _FLOAT_ERROR = 2e-13  # of ln δ, for each dimension; measured: 9e-14
 
 
-def search(request: Request) -> SphericalStaircase:
+def search(question: Question) -> SphericalStaircase:
     """Return the law with the γ in (0, 1] of least loss, at its smallest radius; decay is ε.
 
     `fixed` may set gamma. With the radius or another decay, it has to set both radius and gamma,
     and the scale is the least that meets the budget. Raises NotApplicable if the radius is too
     large, InvalidArgument if too little is set.
     """
-    fixed = {name: Fraction(value) for name, value in request.fixed.items()}
-    decay = fixed.get("decay", request.budget.epsilon)
-    if "radius" in fixed or decay != request.budget.epsilon:
-        return _at_shape(request, fixed | {"decay": decay})
-    return _least(request.dimension, request.budget, request.loss, fixed.get("gamma"))
+    fixed = {name: Fraction(value) for name, value in question.fixed.items()}
+    decay = fixed.get("decay", question.budget.epsilon)
+    if "radius" in fixed or decay != question.budget.epsilon:
+        return _at_shape(question, fixed | {"decay": decay})
+    return _least(question.dimension, question.budget, question.loss, fixed.get("gamma"))
 
 
 @lru_cache(maxsize=64)  # one comparison asks the same for several geometries
@@ -64,17 +61,17 @@ def _least(
     return SphericalStaircase(scale=1, dimension=dimension, gamma=found, radius=radius, decay=decay)
 
 
-def _at_shape(request: Request, fixed: dict[str, Fraction]) -> SphericalStaircase:
+def _at_shape(question: Question, fixed: dict[str, Fraction]) -> SphericalStaircase:
     if missing := {"gamma", "radius"} - set(fixed):
         raise InvalidArgument(
             name="parameter",
             value="nothing",
             expected=f"{' and '.join(sorted(missing))}, which the others leave open",
         )
-    law = SphericalStaircase(scale=1, dimension=request.dimension, **fixed)
-    epsilon = request.budget.epsilon
+    law = SphericalStaircase(scale=1, dimension=question.dimension, **fixed)
+    epsilon = question.budget.epsilon
     scale = least_scale(
-        lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon), request.budget.delta
+        lambda t: log_delta(law, shift=Fraction(t), epsilon=epsilon), question.budget.delta
     )
     return law.scaled(scale)
 
@@ -87,14 +84,14 @@ def several(task: Several) -> SphericalStaircase:
     Raises NotApplicable in more than 10 dimensions and for samples, InvalidArgument for other fixed
     parameters.
     """
-    request, budget = task.request, task.request.budget
-    if task.rate != 1:
+    question, budget = task.question, task.question.budget
+    if question.sampling_rate != 1:
         why = "for several samples its proof takes a minute"
         raise NotApplicable(family=SphericalStaircase.name, why=why)
-    if request.dimension > _MOST_DIMENSIONS:
+    if question.dimension > _MOST_DIMENSIONS:
         why = f"for several releases its proof takes long beyond {_MOST_DIMENSIONS} dimensions"
         raise NotApplicable(family=SphericalStaircase.name, why=why)
-    if others := sorted(set(request.fixed) - {"gamma"}):
+    if others := sorted(set(question.fixed) - {"gamma"}):
         raise InvalidArgument(
             name="parameter",
             value=", ".join(others),
@@ -103,8 +100,8 @@ def several(task: Several) -> SphericalStaircase:
 
     @cache
     def law_at(factor: float, share: Fraction) -> SphericalStaircase:
-        one = share_of(budget, factor, share / task.draws, rate=Fraction(1))
-        return search(replace(request, budget=one))
+        one = share_budget(budget, factor, share / question.compositions)
+        return search(question.one_at(one))
 
     def gap(law: Noise, points_per_std: int) -> float:
         del points_per_std  # that lattice of three points is exact
@@ -113,8 +110,8 @@ def several(task: Several) -> SphericalStaircase:
             log_delta(steps, shift=Fraction(1), epsilon=at) for at in (Fraction(0), steps.decay)
         )
         lattice = symmetric_lattice([arb(math.exp(one)) for one in logs], steps.decay)
-        found = float_above(composed_upper([(lattice, task.draws)], budget.epsilon))
+        found = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))
         return math.log(found) - task.log_delta if found > 0 else -math.inf
 
-    found = law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, gap=gap)
+    found = find_law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, gap=gap)
     return cast("SphericalStaircase", found)

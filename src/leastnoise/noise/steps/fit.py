@@ -14,8 +14,7 @@ from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps import profile as steps_profile
 from leastnoise.noise.steps.law import (
     MAX_STEPS,
@@ -36,25 +35,25 @@ from leastnoise.numerics.minima import minimise
 _GAMMAS = np.linspace(1 / 32, 1, 32).tolist()  # the first look at γ where it has no closed form
 
 
-def staircase_search(request: Request) -> Staircase:
+def staircase_search(question: Question) -> Staircase:
     """Return the purely ε-private law of scale 1 and decay ε with the best γ; δ is left unspent.
 
     `fixed` may set γ, and a decay; with another decay than ε the scale is the least that meets the
     budget, δ included. Raises NotApplicable for epsilon = 0, or if no scale meets the budget.
     """
-    budget = request.budget
-    decay = Fraction(request.fixed.get("decay", budget.epsilon))
+    budget = question.budget
+    decay = Fraction(question.fixed.get("decay", budget.epsilon))
     if decay < SMALLEST_DECAY:
         raise NotApplicable(family=Staircase.name, why="its steps fall by epsilon, which is 0 here")
-    best = request.fixed.get("gamma", best_gamma(float(decay), request.loss))
+    best = question.fixed.get("gamma", best_gamma(float(decay), question.loss))
     law = Staircase(scale=1, gamma=best, decay=decay)
     if decay == budget.epsilon:
         return law
     if budget.delta == 0:
         return law.scaled(_pure_scale(law, budget))
-    if "gamma" in request.fixed:
+    if "gamma" in question.fixed:
         return law.scaled(_staircase_least_scale(law, budget))
-    return _best_at_decay(decay, request)
+    return _best_at_decay(decay, question)
 
 
 def best_gamma(decay: float, loss: Loss) -> Fraction:
@@ -88,38 +87,39 @@ def _staircase_least_scale(law: Staircase, budget: Budget) -> Fraction:
     )
 
 
-def _best_at_decay(decay: Fraction, request: Request) -> Staircase:
+def _best_at_decay(decay: Fraction, question: Question) -> Staircase:
     def law_at(gamma: float) -> Staircase:
         law = Staircase(scale=1, gamma=Fraction(gamma), decay=decay)
-        return law.scaled(_staircase_least_scale(law, request.budget))
+        return law.scaled(_staircase_least_scale(law, question.budget))
 
-    return law_at(minimise(lambda gamma: request.loss.of(law_at(gamma)), _GAMMAS))
+    return law_at(minimise(lambda gamma: question.loss.of(law_at(gamma)), _GAMMAS))
 
 
 # The best staircase on the whole numbers for a pure budget; for a shift of 1 the geometric law.
 
 
-def geometric_search(request: Request) -> Geometric:
-    """Return the purely ε-private law for whole shifts up to `request.shift`, called 1, of decay ε.
+def geometric_search(question: Question) -> Geometric:
+    """Return the purely ε-private law for whole shifts up to the sensitivity, called 1, of decay ε.
 
     It has as many cells as the shift, and the core of least loss; δ is left unspent. `fixed` may
     set each parameter: a shift of s whole numbers costs decay·⌈s/cells⌉, so that other cells get
     the largest decay that is purely private, and another decay the fewest cells. Raises
     NotApplicable for epsilon = 0, for a decay above epsilon, and for a shift beyond 2^53.
     """
-    shift, fixed = math.floor(request.shift), request.fixed
+    shift = math.floor(Geometric.radius_of(question.sensitivity, dimension=1))
+    fixed = question.fixed
     if shift > _validate.MAX_COUNT:
         why = "it has as many cells as the sensitivity, and 2^53 at most"
         raise NotApplicable(family=Geometric.name, why=why)
-    if request.budget.epsilon < SMALLEST_DECAY:
+    if question.budget.epsilon < SMALLEST_DECAY:
         raise NotApplicable(family=Geometric.name, why="its steps fall by epsilon, which is 0 here")
     if "cells" in fixed:
         cells = _validate.whole(fixed["cells"], name="cells")
-        decay = step_decay(fixed.get("decay", request.budget.epsilon / -(-shift // cells)))
+        decay = step_decay(fixed.get("decay", question.budget.epsilon / -(-shift // cells)))
     else:
-        decay = step_decay(fixed.get("decay", request.budget.epsilon))
-        cells = _fewest_cells(shift, request.budget.epsilon, decay)
-    return _law(request, shift, decay, cells)
+        decay = step_decay(fixed.get("decay", question.budget.epsilon))
+        cells = _fewest_cells(shift, question.budget.epsilon, decay)
+    return _law(question, shift, decay, cells)
 
 
 def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
@@ -130,15 +130,15 @@ def _fewest_cells(shift: int, epsilon: Fraction, decay: Fraction) -> int:
     return -(-shift // steps)
 
 
-def _law(request: Request, shift: int, decay: Fraction, cells: int) -> Geometric:
+def _law(question: Question, shift: int, decay: Fraction, cells: int) -> Geometric:
     """Return the law on the whole numbers, called multiples of 1/shift, with the best core."""
     law = partial(Geometric, scale=Fraction(cells, shift), cells=cells, decay=decay)
-    if "core" in request.fixed:
-        return law(core=_validate.whole(request.fixed["core"], name="core"))
-    return min((law(core=core) for core in _cores(request, decay, cells)), key=request.loss.of)
+    if "core" in question.fixed:
+        return law(core=_validate.whole(question.fixed["core"], name="core"))
+    return min((law(core=core) for core in _cores(question, decay, cells)), key=question.loss.of)
 
 
-def _cores(request: Request, decay: Fraction, cells: int) -> range:
+def _cores(question: Question, decay: Fraction, cells: int) -> range:
     """Return cores among which is the best.
 
     notation: c = cells, a = core, y = a − ½ + cm > 0. Losses are a convex function of a over y, so
@@ -147,7 +147,7 @@ def _cores(request: Request, decay: Fraction, cells: int) -> range:
     where y² = Y² − ¼, Y = c√b/(1 − b) that of the staircase: ½ below at most, if Y >= ½. Otherwise
     the loss grows with a, and Y <= ½ has a <= 1 there too.
     """
-    near = math.floor(best_gamma(float(decay), request.loss) * cells + Fraction(1, 2))
+    near = math.floor(best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)
 
 
@@ -160,24 +160,26 @@ _LARGEST_EPSILON = 300  # e^−ε is a normal float, with room for products of t
 _POINTS = 129  # of each half of the first look at γ; the loss has kinks where the steps change
 
 
-def truncated_staircase_search(request: Request) -> TruncatedStaircase:
+def truncated_staircase_search(question: Question) -> TruncatedStaircase:
     """Return the law with the γ in (0, 1] of least loss, at its smallest radius.
 
     `fixed` may set gamma, decay (ε if not) and an atom w (0 if not): the steps then have
     δ' = (δ − w)/(1 − w) left to spend. Raises Refused if nothing is left, or the radius too large.
     """
-    decay = Fraction(request.fixed.get("decay", request.budget.epsilon))
-    atom = Fraction(request.fixed.get("atom", 0))
-    if atom >= request.budget.delta:
+    decay = Fraction(question.fixed.get("decay", question.budget.epsilon))
+    atom = Fraction(question.fixed.get("atom", 0))
+    if atom >= question.budget.delta:
         raise Refused(f"An atom of {float(atom):.3g} leaves nothing of delta for the steps.")
-    left = (request.budget.delta - atom) / (1 - atom)
-    problem = _Problem(epsilon=float(request.budget.epsilon), delta=float(left), loss=request.loss)
-    if decay != request.budget.epsilon or "radius" in request.fixed:
+    left = (question.budget.delta - atom) / (1 - atom)
+    problem = _Problem(
+        epsilon=float(question.budget.epsilon), delta=float(left), loss=question.loss
+    )
+    if decay != question.budget.epsilon or "radius" in question.fixed:
         raise Refused("A truncated staircase is searched with decay = epsilon and a free radius.")
     if problem.epsilon > _LARGEST_EPSILON:
         raise Refused(f"Truncated staircases are searched up to epsilon = {_LARGEST_EPSILON}.")
-    if "gamma" in request.fixed:
-        gamma = float(request.fixed["gamma"])
+    if "gamma" in question.fixed:
+        gamma = float(question.fixed["gamma"])
     else:
         gamma = minimise(problem.loss_at, _grid(problem.epsilon))
     radius = problem.radius(gamma) * (1 + _MARGIN)
@@ -188,7 +190,7 @@ def truncated_staircase_search(request: Request) -> TruncatedStaircase:
         )
     return TruncatedStaircase(
         scale=1,
-        gamma=Fraction(request.fixed.get("gamma", Fraction(gamma))),
+        gamma=Fraction(question.fixed.get("gamma", Fraction(gamma))),
         radius=Fraction(radius),
         decay=decay,
         atom=atom,
@@ -267,22 +269,22 @@ class _Problem:
 # The Tulap law for a budget (Awan & Slavković 2020).
 
 
-def tulap_search(request: Request) -> Tulap:
+def tulap_search(question: Question) -> Tulap:
     """Return the published law: scale 1, decay ε, and the radius that meets δ.
 
     `fixed` may set the radius, and then the decay too; the scale is then the least that meets the
     budget. Raises NotApplicable if the radius is too large, InvalidArgument for a decay alone.
     """
-    epsilon = request.budget.epsilon
-    decay = Fraction(request.fixed.get("decay", epsilon))
-    if "radius" in request.fixed:
-        law = Tulap(scale=1, radius=request.fixed["radius"], decay=decay)
-        return law.scaled(_tulap_least_scale(law, request.budget))
+    epsilon = question.budget.epsilon
+    decay = Fraction(question.fixed.get("decay", epsilon))
+    if "radius" in question.fixed:
+        law = Tulap(scale=1, radius=question.fixed["radius"], decay=decay)
+        return law.scaled(_tulap_least_scale(law, question.budget))
     if decay != epsilon:
         raise InvalidArgument(
             name="decay", value=decay, expected="decay = epsilon unless the radius is set too"
         )
-    radius = least_radius(float(epsilon), float(request.budget.delta)) * (1 + _MARGIN)
+    radius = least_radius(float(epsilon), float(question.budget.delta)) * (1 + _MARGIN)
     if not radius <= MAX_STEPS:
         why = f"it would need {radius:.3g} steps; leastnoise computes with at most {MAX_STEPS:,}"
         raise NotApplicable(family=Tulap.name, why=why)

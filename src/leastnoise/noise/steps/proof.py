@@ -13,7 +13,6 @@ from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import StepNoise, Steps
 from leastnoise.noise.common.proof import most_steps, over
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase, Tulap
 
@@ -210,7 +209,7 @@ def _hockey_stick(steps: Steps, heights: list[arb], shift: Fraction, epsilon: Fr
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     """Return why steps for one number aren't proved, or None."""
     noise = cast("TruncatedStaircase | Tulap", part.noise)
-    inner = worst_shift(noise, part.shifts.inner)
+    inner = noise.worst_shift(part.shifts.inner)
     if shift == inner == noise.scale:  # a closed form
         return None
     return over(noise.radius, most_steps(part, even=True), "its radius, in scales,")

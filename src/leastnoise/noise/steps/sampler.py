@@ -19,7 +19,7 @@ from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable, NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import StepNoise, Steps
-from leastnoise.noise.share import Share
+from leastnoise.noise.draw import Share
 from leastnoise.noise.steps.law import Geometric, Staircase
 
 # Exact staircase draws, by inversion: a step is a piece, and a logarithm tells which.

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leastnoise.calibration.calibrate import calibrate_family
-from leastnoise.calibration.joint import joint_factor, rescaled, scalable
+from leastnoise.calibration.calibrate import ask_again, calibrate_family
+from leastnoise.calibration.joint import find_joint_factor, is_scalable, rescale
+from leastnoise.calibration.several import find_gaussian
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.noise.common.fit import classic
 from leastnoise.numerics.shares import raised_shares
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def jointly(budget: Budget, offers: Sequence[Offers]) -> tuple[Chosen, Chosen] |
     """
     if len(offers) < 2 or not budget.delta or not all(offers):
         return None
-    able = [[one for one in some if scalable(one.certificate)] for some in offers]
+    able = [[one for one in some if is_scalable(one.certificate)] for some in offers]
     gaussian = [[one for one in some if one.noise.name == "gaussian"] for some in able]
     shares = np.array([float(some[0].certificate.budget.delta) for some in offers])
     found: list[tuple[Chosen, Chosen]] = []
@@ -71,8 +71,8 @@ def _ratios(
     notation: u_i = (l2 norm)²/σ_i², over what it is of one draw that spends the whole budget. They
     add up to 1, and each is at least that at which the block has the error of its best offer.
     """
-    whole = float(classic.gaussian(1, budget))
-    parts = np.array([float(classic.gaussian(1, one.certificate.budget)) for one in alone])
+    whole = float(find_gaussian(budget).scale)
+    parts = np.array([float(find_gaussian(one.certificate.budget).scale) for one in alone])
     now = (whole / parts) ** 2
     worst = np.array([one.mse / some[0].mse for one, some in zip(alone, offers, strict=True)])
     best = raised_shares(shares, now * worst * (1 + _MARGIN))
@@ -82,9 +82,9 @@ def _ratios(
 def _scaled(budget: Budget, alone: Chosen, ratios: Sequence[float]) -> Chosen | None:
     certificates = [one.certificate for one in alone]
     try:
-        factor = joint_factor(certificates, budget, ratios=ratios)
+        factor = find_joint_factor(certificates, budget, ratios=ratios)
         moved = [
-            rescaled(one, factor * ratio) for one, ratio in zip(certificates, ratios, strict=True)
+            rescale(one, factor * ratio) for one, ratio in zip(certificates, ratios, strict=True)
         ]
         PlanCertificate.prove(
             budget=budget, blocks=tuple((str(i), one) for i, one in enumerate(moved))
@@ -99,12 +99,7 @@ def split_noise(certificate: Certificate, share: Budget) -> Noise:
 
     Raises NotApplicable unless it is noise that `jointly` chooses.
     """
-    if not scalable(certificate):
+    if not is_scalable(certificate):
         raise NotApplicable(family=certificate.noise.name, why="it isn't scaled with others")
-    return calibrate_family(
-        type(certificate.noise),
-        budget=share,
-        sensitivity=certificate.sensitivity,
-        dimension=certificate.noise.dimension,
-        geometry=certificate.geometry,
-    ).certificate.noise
+    found = calibrate_family(type(certificate.noise), ask_again(certificate, share))
+    return found.certificate.noise

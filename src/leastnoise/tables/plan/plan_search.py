@@ -6,15 +6,16 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 from leastnoise.errors import Refused
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.quantiles import has_quantiles
+from leastnoise.noise.draw import has_quantiles
+from leastnoise.noise.question import Question
 from leastnoise.selection.comparison import Comparison
-from leastnoise.selection.fit import Problem
-from leastnoise.selection.public import compared
-from leastnoise.selection.rivals import draws_of, first, later, quick
+from leastnoise.selection.constructions import list_ways
+from leastnoise.selection.public import compare_families
+from leastnoise.selection.rivals import list_first, list_later, list_quick
 from leastnoise.tables.plan import together
 from leastnoise.tables.plan.joint import Chosen, Offers, jointly
 from leastnoise.tables.query.noise_error import variances
@@ -66,7 +67,7 @@ class Draw:
     """One draw of noise to be found: the blocks that it serves, and what it has to hide."""
 
     blocks: tuple[together.Block, ...]
-    problem: Problem
+    question: Question
 
     @classmethod
     def of(cls, spec: Spec, blocks: Sequence[together.Block], group: together.Group) -> Draw:
@@ -76,13 +77,12 @@ class Draw:
             offered = (group.sensitivity,)
         else:
             offered = tuple(dict.fromkeys(s for way in own[0].ways for s in way.sensitivities))
-        problem = Problem(
+        question = Question(
             budget=share_of(spec, own),
-            offered=offered,
+            sensitivities=offered,
             dimension=sum(block.numbers for block in own),
-            loss=Loss.MSE,
         )
-        return cls(blocks=own, problem=problem)
+        return cls(blocks=own, question=question)
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ class Draw:
 
         Behind them come those with more noise in some number than plain Laplace noise has.
         """
-        epsilon = float(self.problem.budget.epsilon)
+        epsilon = float(self.question.budget.epsilon)
         laplace = math.inf
         if len(self.blocks) == 1 and epsilon:
             scale = min(float(way.l1) for way in self.blocks[0].ways) / epsilon
@@ -137,19 +137,19 @@ def share_of(spec: Spec, blocks: Sequence[together.Block]) -> Budget:
 
 @final
 class _Search:
-    """The noise that was found for draws: blocks that are alike are one problem, searched once."""
+    """The noise that was found for draws: blocks that are alike are one question, searched once."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
         self.tell = tell
-        self._quick: dict[Problem, Comparison] = {}
-        self._every: dict[tuple[Problem, float], Comparison] = {}
+        self._quick: dict[Question, Comparison] = {}
+        self._every: dict[tuple[Question, float], Comparison] = {}
 
     def quick(self, draw: Draw) -> Offers:
         """Return what serves a draw, of what is quick to search."""
-        if draw.problem not in self._quick:
+        if draw.question not in self._quick:
             self._tell(draw)
-            self._quick[draw.problem] = _quickly(draw.problem)
-        return draw.ranked(self._quick[draw.problem].mechanisms)
+            self._quick[draw.question] = _quickly(draw.question)
+        return draw.ranked(self._quick[draw.question].mechanisms)
 
     def every(self, draw: Draw, *, to_beat: float) -> Offers:
         """Return what serves a draw, of all that might have a mean square error below `to_beat`.
@@ -157,10 +157,10 @@ class _Search:
         Raises Refused if nothing serves it.
         """
         self.quick(draw)
-        key = draw.problem, to_beat
+        key = draw.question, to_beat
         if key not in self._every:
             self._tell(draw)
-            self._every[key] = _slowly(draw.problem, self._quick[draw.problem], to_beat)
+            self._every[key] = _slowly(draw.question, self._quick[draw.question], to_beat)
         found = self._every[key]
         if not found.mechanisms:
             raise Refused(f"The query {', '.join(draw.labels)!r}: {found.why_none}")
@@ -216,18 +216,19 @@ def _someone_loses(
     return False
 
 
-def _quickly(problem: Problem) -> Comparison:
-    ways = [way for way in problem.ways() if draws_of(way) == 1]
-    return compared(problem, families=first(), usable=has_quantiles, ways=ways, to_beat=math.inf)
+def _quickly(question: Question) -> Comparison:
+    ways = [way for way in list_ways(question) if way.draws == 1]
+    return compare_families(
+        question, families=list_first(), usable=has_quantiles, ways=ways, to_beat=math.inf
+    )
 
 
-def _slowly(problem: Problem, known: Comparison, to_beat: float) -> Comparison:
-    ways = [way for way in problem.ways() if draws_of(way) > 1]
+def _slowly(question: Question, known: Comparison, to_beat: float) -> Comparison:
+    ways = [way for way in list_ways(question) if way.draws > 1]
+    more = partial(compare_families, question, usable=has_quantiles, to_beat=to_beat)
     if ways:
-        known = compared(
-            problem, families=quick(), usable=has_quantiles, known=known, ways=ways, to_beat=to_beat
-        )
-    return compared(problem, families=later(), usable=has_quantiles, known=known, to_beat=to_beat)
+        known = more(families=list_quick(), known=known, ways=ways)
+    return more(families=list_later(), known=known)
 
 
 def _all_less(new: Chosen, offers: Sequence[Offers]) -> bool:

@@ -11,7 +11,6 @@ from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.laplace.law import Laplace
-from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.public import calibrate
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class Baselines:
         if geometry is None and not isinstance(noise, VectorNoise):
             return None
         numbers = range(first, first + len(layout.components))
-        variances = [variance_of(noise, number) for number in numbers]
+        variances = [noise.variance_at(number) for number in numbers]
         if geometry is not None:
             variances = [
                 variance * float(geometry.deviations[number]) ** 2

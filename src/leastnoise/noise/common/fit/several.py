@@ -2,9 +2,9 @@
 
 A family's record names what finds its law: `scale_alone`, `by_share`, or a search of its own, made
 of the pieces below. Whether k draws of a law are private is for the accountant to say, which comes
-with the task: no room of noise imports it.
+with the question: no room of noise imports it.
 
-notation: k = draws; the gap is ln(δ/δ₀), δ the bound on all draws and δ₀ that of the budget.
+notation: k = compositions; the gap is ln(δ/δ₀), δ the bound on all draws and δ₀ that of the budget.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 
@@ -21,9 +21,9 @@ from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.samples import amplified, check_rate, share_of
+from leastnoise.guarantees.samples import check_rate
 from leastnoise.noise.base import Noise
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 
 SHARES = tuple(Fraction(eighths, 8) for eighths in (1, 3, 5, 7))
 _ALL = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one above it
@@ -41,20 +41,17 @@ _LEAST_FACTOR = 1e-6  # at ε = 0, shares of ε say nothing
 
 @dataclass(frozen=True, kw_only=True)
 class Several(ABC):
-    """A law of `family` is wanted that may be drawn `draws` times, for a worst shift of 1.
+    """A question about several releases, behind its geometry, and the accountant of what they cost.
 
-    The budget of `request` is that of all draws; with a `rate` < 1 each is for a Poisson sample of
-    its own.
+    A law of `family` is wanted for a worst shift of 1.
     """
 
     family: type[Noise]
-    request: Request
-    draws: int
-    rate: Fraction
+    question: Question
 
     @abstractmethod
-    def one(self, request: Request) -> Noise:
-        """Return the law for one release, of another request."""
+    def one(self, question: Question) -> Noise:
+        """Return the law for one release of all rows, of another question."""
 
     @abstractmethod
     def log_delta_gap(self, law: Noise, points_per_std: int = POINTS_PER_STD) -> float:
@@ -70,37 +67,34 @@ class Several(ABC):
 
     @property
     def log_delta(self) -> float:
-        """Ln δ₀; the δ of a task that is searched is positive."""
-        return log_of(self.request.budget.delta)
+        """Ln δ₀; the δ of a question that is searched is positive."""
+        return log_of(self.question.budget.delta)
+
+    def one_at(self, budget: Budget) -> Noise:
+        """Return the law for one of the releases, which meets `budget` on its sample."""
+        return self.one(self.question.one_at(budget))
 
 
 def scale_alone(task: Several) -> Noise:
     """Return the law of a family that is a scale alone.
 
     Gaussians need √k times the scale of one release, and a pure budget k times; for others the
-    proved bound on δ is solved for the scale, which is then above the smallest by about 1e-5.
+    proved bound on δ is solved for the scale, which is then above the smallest by about 1e-5. Of
+    samples, pure budgets add up, and fewer releases never need more noise, so that the search
+    starts at the law for one.
     """
-    request, budget = task.request, task.request.budget
-    if task.rate != 1:
-        return _sampled(task)
-    alone = task.one(request)
-    if alone.gaussian_square is not None:
-        return alone.scaled(root_above(Fraction(task.draws)))
-    if not budget.delta:
-        return alone.scaled(task.draws)
-    return alone.scaled(least_factor(task, alone, first=math.sqrt(task.draws)))
-
-
-def _sampled(task: Several) -> Noise:
-    """Return the law for several samples, by the proved bound on δ; pure budgets add up.
-
-    Fewer releases never need more noise, so that the search starts at the law for one.
-    """
-    if not task.request.budget.delta:
+    question, compositions = task.question, task.question.compositions
+    sampled = question.sampling_rate != 1
+    if sampled and not question.budget.delta:
         return _pure_share(task)
-    budget = amplified(task.request.budget, task.rate)
-    alone = task.one(replace(task.request, budget=budget))
-    return alone.scaled(least_factor(task, alone, first=1.0))
+    alone = task.one_at(question.budget)
+    if sampled:
+        return alone.scaled(find_least_factor(task, alone, first=1.0))
+    if alone.gaussian_square is not None:
+        return alone.scaled(root_above(Fraction(compositions)))
+    if not question.budget.delta:
+        return alone.scaled(compositions)
+    return alone.scaled(find_least_factor(task, alone, first=math.sqrt(compositions)))
 
 
 def by_share(
@@ -111,20 +105,24 @@ def by_share(
     The factor is the least private one, and what is lost to the search over shapes is accuracy
     alone. At δ = 0 budgets add up: it is the law for ε/k.
     """
-    request = task.request
-    if not request.budget.delta:
+    budget, compositions = task.question.budget, task.question.compositions
+    if not budget.delta:
         return _pure_share(task)
-    check_rate(request.budget, task.rate)
+    check_rate(budget, task.question.sampling_rate)
 
     @cache
     def law_at(factor: float, share: Fraction) -> Noise:
-        budget = share_of(request.budget, factor, share / task.draws, rate=task.rate)
-        return task.one(replace(request, budget=budget))
+        return task.one_at(share_budget(budget, factor, share / compositions))
 
-    return law_of_best_share(task, law_at, shares=shares, relative=relative)
+    return find_law_of_best_share(task, law_at, shares=shares, relative=relative)
 
 
-def law_of_best_share(
+def share_budget(budget: Budget, factor: float, share: Fraction) -> Budget:
+    """Return the budget ε/factor and share·δ."""
+    return Budget(epsilon=budget.epsilon / Fraction(factor), delta=share * budget.delta)
+
+
+def find_law_of_best_share(
     task: Several,
     law_at: Callable[[float, Fraction], Noise],
     *,
@@ -138,42 +136,40 @@ def law_of_best_share(
     told on a coarse lattice. By basic composition ε/k and δ/k are private, which is the best for a
     tiny δ.
     """
-    loss, draws = task.request.loss, task.draws
+    loss, compositions = task.question.loss, task.question.compositions
     over = gap or task.log_delta_gap
 
     def loss_near(share: Fraction) -> float:
         return loss.of(law_at(near[share], share))
 
     near = {
-        share: root_of(
+        share: find_root(
             lambda factor, share=share: over(law_at(factor, share), COARSE),
-            math.sqrt(draws),
-            draws,
+            math.sqrt(compositions),
+            compositions,
             relative=_ROUGHLY,
         )
         for share in shares
     }
     best = min(shares, key=loss_near)
-    least = root_of(
+    least = find_root(
         lambda factor: over(law_at(factor, best), POINTS_PER_STD),
         near[best] * (1 - _SPARE),
         near[best],
         relative=relative,
     )
-    found, split = law_at(least, best), law_at(draws, _ALL)
+    found, split = law_at(least, best), law_at(compositions, _ALL)
     better = loss.of(split) < loss.of(found) and over(split, POINTS_PER_STD) <= 0
     return split if better else found
 
 
 def _pure_share(task: Several) -> Noise:
     """Return the law for ε/k."""
-    one = Budget(epsilon=task.request.budget.epsilon / task.draws)
-    if task.rate != 1:
-        one = amplified(one, task.rate)
-    return task.one(replace(task.request, budget=one))
+    budget = task.question.budget
+    return task.one_at(Budget(epsilon=budget.epsilon / task.question.compositions))
 
 
-def least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
+def find_least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
     """Return the least factor of `alone` for so many releases; above `first`, or near it.
 
     For k releases it is about √k. For k samples at a rate q it is about 1 as long as a record is
@@ -184,8 +180,8 @@ def least_factor(task: Several, alone: Noise, *, first: float) -> Fraction:
         return task.log_delta_gap(alone.scaled(Fraction(factor)), points_per_std=points_per_std)
 
     coarse = partial(gap, points_per_std=COARSE)
-    often = math.sqrt(task.draws) * (1 if task.rate == 1 else float(task.rate))
-    near = root_of(coarse, first, first * max(often, _LEAST_GROWTH), relative=_NEARLY)
+    often = math.sqrt(task.question.compositions) * float(task.question.sampling_rate)
+    near = find_root(coarse, first, first * max(often, _LEAST_GROWTH), relative=_NEARLY)
     return Fraction(polished(partial(gap, points_per_std=POINTS_PER_STD), coarse, near))
 
 
@@ -211,10 +207,10 @@ def polished(
         if not abs(move) < _ASTRAY:
             break
         factor *= math.exp(move + relative / 2)
-    return root_of(gap, near, near * (1 + apart), relative=relative)
+    return find_root(gap, near, near * (1 + apart), relative=relative)
 
 
-def root_of(
+def find_root(
     gap: Callable[[float], float], low: float, high: float, *, relative: float = RELATIVE
 ) -> float:
     """Return a factor with gap <= 0 near the root; gap falls.

@@ -12,7 +12,7 @@ import numpy as np
 
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_GAMMA
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot, falling_root
 

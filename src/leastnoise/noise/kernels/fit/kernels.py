@@ -16,7 +16,7 @@ from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.kernels.profile.divergence import Peaks, log_divergence, peaks, polished
 from leastnoise.noise.kernels.proof.table import why_not_kernels
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 from leastnoise.numerics.roots import IncreasingRoot
 
 if TYPE_CHECKING:
@@ -37,21 +37,25 @@ _MARGIN = 1e-11  # of σ: above the float error of ln δ, far below the 1e-9 pro
 _OPEN, _OPEN_IN_ALL, _MOST_OPEN = 5e-10, 3e-16, 1e-4
 
 
-def check_proof(family: type[KernelNoise], request: Request, *, modes: int) -> None:
+def check_proof(family: type[KernelNoise], question: Question, *, modes: int) -> None:
     """Raise NotApplicable if no law with these modes is proved for the budget, before any search.
 
     The narrowest law is looked at, about that which the longest shift sets no bound to.
     """
-    sigma = Fraction(apart(request.budget.epsilon))
+    sigma = Fraction(apart(question.budget.epsilon))
     why = why_not_kernels(
-        modes=modes, spacing=1 / sigma, shift=1 / sigma, epsilon=request.budget.epsilon, count=1
+        modes=modes,
+        spacing=1 / sigma,
+        shift=1 / sigma,
+        epsilon=question.budget.epsilon,
+        compositions=1,
     )
     if why:
         raise NotApplicable(family=family.name, why=why)
 
 
 def least_scale(
-    law_with: Callable[[float], Kernels], request: Request, *, guess: float
+    law_with: Callable[[float], Kernels], question: Question, *, guess: float
 ) -> Fraction:
     """Return the least σ with δ <= the budget's.
 
@@ -59,7 +63,7 @@ def least_scale(
     that is too small is followed to the σ where it meets δ; if another one is higher there, that
     one is followed, and so on. `guess` is where to begin if the longest shift sets no bound.
     """
-    problem = _Problem(law_with=law_with, request=request)
+    problem = _Problem(law_with=law_with, question=question)
     end = problem.root_of_end()
     at = -math.log(guess) if end is None else end
     step, safe = _STEP, -math.inf
@@ -102,15 +106,15 @@ class _Problem:
     """Functions of ln(1/σ)."""
 
     law_with: Callable[[float], Kernels]
-    request: Request
+    question: Question
 
     @property
     def _epsilon(self) -> float:
-        return float(self.request.budget.epsilon)
+        return float(self.question.budget.epsilon)
 
     def over(self, log_delta: float) -> float:
         """Return how far ln δ is above its target, a little below the budget's."""
-        delta = self.request.budget.delta
+        delta = self.question.budget.delta
         cancels = self.law_with(1.0).modes > 1
         open_ = min(_OPEN + cancels * _OPEN_IN_ALL / float(delta), _MOST_OPEN)
         return log_delta - (math.log(delta.numerator) - math.log(delta.denominator) - open_)
@@ -127,9 +131,9 @@ class _Problem:
             law, shift = self.law_with(math.exp(-log_ratio)), math.exp(log_ratio)
             return self.over(log_divergence(law, shift=shift, epsilon=self._epsilon))
 
-        if over(-math.log(apart(self.request.budget.epsilon) / _NARROW)) <= 0:
+        if over(-math.log(apart(self.question.budget.epsilon) / _NARROW)) <= 0:
             return None
-        return _SIGMA_ROOT.find(over, guess=-math.log(classic.gaussian(1, self.request.budget)))
+        return _SIGMA_ROOT.find(over, guess=-math.log(classic.gaussian(1, self.question.budget)))
 
     def end_of(self, found: Peaks, start: float) -> float:
         """Return where the highest of the peaks `found` at `start`, too high there, meets δ.

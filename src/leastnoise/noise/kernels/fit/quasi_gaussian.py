@@ -16,7 +16,7 @@ from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.kernels.fit.kernels import apart, check_proof, least_scale
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import IncreasingRoot
 
@@ -29,7 +29,7 @@ MOST_MODES = 32
 _HELPS = 1e-6  # a further mode must lower the loss by this (relative) to be worth it
 
 
-def gaussian_mixture_search(request: Request) -> GaussianMixture:
+def gaussian_mixture_search(question: Question) -> GaussianMixture:
     """Return the mixture with spacing 1, decay ε and the least loss, at its smallest σ.
 
     `fixed` may set modes and decay. For fixed modes δ falls as σ grows (see `GaussianMixture`), so
@@ -38,33 +38,35 @@ def gaussian_mixture_search(request: Request) -> GaussianMixture:
     as that helps, and not beyond MOST_MODES (`limit_of` says so where it matters). Raises
     InvalidArgument for a fixed spacing.
     """
-    if "spacing" in request.fixed:
+    if "spacing" in question.fixed:
         raise InvalidArgument(
             name="spacing",
-            value=str(request.fixed["spacing"])[:40],
+            value=str(question.fixed["spacing"])[:40],
             expected="modes or decay as fixed parameters; the spacing is the sensitivity",
         )
-    check_proof(GaussianMixture, request, modes=int(request.fixed.get("modes", 1)))
-    problem = _Problem(request=request, decay=request.fixed.get("decay", request.budget.epsilon))
-    if "modes" in request.fixed:
-        return problem.best_with(int(request.fixed["modes"]))
-    return min((problem.best_with(modes) for modes in problem.modes()), key=request.loss.of)
+    check_proof(GaussianMixture, question, modes=int(question.fixed.get("modes", 1)))
+    problem = _Problem(
+        question=question, decay=question.fixed.get("decay", question.budget.epsilon)
+    )
+    if "modes" in question.fixed:
+        return problem.best_with(int(question.fixed["modes"]))
+    return min((problem.best_with(modes) for modes in problem.modes()), key=question.loss.of)
 
 
-def limit_of(law: GaussianMixture, request: Request) -> str | None:
+def limit_of(law: GaussianMixture, question: Question) -> str | None:
     """Return the note that K was searched up to MOST_MODES only, where more might help."""
-    enough = _enough(law.decay, request)
-    if "modes" in request.fixed or max(enough, law.modes) < MOST_MODES:
+    enough = _enough(law.decay, question)
+    if "modes" in question.fixed or max(enough, law.modes) < MOST_MODES:
         return None
     return f"modes are searched up to {MOST_MODES}; more may help, set modes to try"
 
 
-def _enough(decay: Fraction | int, request: Request) -> int:
+def _enough(decay: Fraction | int, question: Question) -> int:
     """Return the least K with w_K <= δ, or MOST_MODES if it is larger.
 
     A shift by the spacing bares the last component.
     """
-    total, delta = 1.0, float(request.budget.delta)
+    total, delta = 1.0, float(question.budget.delta)
     for modes in range(MOST_MODES):
         weight = math.exp(-modes * float(decay))
         total += 2 * weight if modes else 0.0
@@ -76,7 +78,7 @@ def _enough(decay: Fraction | int, request: Request) -> int:
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    request: Request
+    question: Question
     decay: Fraction | int
     found: dict[int, GaussianMixture] = field(default_factory=dict)
 
@@ -84,7 +86,7 @@ class _Problem:
         """Return the law of smallest σ with these modes."""
         if modes not in self.found:
             self.found[modes] = GaussianMixture(
-                scale=least_scale(self._law_with(modes), self.request, guess=self._guess()),
+                scale=least_scale(self._law_with(modes), self.question, guess=self._guess()),
                 modes=modes,
                 spacing=1,
                 decay=self.decay,
@@ -93,7 +95,7 @@ class _Problem:
 
     def modes(self) -> list[int]:
         """Return the numbers of modes that were looked at."""
-        start = _enough(self.decay, self.request)
+        start = _enough(self.decay, self.question)
         candidates = [0, 1, start]
         for direction in (1, -1):
             modes, best = start, self._loss(start)
@@ -105,11 +107,11 @@ class _Problem:
         return candidates
 
     def _loss(self, modes: int) -> float:
-        return self.request.loss.of(self.best_with(modes))
+        return self.question.loss.of(self.best_with(modes))
 
     def _guess(self) -> float:
         scales = [float(law.scale) for law in self.found.values() if law.modes > 1]
-        return scales[-1] if scales else apart(self.request.budget.epsilon)
+        return scales[-1] if scales else apart(self.question.budget.epsilon)
 
     def _law_with(self, modes: int) -> Callable[[float], Kernels]:
         decay = float(self.decay)
@@ -122,24 +124,24 @@ class _Problem:
 _ROOT = IncreasingRoot(tolerance=4e-13)  # of ln σ, as in `classic`
 
 
-def quasi_gaussian_search(request: Request) -> QuasiGaussian:
+def quasi_gaussian_search(question: Question) -> QuasiGaussian:
     """Return the law with spacing 1 and decay ε at the least σ whose δ, at any shift, is met.
 
     `fixed` may set decay. Theorem 4.2's σ, which is sufficient but, at (2, 0.25), 32 % larger, is
     `published_scale`. Raises InvalidArgument for a fixed spacing.
     """
-    if "spacing" in request.fixed:
+    if "spacing" in question.fixed:
         raise InvalidArgument(
             name="spacing",
-            value=str(request.fixed["spacing"])[:40],
+            value=str(question.fixed["spacing"])[:40],
             expected="decay as a fixed parameter; the spacing is the sensitivity",
         )
-    check_proof(QuasiGaussian, request, modes=1)
-    decay = request.fixed.get("decay", request.budget.epsilon)
+    check_proof(QuasiGaussian, question, modes=1)
+    decay = question.fixed.get("decay", question.budget.epsilon)
     scale = least_scale(
         lambda sigma: Kernels(modes=1, spacing=1 / sigma, decay=float(decay), folded=True),
-        request,
-        guess=apart(request.budget.epsilon),
+        question,
+        guess=apart(question.budget.epsilon),
     )
     return QuasiGaussian(scale=scale, spacing=1, decay=decay)
 

@@ -17,13 +17,13 @@ from typing import cast, final
 from leastnoise.errors import InvalidArgument
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import NEARLY, matched
-from leastnoise.noise.common.fit.several import Several, log_of, root_of
+from leastnoise.noise.common.fit.several import Several, find_root, log_of
 from leastnoise.noise.kernels.fit.kernels import wider
 from leastnoise.noise.kernels.fit.quasi_gaussian import MOST_MODES
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta
 from leastnoise.noise.kernels.profile.crossings import Kernels
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Question
 from leastnoise.numerics.roots import IncreasingRoot
 
 _FASTER = (Fraction(1), *(Fraction(hundredths, 100) for hundredths in (105, 115, 135, 180, 300)))
@@ -50,37 +50,37 @@ def several(task: Several) -> KernelNoise:
     spacing.
     """
     family = cast("type[KernelNoise]", task.family)
-    if task.rate == 1:
-        problem = _problem(family, task.request, task.draws)
+    question = task.question
+    if question.sampling_rate == 1:
+        problem = _problem(family, question)
         return problem.proved(min(problem.candidates(), key=problem.rank), task)
-    count = max(2, round(task.draws * task.rate))
+    often = max(2, round(question.compositions * question.sampling_rate))
     sigma = task.gaussian_sigma(relative=NEARLY)
-    budget = matched(sigma / math.sqrt(count), task.request.budget.delta)
-    request = replace(task.request, budget=budget)
-    law = several(replace(task, request=request, draws=count, rate=Fraction(1)))
+    budget = matched(sigma / math.sqrt(often), question.budget.delta)
+    whole = replace(question, budget=budget, compositions=often, sampling_rate=Fraction(1))
+    law = several(replace(task, question=whole))
 
     def gap(factor: float) -> float:
         return task.log_delta_gap(wider(law, Fraction(factor)))
 
-    return wider(law, Fraction(root_of(gap, 1.0, 1.1, relative=_RELATIVE_SAMPLED)))
+    return wider(law, Fraction(find_root(gap, 1.0, 1.1, relative=_RELATIVE_SAMPLED)))
 
 
-def _problem(family: type[KernelNoise], request: Request, count: int) -> _Problem:
-    if "spacing" in request.fixed:
+def _problem(family: type[KernelNoise], question: Question) -> _Problem:
+    if "spacing" in question.fixed:
         raise InvalidArgument(
             name="spacing",
-            value=str(request.fixed["spacing"])[:40],
+            value=str(question.fixed["spacing"])[:40],
             expected="other fixed parameters; the spacing is the sensitivity",
         )
-    return _Problem(family=family, request=request, count=count)
+    return _Problem(family=family, question=question)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
     family: type[KernelNoise]
-    request: Request
-    count: int
+    question: Question
     found: dict[tuple[Fraction, int], KernelNoise] = field(default_factory=dict)
 
     def candidates(self) -> Iterable[KernelNoise]:
@@ -98,7 +98,7 @@ class _Problem:
 
     def rank(self, law: KernelNoise) -> float:
         """Return the loss, a single Gaussian's less what others must gain."""
-        return self.request.loss.of(law) * (1 - _WORTH if law.decay == _ALONE else 1)
+        return self.question.loss.of(law) * (1 - _WORTH if law.decay == _ALONE else 1)
 
     def proved(self, law: KernelNoise, task: Several) -> KernelNoise:
         """Return `law` with its least σ by the proved bound on δ."""
@@ -113,22 +113,26 @@ class _Problem:
 
     def _decays(self) -> list[Fraction]:
         """Return decays to look at, that of a single Gaussian first."""
-        fixed = self.request.fixed.get("decay")
+        fixed = self.question.fixed.get("decay")
         if fixed is not None:
             return [Fraction(fixed)]
-        share = self.request.budget.epsilon / self.count
-        faster = [share * factor for factor in _FASTER if factor <= self.count] if share else []
+        share = self.question.budget.epsilon / self.question.compositions
+        faster = (
+            [share * factor for factor in _FASTER if factor <= self.question.compositions]
+            if share
+            else []
+        )
         return [_ALONE, *faster]
 
     def _enough(self, decay: Fraction) -> int:
         """Return the least K with w_K <= δ/k: a shift by the spacing bares the last component."""
         if self.family.folded:
             return 1
-        if "modes" in self.request.fixed:
-            return int(self.request.fixed["modes"])
+        if "modes" in self.question.fixed:
+            return int(self.question.fixed["modes"])
         if decay == _ALONE:
             return 0
-        total, target = 1.0, float(self.request.budget.delta) / self.count
+        total, target = 1.0, float(self.question.budget.delta) / self.question.compositions
         for modes in range(MOST_MODES):
             weight = math.exp(-modes * float(decay))
             total += 2 * weight if modes else 0.0
@@ -137,36 +141,40 @@ class _Problem:
         return MOST_MODES
 
     def _may_be(self, modes: int) -> bool:
-        only_one = self.family.folded or "modes" in self.request.fixed
+        only_one = self.family.folded or "modes" in self.question.fixed
         return not only_one and 0 <= modes <= MOST_MODES
 
     def _best(self) -> float:
-        return min(self.request.loss.of(law) for law in self.found.values())
+        return min(self.question.loss.of(law) for law in self.found.values())
 
     def _loss(self, decay: Fraction, modes: int) -> float:
         if (decay, modes) not in self.found:
-            gaussian = float(classic.gaussian(1, self.request.budget)) * math.sqrt(self.count)
+            gaussian = float(classic.gaussian(1, self.question.budget)) * math.sqrt(
+                self.question.compositions
+            )
             near = [float(law.scale) for (at, _), law in self.found.items() if at == decay]
             log_ratio = _ROUGH_ROOT.find(
                 self._over(decay, modes), guess=-math.log(near[-1] if near else gaussian)
             )
             self.found[decay, modes] = self._law(decay, modes, math.exp(-log_ratio))
-        return self.request.loss.of(self.found[decay, modes])
+        return self.question.loss.of(self.found[decay, modes])
 
     def _over(self, decay: Fraction, modes: int) -> Callable[[float], float]:
         """Return ln δ − its target, about, as a function of ln(1/σ)."""
-        epsilon, target = float(self.request.budget.epsilon), self._log_target()
+        epsilon, target = float(self.question.budget.epsilon), self._log_target()
 
         def over(log_ratio: float) -> float:
             ratio = min(math.exp(log_ratio), 1 / _LEAST_SCALE)
             law = Kernels(modes=modes, spacing=ratio, decay=float(decay), folded=self.family.folded)
-            found = log_composed_delta(law, shift=ratio, epsilon=epsilon, count=self.count)
+            found = log_composed_delta(
+                law, shift=ratio, epsilon=epsilon, compositions=self.question.compositions
+            )
             return found - target + max(0.0, log_ratio + math.log(_LEAST_SCALE)) * 1e3
 
         return over
 
     def _log_target(self) -> float:
-        return log_of(self.request.budget.delta)
+        return log_of(self.question.budget.delta)
 
     def _law(self, decay: Fraction, modes: int, sigma: float) -> KernelNoise:
         if self.family.folded:
@@ -185,4 +193,4 @@ def _closed_in(gap: Callable[[float], float], sigma: float, slope: float) -> flo
         if -_RELATIVE <= move <= 0:
             return sigma
         last, sigma = here, sigma * math.exp(max(-_FAR, min(_FAR, move + _RELATIVE / 2)))
-    return root_of(gap, sigma, sigma * (1 + _APART))
+    return find_root(gap, sigma, sigma * (1 + _APART))

@@ -30,12 +30,12 @@ _BISECTIONS = 40
 _APART = 12  # standard deviations of the tilted sum that don't wrap around
 
 
-def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, count: int) -> float:
-    """Return about ln δ(ε) of `count` releases, each at any shift up to `shift`; −inf at 0."""
+def log_composed_delta(law: Kernels, *, shift: float, epsilon: float, compositions: int) -> float:
+    """Return about ln δ(ε) of so many releases, each at any shift up to `shift`; −inf at 0."""
     step, masses, infinity = _losses(law, shift)
-    finite = _log_finite(masses, step=step, epsilon=epsilon, count=count)
+    finite = _log_finite(masses, step=step, epsilon=epsilon, compositions=compositions)
     total = float(masses.sum())
-    leaked = -math.expm1(count * math.log1p(-min(infinity / (total + infinity), 1 - 1e-16)))
+    leaked = -math.expm1(compositions * math.log1p(-min(infinity / (total + infinity), 1 - 1e-16)))
     return float(np.logaddexp(finite, math.log(leaked) if leaked > 0 else -math.inf))
 
 
@@ -78,8 +78,8 @@ def _tails(places: NDArray[np.intp], weights: Array, shape: tuple[int, int]) -> 
     return found[:, :0:-1].cumsum(axis=1)[:, ::-1]
 
 
-def _log_finite(masses: Array, *, step: float, epsilon: float, count: int) -> float:
-    """Return ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `count` losses of the masses."""
+def _log_finite(masses: Array, *, step: float, epsilon: float, compositions: int) -> float:
+    """Return ln Σ P(S = z)(1 − e^(ε−z))₊ for the sum S of `compositions` losses of the masses."""
     size = len(masses) // 2
     z = np.asarray(step * np.arange(-size, size + 1), dtype=float)
     with np.errstate(divide="ignore"):
@@ -88,22 +88,22 @@ def _log_finite(masses: Array, *, step: float, epsilon: float, count: int) -> fl
     for _ in range(_BISECTIONS):
         tilt = math.sqrt(low * high)
         _, tilted = _tilted(logs, z, tilt)
-        mean = count * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
+        mean = compositions * float(tilted @ z) - epsilon - 1 / tilt - 1 / (tilt + 1)
         low, high = (tilt, high) if mean < 0 else (low, tilt)
     log_moment, tilted = _tilted(logs, z, low)
     mean = float(tilted @ z)
-    spread = math.sqrt(count * float(tilted @ (z - mean) ** 2)) / step
-    window = min(2 * _APART * spread + len(z), count * 2 * size + 1)
+    spread = math.sqrt(compositions * float(tilted @ (z - mean) ** 2)) / step
+    window = min(2 * _APART * spread + len(z), compositions * 2 * size + 1)
     n = 1 << math.ceil(math.log2(window + 1))
     padded = np.zeros(n)
     np.add.at(padded, np.arange(-size, size + 1) % n, tilted)
-    power = np.fft.irfft(np.fft.rfft(padded) ** count, n)
-    first = round(count * mean / step) - n // 2
+    power = np.fft.irfft(np.fft.rfft(padded) ** compositions, n)
+    first = round(compositions * mean / step) - n // 2
     above = step * (first + np.arange(n)) - epsilon
     inside = above > 0
     values = np.roll(power, -(first % n))[inside] * np.exp(-low * above[inside])
     total = float(values @ -np.expm1(-above[inside]))
-    return count * log_moment - low * epsilon + math.log(total) if total > 0 else -math.inf
+    return compositions * log_moment - low * epsilon + math.log(total) if total > 0 else -math.inf
 
 
 def _tilted(logs: Array, z: Array, tilt: float) -> tuple[float, Array]:

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from leastnoise.noise.common.profile import LOG_ROOT_2PI
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -40,9 +42,6 @@ class _SHARES:
     slope_left, slope_right = _S * (1 - _S) ** 2, -(_S**2) * (1 - _S)
     change = 6 * _S * (1 - _S)
     change_left, change_right = (1 - _S) * (1 - 3 * _S), _S * (3 * _S - 2)
-
-
-_LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 @final
@@ -88,14 +87,14 @@ class Kernels:
         mass = np.exp(exponents, out=exponents)
         total = mass.sum(axis=0)
         k *= mass
-        return largest + np.log(total) - (self.log_norm + _LOG_ROOT_2PI), t * k.sum(axis=0) / total
+        return largest + np.log(total) - (self.log_norm + LOG_ROOT_2PI), t * k.sum(axis=0) / total
 
     def _folded(self, x: Array) -> tuple[Array, Array]:
         t, r = self.spacing, np.abs(x)
         side = t * (r - t / 2) - self.decay  # log of the outer kernel over the inner one
         log_total = np.logaddexp(0.0, side)
         mean = t * np.exp(side - log_total)
-        log_f = log_total - r * r / 2 - (self.log_norm + _LOG_ROOT_2PI)
+        log_f = log_total - r * r / 2 - (self.log_norm + LOG_ROOT_2PI)
         return log_f, np.where(x < 0, -mean, mean)
 
 

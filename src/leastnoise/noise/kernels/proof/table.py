@@ -39,22 +39,22 @@ def too_long(part: Releases, shift: Fraction, epsilon: Fraction) -> str | None:
         spacing=noise.spacing / sigma,
         shift=shift / sigma,
         epsilon=epsilon,
-        count=part.count,
+        compositions=part.compositions,
     )
 
 
 def why_not_kernels(
-    *, modes: int, spacing: Fraction, shift: Fraction, epsilon: Fraction, count: int
+    *, modes: int, spacing: Fraction, shift: Fraction, epsilon: Fraction, compositions: int
 ) -> str | None:
     """Return why a sum of Gaussians isn't proved, or None; spacing and shift in σ.
 
     Tables go over the whole law, from kernel to kernel, for each of the shifts that are looked at.
     """
-    if count == 1 and epsilon > MOST_KERNEL_EPSILON:
+    if compositions == 1 and epsilon > MOST_KERNEL_EPSILON:
         return f"it is proved up to epsilon = {MOST_KERNEL_EPSILON}; e^epsilon is formed in floats"
     far = math.sqrt(2 * (98 + min(float(epsilon), MOST_KERNEL_EPSILON)))
-    work = shift * (modes * spacing + (Fraction(far) if count == 1 else shift + 14))
-    most = MOST_KERNEL_WORK if count == 1 else MOST_KERNEL_WORK_COMPOSED
+    work = shift * (modes * spacing + (Fraction(far) if compositions == 1 else shift + 14))
+    most = MOST_KERNEL_WORK if compositions == 1 else MOST_KERNEL_WORK_COMPOSED
     what = "the shift times the length of the law, both in scales,"
     return over(work, most, what)
 

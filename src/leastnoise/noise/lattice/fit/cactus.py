@@ -14,12 +14,11 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import NEARLY, matched
-from leastnoise.noise.common.fit.several import Several, by_share, least_factor
+from leastnoise.noise.common.fit.several import Several, by_share, find_least_factor
 from leastnoise.noise.lattice import profile as lattice
 from leastnoise.noise.lattice.fit.least_divergence import Floats, Program
 from leastnoise.noise.lattice.law import MAX_POINTS, Cactus, Lattice
-from leastnoise.noise.loss import Loss
-from leastnoise.noise.request import Request
+from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.roots import IncreasingRoot
 
 # The cactus law for a budget (Alghamdi et al. 2022).
@@ -36,23 +35,23 @@ _LARGEST_EPSILON = 10  # from there on nearly all of the law is in one of the ce
 _SPARE_BITS = 40  # masses are multiples of at most 2^-40 of δ; smaller ones are cut off
 
 
-def search(request: Request) -> Cactus:
+def search(question: Question) -> Cactus:
     """Return the cactus law that meets the budget just so, on a lattice of about 320 cells.
 
     What is searched is the price of loss in units of divergence, to 1e-6: a bound on the loss by
     another name. Raises NotApplicable if the range is too long for the lattice or ε too large,
     Refused if no law was found, InvalidArgument for fixed parameters.
     """
-    if request.fixed:
+    if question.fixed:
         raise InvalidArgument(
             name="parameter",
-            value=", ".join(request.fixed),
+            value=", ".join(question.fixed),
             expected="no fixed parameters: cactus finds its own",
         )
-    if request.budget.epsilon > _LARGEST_EPSILON:
+    if question.budget.epsilon > _LARGEST_EPSILON:
         raise _not_applicable(f"it is searched up to epsilon = {_LARGEST_EPSILON}")
-    rough = _rough(request)
-    found = _refined(request, rough)
+    rough = _rough(question)
+    found = _refined(question, rough)
     return Cactus(scale=1, cells=found.law.cells, masses=found.law.masses)
 
 
@@ -67,10 +66,10 @@ class _Found:
     law: Lattice
 
 
-def _rough(request: Request) -> _Found:
+def _rough(question: Question) -> _Found:
     """Solve few cells, over a range that is lengthened until hardly anything is beyond it."""
-    power, sigma = _power(request), float(classic.gaussian(1, request.budget))
-    delta, epsilon = float(request.budget.delta), float(request.budget.epsilon)
+    power, sigma = _power(question), float(classic.gaussian(1, question.budget))
+    delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
     # A Gaussian has the divergence 1/2σ² at the loss σ² (or σ√(2/π)); the slope is the price. It
     # is taken higher for large ε: there a low price makes a range too short, which leaks too.
     log_price = math.log({1: 1.2, 2: 0.5}[power]) - (2 + power) * math.log(sigma) + epsilon / 2
@@ -81,7 +80,7 @@ def _rough(request: Request) -> _Found:
         program = _program(reach, _FEW, fall=fall, power=power)
         slope = reach / (2 * sigma**2)  # to where a Gaussian would be, but from above
         start = np.exp(-min(slope, 7.0) * np.arange(program.reach + 1) / program.cells)
-        found = _priced(request, program, start, log_price=log_price, root=_ROUGH)
+        found = _priced(question, program, start, log_price=log_price, root=_ROUGH)
         if (program.counts * found.masses)[-1] <= _OUTSIDE * delta:
             return found
         reach, log_price = 1.4 * reach, found.log_price
@@ -90,18 +89,18 @@ def _rough(request: Request) -> _Found:
     )
 
 
-def _refined(request: Request, rough: _Found) -> _Found:
+def _refined(question: Question, rough: _Found) -> _Found:
     """Solve many cells over the range that `rough` shows to matter."""
     cells, shares = rough.program.cells, rough.program.counts * rough.masses
     beyond = np.cumsum(shares[::-1])[::-1]
-    last = int(np.argmax(beyond <= _OUTSIDE * float(request.budget.delta)))
+    last = int(np.argmax(beyond <= _OUTSIDE * float(question.budget.delta)))
     last = max(last, math.ceil(_SHORTEST * cells))
     logs = np.log(rough.masses)
     fall = float(logs[last - cells] - logs[last])  # a sensitivity
     program = _program(last / cells, _MANY, fall=fall, power=rough.program.power)
     places = np.arange(program.reach + 1) / program.cells
     start = np.exp(np.interp(places, np.arange(len(logs)) / cells, logs))
-    return _priced(request, program, start, log_price=rough.log_price, root=_ROOT)
+    return _priced(question, program, start, log_price=rough.log_price, root=_ROOT)
 
 
 def _program(length: float, count: int, *, fall: float, power: int) -> Program:
@@ -111,10 +110,10 @@ def _program(length: float, count: int, *, fall: float, power: int) -> Program:
 
 
 def _priced(
-    request: Request, program: Program, start: Floats, *, log_price: float, root: IncreasingRoot
+    question: Question, program: Program, start: Floats, *, log_price: float, root: IncreasingRoot
 ) -> _Found:
     """Solve `program` at the price at which the law that it gives meets δ."""
-    delta, epsilon = float(request.budget.delta), float(request.budget.epsilon)
+    delta, epsilon = float(question.budget.delta), float(question.budget.epsilon)
     tried: dict[float, _Found] = {}
 
     def over(log_price: float) -> float:
@@ -136,8 +135,8 @@ def _whole(program: Program, masses: Floats, delta: float) -> Lattice:
     return Lattice(cells=program.cells, masses=takewhile(bool, weights))
 
 
-def _power(request: Request) -> int:
-    return 1 if request.loss is Loss.MAE else 2
+def _power(question: Question) -> int:
+    return 1 if question.loss is Loss.MAE else 2
 
 
 def _not_applicable(why: str) -> NotApplicable:
@@ -150,10 +149,11 @@ def cactus_several(task: Several) -> Cactus:
     Its steps fall like a Gaussian: they are those for one release at the (ε', δ/2k) where the
     Gaussian for all releases is. Raises what `search` raises.
     """
-    leaked = task.request.budget.delta / (2 * task.draws * task.rate)
+    question = task.question
+    leaked = question.budget.delta / (2 * question.compositions * question.sampling_rate)
     budget = matched(task.gaussian_sigma(relative=NEARLY), leaked)
-    alone = search(replace(task.request, budget=budget))
-    return alone.scaled(least_factor(task, alone, first=1.0))
+    alone = search(replace(question, budget=budget))
+    return alone.scaled(find_least_factor(task, alone, first=1.0))
 
 
 # k-fold noise on whole numbers: which share of the budget `design` gets for one release.

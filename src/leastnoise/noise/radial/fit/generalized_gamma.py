@@ -15,11 +15,10 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.several import Several, polished, scale_alone
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.radial.profile.tails import quick_log_delta
-from leastnoise.noise.request import Request
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 from leastnoise.numerics.simplex import simplex
 
@@ -48,14 +47,14 @@ _LogDelta = Callable[..., float]
 """`log_delta`, or another with its arguments."""
 
 
-def generalized_gamma_search(request: Request) -> GeneralizedGamma:
+def generalized_gamma_search(question: Question) -> GeneralizedGamma:
     """Return the law whose α and p have the least loss, at the least scale that meets δ.
 
     `fixed` may set alpha or p or both. Raises NotApplicable for ε > 100, and if δ is so close to 1
     that the proof's width would cost more than 1e-5 of the scale.
     """
-    check_epsilon(request.budget)
-    return _least(request.dimension, request.budget, request.loss, fixed_of(request))
+    check_epsilon(question.budget)
+    return _least(question.dimension, question.budget, question.loss, fixed_of(question))
 
 
 def check_epsilon(budget: Budget) -> None:
@@ -65,9 +64,9 @@ def check_epsilon(budget: Budget) -> None:
         raise NotApplicable(family=GeneralizedGamma.name, why=why)
 
 
-def fixed_of(request: Request) -> tuple[tuple[str, Fraction], ...]:
+def fixed_of(question: Question) -> tuple[tuple[str, Fraction], ...]:
     """Return the parameters that are set, in a form that a cache can hold."""
-    return tuple(sorted((name, Fraction(value)) for name, value in request.fixed.items()))
+    return tuple(sorted((name, Fraction(value)) for name, value in question.fixed.items()))
 
 
 @lru_cache(maxsize=64)  # one comparison asks the same for several geometries
@@ -93,7 +92,7 @@ class Shape:
 
 @final
 class _Problem:
-    """A request with the losses that were computed; each root starts from the last one."""
+    """A question with the losses that were computed; each root starts from the last one."""
 
     def __init__(self, *, dimension: int, budget: Budget, loss: Loss) -> None:
         self.dimension, self._budget, self._loss = dimension, budget, loss
@@ -269,7 +268,7 @@ def greatest_advantage(
     at = IncreasingRoot(tolerance=1e-10).find(l2_is_worse, guess=top - 1)
     delta = Fraction(f"{math.exp(at):.12g}")
     budget = Budget(epsilon=epsilon, delta=delta)
-    law = generalized_gamma_search(Request(budget=budget, dimension=dimension))
+    law = generalized_gamma_search(Question(budget=budget, dimension=dimension))
     classic_mse = float(classic.gaussian(dimension, budget)) ** 2 * dimension
     return Advantage(delta=delta, law=law, gain=1 - law.mse / classic_mse)
 
@@ -280,13 +279,12 @@ def greatest_advantage(
 _FAR, _CLOSE = 1e-7, 1e-9  # of δ: some 6e-11 of the scale
 _CLOSEST = 2e-10  # of 1/σ − ε/k
 _NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarithm
-_PURE = 5e-10  # 1/σ − ε/k against ε/k, below which σ = k/ε is as good
 
 
-def spherical_laplace_search(request: Request) -> SphericalLaplace:
+def spherical_laplace_search(question: Question) -> SphericalLaplace:
     """Return the law of least scale."""
-    scale = classic.spherical_laplace(request.dimension, request.budget)
-    return SphericalLaplace(scale=scale, dimension=request.dimension)
+    scale = classic.spherical_laplace(question.dimension, question.budget)
+    return SphericalLaplace(scale=scale, dimension=question.dimension)
 
 
 def several(task: Several) -> Noise:
@@ -295,14 +293,15 @@ def several(task: Several) -> Noise:
     The proved bound on δ is solved for ln(1/σ − ε/k), by the moment generating function of the
     loss, to 1e-10: σ = k/ε is private at δ = 0. Where that takes too many nodes, by lattices.
     """
-    if task.rate != 1 or not task.request.budget.delta:
+    if task.question.sampling_rate != 1 or not task.question.budget.delta:
         return scale_alone(task)
     return _by_moments(task) or scale_alone(task)
 
 
 def _by_moments(task: Several) -> SphericalLaplace | None:
-    budget, dimension = task.request.budget, task.request.dimension
-    share = float(budget.epsilon) / task.draws
+    budget, dimension = task.question.budget, task.question.dimension
+    compositions = task.question.compositions
+    share = float(budget.epsilon) / compositions
 
     def law(log_excess: float) -> SphericalLaplace:
         scale = Fraction(1 / (share + math.exp(log_excess)))
@@ -318,13 +317,13 @@ def _by_moments(task: Several) -> SphericalLaplace | None:
         return task.log_delta_gap(law(log_excess))
 
     # Guess: the variance of the loss of the Gaussian that meets the budget
-    sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(task.draws / dimension)
+    sigma = float(classic.gaussian(dimension, budget)) * math.sqrt(compositions / dimension)
     guess = math.log(max(1 / sigma - share, 1e-3 * share))
     if proved(guess, _FAR) is None:
         return None
     near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
-    if math.exp(near) < _PURE * share:
-        return SphericalLaplace(scale=task.draws / budget.epsilon, dimension=dimension)
+    if math.exp(near) < classic.PURE * share:
+        return SphericalLaplace(scale=compositions / budget.epsilon, dimension=dimension)
     start = math.exp(-near)
     known = proved(-math.log(start), _CLOSE) or Interval(0.0, 1.0)
     factor = polished(

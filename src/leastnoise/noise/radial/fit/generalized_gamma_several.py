@@ -28,8 +28,8 @@ from leastnoise.errors import NotApplicable, NotCertified, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import root_above
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.several import Several, least_factor
-from leastnoise.noise.loss import Loss
+from leastnoise.noise.common.fit.several import Several, find_least_factor
+from leastnoise.noise.question import Loss
 from leastnoise.noise.radial.fit import generalized_gamma
 from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
@@ -68,18 +68,18 @@ def several(task: Several) -> Noise:
     `fixed` may set alpha or p or both. Raises NotApplicable for samples and for ε > 100, and
     NotCertified if no proof was found.
     """
-    request = task.request
-    if task.rate != 1:
+    question = task.question
+    if question.sampling_rate != 1:
         why = "for several samples every scale tried takes seconds to prove"
         raise NotApplicable(family=GeneralizedGamma.name, why=why)
-    check_epsilon(request.budget)
+    check_epsilon(question.budget)
     return _least(
         _Task(
-            dimension=request.dimension,
-            budget=request.budget,
-            loss=request.loss,
-            count=task.draws,
-            fixed=fixed_of(request),
+            dimension=question.dimension,
+            budget=question.budget,
+            loss=question.loss,
+            compositions=question.compositions,
+            fixed=fixed_of(question),
             whole=task,
         )
     )
@@ -91,7 +91,7 @@ class _Task:
     dimension: int
     budget: Budget
     loss: Loss
-    count: int
+    compositions: int
     fixed: tuple[tuple[str, Fraction], ...]
     whole: Several = field(compare=False)
 
@@ -123,13 +123,13 @@ def _has(shape: Shape, given: Mapping[str, Fraction]) -> bool:
 
 @final
 class _Several:
-    """A request for several releases; each root starts from the mean square of the last one."""
+    """A question for several releases; each root starts from the mean square of the last one."""
 
     def __init__(self, task: _Task) -> None:
         self._task, self._budget = task, task.budget
         self._log_target = math.log(task.budget.delta)
         self._sigma = classic.gaussian(task.dimension, task.budget) * root_above(
-            Fraction(task.count)
+            Fraction(task.compositions)
         )
         self._last_log_mse = 2 * math.log(self._sigma) + math.log(task.dimension)
         self._slope = -10.0
@@ -164,7 +164,8 @@ class _Several:
             if over <= 0:
                 return found
             log_scale -= over / self._slope
-        why = f"no proof was found for {self._task.count} releases; a family without shapes may do"
+        often = self._task.compositions
+        why = f"no proof was found for {often} releases; a family without shapes may do"
         raise NotCertified(interval=None, why=why)
 
     def _law(self, shape: Shape) -> GeneralizedGamma:
@@ -174,22 +175,24 @@ class _Several:
 
     def _l2_scale(self) -> Fraction:
         """Return the scale of the l2 mechanism, whose own proof is a little closer."""
-        request = replace(self._task.whole.request, fixed={})
-        l2 = replace(self._task.whole, family=SphericalLaplace, request=request)
+        question = replace(self._task.whole.question, fixed={})
+        l2 = replace(self._task.whole, family=SphericalLaplace, question=question)
         return generalized_gamma.several(l2).scale
 
     def _laplace_scale(self, law: GeneralizedGamma) -> float:
         """Return about the least scale of Laplace noise for one number, which `law` is."""
         task = self._task.whole
         one = law.scaled(classic.laplace(1, self._budget))
-        return float(one.scale * least_factor(task, one, first=math.sqrt(task.draws)))
+        return float(
+            one.scale * find_least_factor(task, one, first=math.sqrt(self._task.compositions))
+        )
 
     def _log_scale(self, law: GeneralizedGamma) -> float:
         """Return about ln of the least scale; raises Refused if there is none in reach."""
 
         def gap(log_scale: float) -> float:
             found = sketch(law, math.exp(-log_scale), radii=_RADII, cosines=_COSINES)
-            logs = _log_delta(found, self._task.count, float(self._budget.epsilon))
+            logs = _log_delta(found, self._task.compositions, float(self._budget.epsilon))
             return max(logs, LOG_ZERO) - self._log_target
 
         guess = (self._last_log_mse - math.log(law.mse)) / 2
@@ -211,7 +214,9 @@ class _Several:
                 for epsilon, _ in chosen(law, scales, step)
             ]
             lattice = between(points, step, size)
-            found = float_above(composed_upper([(lattice, self._task.count)], self._budget.epsilon))
+            found = float_above(
+                composed_upper([(lattice, self._task.compositions)], self._budget.epsilon)
+            )
             return math.log(found) - self._log_target
 
         found, self._slope = _root(gap, near, self._slope, within=_FINE)
@@ -255,13 +260,13 @@ def _root(
     raise Refused("No scale was found for this budget.")
 
 
-def _log_delta(law: LossSketch, count: int, epsilon: float) -> float:
-    """Return about ln δ(epsilon) of `count` releases."""
-    low, width, masses = _binned(law, count)
+def _log_delta(law: LossSketch, compositions: int, epsilon: float) -> float:
+    """Return about ln δ(epsilon) of `compositions` releases."""
+    low, width, masses = _binned(law, compositions)
     z = low + width * np.arange(len(masses), dtype=np.float64)
     with np.errstate(divide="ignore"):
         log_masses = np.log(masses)
-    c = _tilt(z, log_masses, count, epsilon)
+    c = _tilt(z, log_masses, compositions, epsilon)
     logs = log_masses + c * z
     top = logs.max()
     tilted = np.exp(logs - top)
@@ -269,21 +274,21 @@ def _log_delta(law: LossSketch, count: int, epsilon: float) -> float:
     tilted /= total
     index = np.arange(len(tilted))
     mean = float(tilted @ index)
-    spread = math.sqrt(float(tilted @ (index - mean) ** 2) * count)
+    spread = math.sqrt(float(tilted @ (index - mean) ** 2) * compositions)
     size = 1 << math.ceil(math.log2(_WINDOW * spread + len(tilted)))
-    sums = np.fft.irfft(np.fft.rfft(tilted, size) ** count, size)
-    first = round(count * mean) - size // 2
-    y = count * low + width * (first + np.arange(size)) - epsilon
+    sums = np.fft.irfft(np.fft.rfft(tilted, size) ** compositions, size)
+    first = round(compositions * mean) - size // 2
+    y = compositions * low + width * (first + np.arange(size)) - epsilon
     above = y > 0
     value = np.roll(sums, -(first % size))[above] @ (-np.exp(-c * y[above]) * np.expm1(-y[above]))
-    log_scale = count * (top + math.log(total)) - c * epsilon
+    log_scale = compositions * (top + math.log(total)) - c * epsilon
     return log_scale + math.log(value) if value > 0 else -math.inf
 
 
-def _binned(law: LossSketch, count: int) -> tuple[float, float, NDArray[np.float64]]:
+def _binned(law: LossSketch, compositions: int) -> tuple[float, float, NDArray[np.float64]]:
     """Return the first point, the step and masses of a lattice, each between two points split."""
     low, high = float(law.losses.min()), float(law.losses.max())
-    per_spread = min(_BINS, _LONGEST_SUM / (_WINDOW * math.sqrt(count)))
+    per_spread = min(_BINS, _LONGEST_SUM / (_WINDOW * math.sqrt(compositions)))
     width = max(law.spread / per_spread, (high - low) / _MOST_BINS)
     place = (law.losses - low) / width
     index = place.astype(int)
@@ -296,7 +301,7 @@ def _binned(law: LossSketch, count: int) -> tuple[float, float, NDArray[np.float
 
 
 def _tilt(
-    z: NDArray[np.float64], log_masses: NDArray[np.float64], count: int, epsilon: float
+    z: NDArray[np.float64], log_masses: NDArray[np.float64], compositions: int, epsilon: float
 ) -> float:
     """Return the c at which that factor is about least: kK′(c) = ε + 1/c + 1/(c+1)."""
 
@@ -305,6 +310,6 @@ def _tilt(
         logs = log_masses + c * z
         weights = np.exp(logs - logs.max())
         mean = float(weights @ z / weights.sum())
-        return not count * mean < epsilon + 1 / c + 1 / (c + 1)
+        return not compositions * mean < epsilon + 1 / c + 1 / (c + 1)
 
     return math.exp(_LOG_TILT.close(beyond, -12.0, 8.0)[1])

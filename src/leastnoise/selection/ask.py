@@ -1,0 +1,114 @@
+"""From what a user wrote to a question: one record, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from leastnoise import _validate
+from leastnoise.errors import InvalidArgument
+from leastnoise.guarantees.budget import Budget, sampling_rate_of
+from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
+from leastnoise.noise.base import Noise, ParameterKind
+from leastnoise.noise.question import Loss, Question
+from leastnoise.noise.registry import family_named, registered
+
+MOST_COMPOSITIONS = 10**7
+
+Sensitivities = Sensitivity | Sequence[Sensitivity]
+"""One sensitivity, or several that all hold for the query."""
+
+
+def ask(
+    budget: Budget,
+    *,
+    sensitivity: Sensitivities,
+    dimension: int,
+    loss: str,
+    compositions: int,
+    sampling_rate: Exact,
+) -> Question:
+    """Return the question; raises InvalidArgument for a malformed argument."""
+    if isinstance(sensitivity, Sequence) and not isinstance(sensitivity, str | bytes):
+        offered = tuple(check_sensitivity(one) for one in sensitivity)
+    else:
+        offered = (check_sensitivity(sensitivity),)
+    if not offered:
+        raise InvalidArgument(name="sensitivity", value="none", expected="one at least")
+    return Question(
+        budget=budget,
+        sensitivities=offered,
+        dimension=check_dimension(offered, dimension),
+        loss=Loss.named(loss),
+        compositions=check_compositions(compositions),
+        sampling_rate=sampling_rate_of(sampling_rate),
+    )
+
+
+def check_compositions(compositions: int) -> int:
+    """Return the number of releases; raises InvalidArgument unless 1 <= it <= 10,000,000."""
+    return _validate.whole(compositions, name="compositions", most=MOST_COMPOSITIONS)
+
+
+def check_dimension(offered: tuple[Sensitivity, ...], dimension: int) -> int:
+    """Return the number of coordinates; a sensitivity that knows it may leave it out (1)."""
+    dimension = _validate.dimension(dimension)
+    fixed = (one.coordinates for one in offered)
+    known = {count for count in fixed if count is not None}
+    if not known:
+        return dimension
+    if len(known) > 1 or dimension not in {1, *known}:
+        raise InvalidArgument(
+            name="dimension",
+            value=dimension,
+            expected=f"{', '.join(map(str, sorted(known)))}, as the sensitivity says",
+        )
+    return known.pop()
+
+
+def choose_family(noise: str, *, dimension: int, in_cells: bool = False) -> type[Noise]:
+    """Return the family called `noise`, whose law may go by another name in this dimension.
+
+    In one dimension l2 is laplace; in several, optimal is optimal-radial, unless it is for one
+    number in each of several cells.
+    """
+    family = family_named(noise)
+    known = registered(family)
+    instead = known.for_one_number if dimension == 1 else None if in_cells else known.for_a_vector
+    return family_named(instead) if instead else family
+
+
+def fix_parameters(
+    family: type[Noise], parameters: Mapping[str, Exact] | None
+) -> dict[str, Fraction | int]:
+    """Return the parameters that the user sets, in the kinds that the family has."""
+    fixed: dict[str, Fraction | int] = {}
+    for name, value in _validate.table(parameters, name="parameters").items():
+        known = tuple(family.parameter_kinds)
+        if name not in known:
+            raise InvalidArgument(
+                name="parameter",
+                value=name,
+                expected=f"a parameter of {family.name} ({', '.join(known) or 'it has none'})",
+                hint=_validate.nearest(name, known),
+            )
+        kind = family.parameter_kinds[name]
+        _refuse_list(name, kind)
+        fixed[name] = _whole_parameter(value, name) if kind is int else exact(value, name=name)
+    return fixed
+
+
+def _whole_parameter(value: Exact, name: str) -> int:
+    """Return a parameter that is a whole number, which a text may spell."""
+    number = exact(value, name=name) if isinstance(value, str) else None
+    if number is not None and number.denominator == 1:
+        return int(number)
+    return _validate.whole(value, name=name, least=0)
+
+
+def _refuse_list(name: str, kind: ParameterKind) -> None:
+    if kind not in (Fraction, int):
+        raise InvalidArgument(
+            name="parameter", value=name, expected="a parameter that is one number"
+        )
