@@ -13,10 +13,9 @@ from leastnoise.calibration.single import Search, unit_law
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.subject import check_sampling, shifts_of
 from leastnoise.errors import InvalidArgument, NotApplicable, NotCertified, Refused
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import Budget, amplified
 from leastnoise.guarantees.exact import float_at_least
 from leastnoise.guarantees.geometry import Geometry
-from leastnoise.guarantees.samples import amplified
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.base import Noise
 from leastnoise.noise.longest_shift import radius_in_norm_of

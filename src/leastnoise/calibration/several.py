@@ -14,11 +14,9 @@ from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.calibration.single import Search, unit_law
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import Budget, amplified, check_rate
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.samples import amplified, check_rate
-from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.fit import classic

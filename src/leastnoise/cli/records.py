@@ -158,7 +158,7 @@ def calibrated_record(
     found: Candidate, *, epsilon: str, delta: str, sensitivity: str
 ) -> dict[str, Any]:
     """Return what `calibrate --json` prints; the three texts are given back as they came."""
-    from leastnoise.certificate.kinds import record_of
+    from leastnoise.certificate.records import record_of
     from leastnoise.noise.body_noise import VectorNoise
 
     mechanism = found.mechanism

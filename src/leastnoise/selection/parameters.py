@@ -8,7 +8,7 @@ from fractions import Fraction
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
-from leastnoise.noise.base import Noise, ParameterKind
+from leastnoise.noise.base import Noise
 
 
 def fixed_parameters(
@@ -39,7 +39,7 @@ def _whole_parameter(value: Exact, name: str) -> int:
     return _validate.whole(value, name=name, least=0)
 
 
-def _refuse_list(name: str, kind: ParameterKind) -> None:
+def _refuse_list(name: str, kind: object) -> None:
     if kind not in (Fraction, int):
         raise InvalidArgument(
             name="parameter", value=name, expected="a parameter that is one number"

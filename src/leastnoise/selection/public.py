@@ -15,8 +15,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import Sensitivity, ShiftBounds, check_sensitivity
 from leastnoise.guarantees.structured import Linf
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.noise.base import Noise

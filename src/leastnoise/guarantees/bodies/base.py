@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from leastnoise import _validate
-from leastnoise._record import Converter, instance_of, takes
+from leastnoise._record import Converter, instance_of, multiply, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import Exact, exact
@@ -40,34 +39,43 @@ class OutOfRange(InvalidArgument):
     """A bound of a body whose square, or its inverse, would not be a float."""
 
 
-class Field(StrEnum):
-    """What a record of a body is made of."""
-
-    NUMBER = "number"
-    WHOLE = "whole number"
-    NUMBER_OR_INFINITY = "number or infinity"
-    NUMBERS = "numbers"
-    WHOLES = "whole numbers"
-    POINTS = "points"
-    BODY = "body"
-    BODIES = "bodies"
-    ONE_SIDED = "one-sided set"
-    ONE_SIDEDS = "one-sided sets"
-
-
-class Body(ABC):
-    """A symmetric convex body K of R^dimension; frozen, compared by value.
-
-    `fields` names what the constructor takes, and so what a record of it holds.
-    """
+class ConvexSet(ABC):
+    """A convex set of R^dimension: a frozen record, compared by value."""
 
     kind: ClassVar[str]
-    fields: ClassVar[Mapping[str, Field]]
 
     @property
     @abstractmethod
     def dimension(self) -> int:
         """The number of coordinates D."""
+
+    @property
+    @abstractmethod
+    def corner_count(self) -> int | None:
+        """The number of points that `corners` yields; None if there is no finite set of them."""
+
+    @abstractmethod
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        """Yield `corners`."""
+
+    def corners(self) -> Iterator[tuple[Fraction, ...]]:
+        """Yield finitely many points that with 0 have this hull, its extreme points among them.
+
+        Raises Refused where there are none, or more than 100,000.
+        """
+        count = self.corner_count
+        if count is None or count > MOST_CORNERS:
+            many = "no finite set of" if count is None else f"more than {MOST_CORNERS:,}"
+            raise Refused(f"The set {self.kind} has {many} corners.")
+        return self._corners()
+
+    def times(self, factor: Exact) -> Self:
+        """Return the set `factor` > 0 times as large: what a person with so many rows can do."""
+        return multiply(self, positive(factor, name="factor"))
+
+
+class Body(ConvexSet):
+    """A symmetric convex body K of R^dimension, the hull of its corners."""
 
     @abstractmethod
     def power(self, x: Point, exponent: int) -> Fraction | None:
@@ -94,19 +102,6 @@ class Body(ABC):
     @abstractmethod
     def first_moments(self) -> NDArray[np.float64] | None:
         """E|U_i| for U uniform in K, as shape (dimension,); None if no closed form is known."""
-
-    @property
-    @abstractmethod
-    def corner_count(self) -> int | None:
-        """The number of points that `corners` yields; None if there is no finite set of them."""
-
-    @abstractmethod
-    def times(self, factor: Exact) -> Self:
-        """Return factor·K, factor > 0: what a person with so many rows can do."""
-
-    @abstractmethod
-    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield `corners`."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -157,17 +152,6 @@ class Body(ABC):
     def second_moment(self) -> float:
         """E‖U‖₂² for U uniform in K."""
         return math.fsum(self.second_moments)
-
-    def corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield finitely many points whose convex hull is K, its extreme points among them.
-
-        Raises Refused where there are none, or more than 100,000.
-        """
-        count = self.corner_count
-        if count is None or count > MOST_CORNERS:
-            many = "no finite set of" if count is None else f"more than {MOST_CORNERS:,}"
-            raise Refused(f"The body {self.kind} has {many} corners.")
-        return self._corners()
 
     def contains(self, other: Body) -> bool:
         """Return True only if it is proved that `other` ⊂ K; False: it is not, or not proved.

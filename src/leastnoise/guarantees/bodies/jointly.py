@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from flint import arb, arb_poly
 
@@ -15,10 +14,10 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies import base, shares
-from leastnoise.guarantees.bodies.base import Field, Point
+from leastnoise.guarantees.bodies.base import Point
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
 from leastnoise.guarantees.bodies.one_sided import Layout, OneSided, Pieces
-from leastnoise.guarantees.bodies.radicals import Radical, rational_power, sum_at_most_one
+from leastnoise.guarantees.bodies.shares import Radical, rational_power, sum_at_most_one
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -52,10 +51,7 @@ class Jointly(OneSided):
     """
 
     kind: ClassVar[str] = "jointly"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"parts": Field.ONE_SIDEDS, "radii": Field.NUMBERS, "exponent": Field.NUMBER_OR_INFINITY}
-    )
-    parts: tuple[OneSided, ...] = field(converter=_PARTS)
+    parts: tuple[OneSided, ...] = field(converter=_PARTS, scales=True)
     radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
     exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
@@ -162,10 +158,6 @@ class Jointly(OneSided):
         if self.exponent is None:
             return math.prod(count + 1 for count in known) - 1
         return sum(known)
-
-    def times(self, factor: Exact) -> Self:
-        parts = [part.times(factor) for part in self.parts]
-        return type(self)(parts=parts, radii=self.radii, exponent=self.exponent)
 
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
         """Whether Σ (P_i/(r_i·bound))^p <= 1, decided as such for p < ∞."""

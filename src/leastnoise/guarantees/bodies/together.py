@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -15,8 +14,8 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies import base, shares
-from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Field, Point
-from leastnoise.guarantees.bodies.radicals import Radical, rational_power, sum_at_most_one
+from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Point
+from leastnoise.guarantees.bodies.shares import Radical, rational_power, sum_at_most_one
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -40,17 +39,14 @@ class Together(Body):
     `exponent=None` stands for ∞. Raises InvalidArgument unless p and the r_i are such (p with
     numerator and denominator up to 1,000).
 
-    >>> from leastnoise.guarantees.bodies.interval import Interval
+    >>> from leastnoise.guarantees.bodies.box import Interval
     >>> one = Interval(bound=1)
     >>> Together(bodies=[one, one], radii=["5/3", "5/4"], exponent=2).gauge([1, 1])
     Fraction(1, 1)
     """
 
     kind: ClassVar[str] = "together"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"bodies": Field.BODIES, "radii": Field.NUMBERS, "exponent": Field.NUMBER_OR_INFINITY}
-    )
-    bodies: tuple[Body, ...] = field(converter=BODIES)
+    bodies: tuple[Body, ...] = field(converter=BODIES, scales=True)
     radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
     exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
@@ -143,10 +139,6 @@ class Together(Body):
         if len(known) < len(counts) or self.exponent not in (None, 1):
             return None
         return math.prod(known) if self.exponent is None else sum(known)
-
-    def times(self, factor: Exact) -> Self:
-        bodies = [body.times(factor) for body in self.bodies]
-        return type(self)(bodies=bodies, radii=self.radii, exponent=self.exponent)
 
     def _decided(self, x: Point, bound: Fraction) -> bool:
         radicals = self._radicals(x, bound)

@@ -15,10 +15,9 @@ from leastnoise.balls.core import float_above, precision
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.interval import Interval
-from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.samples import amplified
+from leastnoise.guarantees.budget import Budget, amplified
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.bodies.law.k_norm import (
     SMALLEST_GAMMA,

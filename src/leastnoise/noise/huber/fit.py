@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.samples import amplified
+from leastnoise.guarantees.budget import amplified
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.common.fit.several import COARSE, Several, least_factor

@@ -14,8 +14,7 @@ from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import symmetric_lattice
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.samples import share_of
+from leastnoise.guarantees.budget import Budget, share_of
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale

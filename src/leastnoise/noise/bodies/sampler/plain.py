@@ -13,8 +13,7 @@ from leastnoise.balls.core import ball
 from leastnoise.entropy.direction import DirectionSampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform
 from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.box import Box
-from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each, known

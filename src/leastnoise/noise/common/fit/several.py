@@ -18,10 +18,9 @@ from functools import cache, partial
 
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import Refused
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import Budget, amplified, check_rate, share_of
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.samples import amplified, check_rate, share_of
 from leastnoise.noise.base import Noise
 from leastnoise.noise.request import Request
 
