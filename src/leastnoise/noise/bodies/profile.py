@@ -17,7 +17,6 @@ from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSided, TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import BodyNoise
@@ -288,11 +287,13 @@ def _cube(noise: TwoSided) -> Counts | None:
     return of if isinstance(of, Counts) and of.most == of.queries else None
 
 
-def two_sided_quantile(noise: Noise, outside: float, coordinate: int) -> float:
+def two_sided_quantile(
+    noise: TwoSidedStaircase | TwoSidedLaplace, outside: float, coordinate: int
+) -> float:
     """X is uniform in [−B, A]^d; a tail for each law of A and B, which are weighted by volume."""
     del coordinate  # all are alike
-    known_law = isinstance(noise, TwoSidedStaircase | TwoSidedLaplace)
-    if not known_law or (cube := _cube(noise)) is None:
+    cube = _cube(noise)
+    if cube is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
     tail = _two_sided_steps(noise) if isinstance(noise, TwoSidedStaircase) else _smooth(noise)
     found = solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))

@@ -10,8 +10,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import StepNoise
 from leastnoise.noise.moments import log_gamma_ratio
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -173,10 +171,8 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
     return math.exp(_ROOT.find(f, guess=math.log(guess)))
 
 
-def step(noise: Noise, outside: float) -> float:
+def step(noise: StepNoise, outside: float) -> float:
     """Linear between the edges, where the distribution function is known."""
-    if not isinstance(noise, StepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
     return float(np.interp(1 - outside, below, noise.steps.float_edges))

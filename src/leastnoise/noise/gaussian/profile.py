@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import solve
+from leastnoise.noise.gaussian.law import Gaussian
 
 
-def quantile(noise: Noise, outside: float) -> float:
+def quantile(noise: Gaussian, outside: float) -> float:
     """Invert P(|X| > t) = erfc(t/√2)."""
     del noise
     return solve(lambda t: math.erfc(t / math.sqrt(2)), outside, guess=1.5)

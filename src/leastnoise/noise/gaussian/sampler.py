@@ -8,10 +8,10 @@ from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.quantiles import HALF_NORMAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy
-from leastnoise.noise.base import Noise
+from leastnoise.noise.gaussian.law import Gaussian
 
 
-def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def sampler(noise: Gaussian, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a Gaussian `noise`, in units of `grid`."""
     factor = Constant(noise.scale / grid)
     return ScaledSampler(factor=factor, quantile=HALF_NORMAL, entropy=entropy)

@@ -7,7 +7,6 @@ from functools import partial
 from math import isqrt
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.gaussian.sampler import sampler
 from leastnoise.noise.share import Share
@@ -19,7 +18,7 @@ _DISTANCE = Fraction(1, 1 << 6000)
 _ROOT_BITS = 64
 
 
-def share(noise: Noise, grid: Fraction, count: int) -> Share:
+def share(noise: Gaussian, grid: Fraction, count: int) -> Share:
     """Return one of `count` shares; raises NotApplicable if the grid is too coarse for so many."""
     scale = noise.scale / _root_below(count)
     if count > _MOST_SHARES or scale < _LEAST_STEPS * grid:

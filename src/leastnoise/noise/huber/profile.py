@@ -20,8 +20,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import solve
 from leastnoise.noise.huber.law import FlippedHuber, standard_mass
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -157,10 +155,8 @@ def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.concatenate([x for x, _ in rules]), np.concatenate([w for _, w in rules])
 
 
-def quantile(noise: Noise, outside: float) -> float:
+def quantile(noise: FlippedHuber, outside: float) -> float:
     """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
-    if not isinstance(noise, FlippedHuber):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
     u, gamma = float(noise.corner), float(noise.gamma)
     beyond = outside * standard_mass(u)
     peak = math.exp(-u * u / 2) * math.sqrt(math.pi / 2)  # the tail is peak·erfc(y/√2)

@@ -1,9 +1,8 @@
-"""Parameters, densities, moments: lattice."""
+"""Laws on an evenly spaced lattice, as such or spread over its cells."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
@@ -88,16 +87,32 @@ class Lattice:
         return np.array([math.log(mass) - log_total if mass else -math.inf for mass in self.masses])
 
 
+@record()
+class LatticeNoise(Noise):
+    """Noise for one number, made of K with P(K = k) ∝ masses[|k|], in cells of scale/cells."""
+
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    cells: int = field(converter=_CELLS)
+    masses: tuple[int, ...] = field(converter=_MASSES)
+    dimension: int = field(converter=DIMENSION, default=1)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The law of K."""
+        return Lattice(cells=self.cells, masses=self.masses)
+
+
 # Step densities whose steps are even: a law on a lattice, spread evenly over its cells.
 
 
-class LatticeStepNoise(StepNoise):
+class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] - frozen fields
+    LatticeNoise, StepNoise
+):
     """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½)."""
 
-    @property
-    @abstractmethod
-    def lattice(self) -> Lattice:
-        """The law of K."""
+    norm: ClassVar[Norm] = "l2"
 
     @property
     def steps(self) -> Steps:
@@ -134,21 +149,6 @@ class Cactus(LatticeStepNoise):
     """
 
     name: ClassVar[str] = "cactus"
-    norm: ClassVar[Norm] = "l2"
-    most_dimension: ClassVar[int] = 1
-    without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
-    dimension: int = field(converter=DIMENSION, default=1)
-
-    @property
-    def lattice(self) -> Lattice:
-        return self._lattice
-
-    @cached_property
-    def _lattice(self) -> Lattice:
-        return Lattice(cells=self.cells, masses=self.masses)
 
 
 # The best noise on the whole numbers, for queries that are whole numbers themselves.
@@ -156,7 +156,7 @@ class Cactus(LatticeStepNoise):
 
 @final
 @record()
-class DiscreteStaircase(Noise):
+class DiscreteStaircase(LatticeNoise):
     """X = scale·K/cells, P(K = k) ∝ masses[|k|]; on the whole numbers for scale = cells.
 
     Private against whole shifts only: it needs a query that is always a whole number
@@ -169,17 +169,6 @@ class DiscreteStaircase(Noise):
 
     name: ClassVar[str] = "discrete-staircase"
     norm: ClassVar[Norm] = "integer"
-    most_dimension: ClassVar[int] = 1
-    without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
-    dimension: int = field(converter=DIMENSION, default=1)
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        """The law of K."""
-        return Lattice(cells=self.cells, masses=self.masses)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
@@ -218,18 +207,3 @@ class Optimal(LatticeStepNoise):
     """
 
     name: ClassVar[str] = "optimal"
-    norm: ClassVar[Norm] = "l2"
-    most_dimension: ClassVar[int] = 1
-    without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
-    dimension: int = field(converter=DIMENSION, default=1)
-
-    @property
-    def lattice(self) -> Lattice:
-        return self._lattice
-
-    @cached_property
-    def _lattice(self) -> Lattice:
-        return Lattice(cells=self.cells, masses=self.masses)

@@ -31,10 +31,9 @@ from leastnoise.balls.losses import (
     merged,
     symmetric_lattice,
 )
-from leastnoise.errors import NotApplicable, NotRegistered
-from leastnoise.noise.base import Noise
+from leastnoise.errors import NotApplicable
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeStepNoise
+from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeNoise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +50,7 @@ _Shift = tuple[tuple[Fraction, int], ...]
 """Weights that sum to 1, and the whole number of cells by which each part is shifted."""
 
 
-def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
+def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
     """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`.
 
     Raises NotApplicable where there is too much to look at.
@@ -65,7 +64,7 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
         return symmetric_lattice(deltas, step)
 
 
-def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
+def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Return atoms whose δ is nowhere above that of one shift of `noise`.
 
     It is the shift with the largest area under δ(ε), but any is right; so is any way to merge.
@@ -84,7 +83,7 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
 
 
 @lru_cache(maxsize=64)
-def reach(noise: Noise, shift: Fraction) -> Fraction:
+def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
     """Return a loss beyond which there is next to nothing but what is at infinity; any is right.
 
     It is looked for closely, for the largest loss of all is best met by a lattice point.
@@ -101,7 +100,7 @@ def reach(noise: Noise, shift: Fraction) -> Fraction:
     return Fraction(float(grid[max(index, 1)])).limit_denominator(2**40) + Fraction(1, 2**40)
 
 
-def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:
+def shifts(noise: LatticeNoise, longest: Fraction) -> list[_Shift]:
     """Return shifts among which is, for every ε, a worst one (theory/noise.md §4)."""
     if isinstance(noise, DiscreteStaircase):
         stride = noise.cells / noise.scale
@@ -112,8 +111,6 @@ def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:
             return [((Fraction(1), far if most else 0),)]
         whole = [int(stride) * i for i in range(1, most + 1)]
         return _whole(whole[-1:] if noise.lattice.falls else whole)
-    if not isinstance(noise, LatticeStepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     places = longest / noise.scale * noise.lattice.cells
     last = math.floor(places)
     end: _Shift = ((1 - (places - last), last), (places - last, last + 1))
@@ -145,9 +142,7 @@ class _Law:
 
 
 @lru_cache(maxsize=16)
-def _law(noise: Noise) -> _Law:
-    if not isinstance(noise, LatticeStepNoise | DiscreteStaircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
+def _law(noise: LatticeNoise) -> _Law:
     masses, total = noise.lattice.masses, noise.lattice.total
     right = np.array([mass / total for mass in masses])  # rounded right, as Python does
     given = np.array([mass > 0 for mass in masses])

@@ -26,7 +26,6 @@ from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed, sums
 from leastnoise.noise.bodies.sampler.arrange import Moves, Source, alone, scaled
@@ -147,33 +146,27 @@ def _recipes(body: Body) -> Recipes:
 # Exact draws of noise that depends on the gauge of a body alone.
 
 
-def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def sampler(noise: KNorm, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `k-norm` noise, in units of `grid`."""
-    if not isinstance(noise, KNorm):
-        raise TypeError(f"{noise.name} is not k-norm")
     unit = noise.scale / grid
     return RealsSampler(scaled(unit, Draw(entropy).falling(noise.body, 1)))
 
 
-def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `k-staircase` noise, in units of `grid`.
 
     It is uniform in (k + γ)K with probability ∝ e^(−decay·k)(k + γ)^D.
     """
-    if not isinstance(noise, KStaircase):
-        raise TypeError(f"{noise.name} is not k-staircase")
     k = step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
     radius = alone(Constant(noise.scale / grid * (k + noise.gamma)))
     return RealsSampler(Draw(entropy).uniform(noise.body, radius))
 
 
-def truncated_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def truncated_sampler(noise: TruncatedKStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `truncated-k-staircase` noise, in units of `grid`.
 
     It is uniform in e_j·K, e_j its edges, with the same shares as for a ball.
     """
-    if not isinstance(noise, TruncatedKStaircase):
-        raise TypeError(f"{noise.name} is not truncated-k-staircase")
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
     radius = alone(Constant(noise.scale / grid * noise.steps.edges[j]))
     return RealsSampler(Draw(entropy).uniform(noise.body, radius))

@@ -18,7 +18,6 @@ from leastnoise.entropy.scalar import choose
 from leastnoise.entropy.scaled import Constant
 from leastnoise.entropy.source import Entropy
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import Moved, Moves
@@ -32,13 +31,11 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.one_sided import OneSided
 
 
-def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def staircase_sampler(noise: TwoSidedStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `two-sided-staircase` noise, in units of `grid`.
 
     A = a + k with probability ∝ e^(−decay·k)(a + k)^s given s; B alike.
     """
-    if not isinstance(noise, TwoSidedStaircase):
-        raise TypeError(f"{noise.name} is not two-sided-staircase")
     of = noise.of.times(noise.scale / grid)
     if isinstance(of, Counts) and of.most == of.queries:
         return _cube_sampler(noise, of, entropy)
@@ -89,13 +86,11 @@ def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) 
     return _two_sided_shares(of, ends)
 
 
-def laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `two-sided-laplace` noise, in units of `grid`.
 
     A = b + y, of density ∝ (b + y)^s e^(−y) given s: y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
     """
-    if not isinstance(noise, TwoSidedLaplace):
-        raise TypeError(f"{noise.name} is not two-sided-laplace")
     of, core = noise.of.times(noise.scale / grid), noise.core
     s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
     ends = [_end(entropy, core, power) for power in (s, of.dimension - s)]

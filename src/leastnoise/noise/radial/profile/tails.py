@@ -7,10 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import MOST_BY_TERMS, cap, solve
-from leastnoise.noise.radial.law import GeneralizedGamma
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile.generalized_gamma import Law, log_delta
 from leastnoise.numerics.quadrature import gauss_legendre
 
@@ -109,7 +107,7 @@ def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
 # The law of one coordinate of spherical noise.
 
 
-def spherical_laplace(noise: Noise, outside: float) -> float:
+def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
     """X_i = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2)."""
     k = (noise.dimension + 1) / 2
     # g = s²: the density of s ∝ s^(2k−1) e^(−s²) is smooth at 0 and nearly normal for large k
@@ -126,12 +124,10 @@ def spherical_laplace(noise: Noise, outside: float) -> float:
     return solve(tail, outside, guess=2 * mode)
 
 
-def generalized_gamma(noise: Noise, outside: float) -> float:
+def generalized_gamma(noise: GeneralizedGamma, outside: float) -> float:
     """P(|X_i| > t) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine to a uniform direction."""
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
-    if not isinstance(noise, GeneralizedGamma):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     p, half = float(noise.p), (noise.dimension - 1) / 2
     k = float((noise.alpha + 1) / noise.p)
     if noise.dimension == 1:
