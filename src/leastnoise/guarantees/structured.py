@@ -36,6 +36,7 @@ from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.polygon import MOST_POINTS
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.sensitivity import (
     A_BOUND,
@@ -46,8 +47,6 @@ from leastnoise.guarantees.sensitivity import (
     positive_bound,
     whole_bound,
 )
-
-_MOST_POINTS = 10_000
 
 
 def _linf_bound(bound: Exact, *, name: str, record: Linf) -> Fraction:
@@ -298,11 +297,11 @@ def _checked_points(
     points: Sequence[Sequence[Exact]], *, name: str
 ) -> tuple[tuple[Fraction, ...], ...]:
     found = exact_rows(points, name=name)
-    if not found or len(found) > _MOST_POINTS or len({len(point) for point in found}) != 1:
+    if not found or len(found) > MOST_POINTS or len({len(point) for point in found}) != 1:
         raise InvalidArgument(
             name=name,
             value=f"{len(found)} points",
-            expected=f"1 to {_MOST_POINTS:,} points of one dimension",
+            expected=f"1 to {MOST_POINTS:,} points of one dimension",
         )
     if not any(value for point in found for value in point):
         raise InvalidArgument(name=name, value="0 alone", expected="a point that is not 0")

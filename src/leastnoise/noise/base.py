@@ -18,7 +18,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact
 from leastnoise.guarantees.sensitivity import check_sensitivity
 
 if TYPE_CHECKING:
@@ -47,9 +47,6 @@ def _parameter_kinds(family: type[Any]) -> Mapping[str, Any]:
 
 
 BOUNDED = "delta=0 is impossible for noise of bounded range"
-
-# Variances are floats: beyond these scales they would overflow or vanish.
-SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**140), Fraction(10**140)
 
 
 class Noise(ABC):
@@ -194,7 +191,7 @@ def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
     number = exact(scale, name=name)
     if number <= 0:
         raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
-    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
+    if not SMALLEST_SQUARED <= number <= LARGEST_SQUARED:  # variances are floats
         raise InvalidArgument(
             name="scale", value=f"{float(number):.3g}", expected="1e-140 <= scale <= 1e140"
         )

@@ -60,7 +60,7 @@ _families: dict[str, Family] = {
         longest_is_worst=True,
         fit="leastnoise.noise.gaussian.fit:search",
         sampler="leastnoise.noise.gaussian.sampler:sampler",
-        share="leastnoise.noise.gaussian.share:share",
+        share="leastnoise.noise.gaussian.sampler:share",
         quantile="leastnoise.noise.gaussian.profile:quantile",
     ),
     "gaussian-mixture": Family(

@@ -12,7 +12,7 @@ from leastnoise import _validate
 from leastnoise._record import Converter, instance_of, multiply, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument, Refused
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,6 @@ BITS = 128
 NUMBERS = "numbers, such as [1, 2]"
 MOST_CORNERS = 100_000
 MOST_PARTS = 1_000
-_SMALLEST, _LARGEST = Fraction(1, 10**140), Fraction(10**140)
 _MOST_WORK = 400_000  # coordinates of corners looked at in one comparison of two bodies
 _FIRST_BITS, _LAST_BITS = 64, 4096
 _FLOAT_BITS = 53
@@ -237,7 +236,7 @@ def _narrow(value: arb) -> arb:
 
 def check_size(lengths: Sequence[Fraction], *, name: str) -> None:
     """Raise OutOfRange unless 1e-140 <= length <= 1e140 for all `lengths`."""
-    if not all(_SMALLEST <= length <= _LARGEST for length in lengths):
+    if not all(SMALLEST_SQUARED <= length <= LARGEST_SQUARED for length in lengths):
         expected = f"{name} of 0, or from 1e-140 to 1e140 in size"
         raise OutOfRange(name=name, value="some beyond", expected=expected)
 
@@ -245,7 +244,7 @@ def check_size(lengths: Sequence[Fraction], *, name: str) -> None:
 def positive(value: Exact, *, name: str) -> Fraction:
     """Return `value` exactly; raises OutOfRange unless 1e-140 <= value <= 1e140."""
     number = exact(value, name=name)
-    if not _SMALLEST <= number <= _LARGEST:
+    if not SMALLEST_SQUARED <= number <= LARGEST_SQUARED:
         expected = f"1e-140 <= {name} <= 1e140"
         raise OutOfRange(name=name, value=str(value)[:40], expected=expected)
     return number

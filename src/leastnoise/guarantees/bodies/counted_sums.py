@@ -17,12 +17,10 @@ from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies.base import Point
 from leastnoise.guarantees.bodies.box import A_BOUNDS
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
-from leastnoise.guarantees.bodies.one_sided import Coordinate, OneSided, Pieces
+from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, Coordinate, OneSided, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-MOST_CELLS = 100_000
 
 
 @final

@@ -17,12 +17,10 @@ from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.base import Point, positive
 from leastnoise.guarantees.bodies.capped import MOST_WORK, capped_cubes
-from leastnoise.guarantees.bodies.one_sided import Coordinate, OneSided, Pieces
+from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, Coordinate, OneSided, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-MOST_QUERIES = 100_000
 
 
 def _most(most: int | None, *, name: str, record: Counts) -> int:
@@ -44,7 +42,7 @@ class Counts(OneSided):
     """
 
     kind: ClassVar[str] = "counts"
-    queries: int = field(converter=whole(most=MOST_QUERIES))
+    queries: int = field(converter=whole(most=MOST_CELLS))
     most: int = field(converter=takes(_most, of_record=True), default=None)
     bound: Fraction = field(converter=takes(positive), default=1, scales=True)
 

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 Balls = tuple[arb, ...]
 
+MOST_CELLS = 100_000
+"""Of one set: conditions that are counted, or cells."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)

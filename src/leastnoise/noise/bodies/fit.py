@@ -14,13 +14,13 @@ import numpy as np
 from leastnoise.balls.core import float_above, precision
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.base import BITS, Body
 from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.budget import Budget, amplified
+from leastnoise.guarantees.exact import SMALLEST_SQUARED
 from leastnoise.guarantees.sensitivity import Sensitivity
 from leastnoise.noise.bodies.law.k_norm import (
-    SMALLEST_GAMMA,
     KNorm,
     KStaircase,
     TruncatedKStaircase,
@@ -201,7 +201,7 @@ _SHAPES: dict[type[VectorNoise], _Shape] = {
 """What is searched of each family: its name, where it is looked at first, and the law there."""
 
 _LIMITS: dict[type[VectorNoise], tuple[Fraction, Fraction]] = {
-    KStaircase: (SMALLEST_GAMMA, Fraction(1)),
+    KStaircase: (SMALLEST_SQUARED, Fraction(1)),
     TwoSidedStaircase: (SMALLEST_CORE, Fraction(10**6)),
     TwoSidedLaplace: (Fraction(0), TWO_SIDED_LAPLACE_LARGEST_CORE),
 }
@@ -256,7 +256,6 @@ def _with_loss(law: VectorNoise, largest: Fraction) -> VectorNoise:
 
 _FLOAT_ERROR = 1e-12  # of ln δ, and 1e-15 more for each dimension
 _GAIN = Fraction(1, 10_000)  # of the loss; for less, nobody gives up δ = 0
-_BITS = 128
 
 
 def search(request: Request) -> TruncatedKStaircase:
@@ -340,7 +339,7 @@ def _at_shape(request: Request, body: Body, fixed: dict[str, Fraction]) -> Trunc
     law = TruncatedKStaircase(scale=1, body=body, **fixed)
 
     def log_delta(shift: float) -> float:
-        with precision(_BITS):
+        with precision(BITS):
             found = truncated_delta_ball(law, shift=Fraction(shift), epsilon=request.budget.epsilon)
             most = float_above(found)
         return math.log(most) if most > 0 else -math.inf

@@ -9,7 +9,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball, float_above
 from leastnoise.noise.base import Noise
-from leastnoise.noise.common.law import RadialStepNoise, StepNoise
+from leastnoise.noise.common.law import MAX_STEPS, RadialStepNoise, StepNoise
 from leastnoise.noise.releases import Releases
 
 # Gaussian noise in balls: δ(ε) by how many standard deviations the shift has.
@@ -60,14 +60,12 @@ def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Frac
 
 
 # pieces, 0.1 ms each; where all losses are multiples of one a composition looks some 25 times
-MOST_STEPS, MOST_STEPS_COMPOSED, MOST_UNEVEN_STEPS = 20_000, 20_000, 300
+MOST_UNEVEN_STEPS = 300
 
 
 def most_steps(part: Releases, *, even: bool) -> int:
     """Return how many steps are proved; `even` if all losses are multiples of one."""
-    if part.count == 1:
-        return MOST_STEPS
-    return MOST_STEPS_COMPOSED if even and part.rate == 1 else MOST_UNEVEN_STEPS
+    return MAX_STEPS if part.count == 1 or (even and part.rate == 1) else MOST_UNEVEN_STEPS
 
 
 def over(work: Fraction, most: int, what: str) -> str | None:

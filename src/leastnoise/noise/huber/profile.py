@@ -20,11 +20,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from leastnoise.noise.common.law import NEGLIGIBLE
 from leastnoise.noise.common.profile import solve
 from leastnoise.noise.huber.law import FlippedHuber, standard_mass
 from leastnoise.numerics.quadrature import gauss_legendre
 
-_CUT = 45.0  # the tail is dropped where it is e^-45 of its peak
 _NODES = 32  # exact to 1e-16 for exponents up to 100 over a part
 _GRADING = 4.0 ** -np.arange(9)  # both ends of a stretch may be steep: exponents up to 6e6
 
@@ -131,8 +131,8 @@ class _Sweep:
 
     def pass_over(self, left: float, loss: _Form, here: _Form) -> None:
         """Add the integral of e^(least − h)(1 − e^(ε − L)) over [left, at], and go to `left`."""
-        if left == -math.inf:  # y²/2: on to where it is _CUT above its least
-            rest = max(_CUT - self.height, 1.0)
+        if left == -math.inf:  # on to where e^(−y²/2) is e^-45 of its peak
+            rest = max(NEGLIGIBLE - self.height, 1.0)
             width = 2 * rest / (-self.at + math.sqrt(self.at * self.at + 2 * rest))
         else:
             width = self.at - left

@@ -30,6 +30,7 @@ from leastnoise.balls.core import ball, float_below, precision
 from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
+    LARGEST_LOSS,
     LossLattice,
     LowerCells,
     merged,
@@ -38,7 +39,7 @@ from leastnoise.balls.losses import (
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.family import OwnLosses
 from leastnoise.noise.kernels.law import KernelNoise
-from leastnoise.noise.kernels.proof.one_shift import Pieces, Quintics, falls, split
+from leastnoise.noise.kernels.proof.one_shift import OUTWARD, Pieces, Quintics, falls, split
 from leastnoise.noise.kernels.proof.table import LEFT_OUT, KernelLaw, Row, Table
 
 if TYPE_CHECKING:
@@ -50,13 +51,11 @@ _PER_SIGMA = 32  # points of the table
 _PARTS = 1  # an item from above is halved so often …
 _PARTS_BELOW = 3  # … and from below
 _LONGEST_SHIFT = 24  # in σ; beyond, losses aren't formed in floats
-_LONGEST_LOSS = 700.0
 _NOTHING = 2.0**-110  # losses beyond the point where H is this are put at infinity
 _CLOSE = 5e-5  # of H, relatively: cells of shifts where it may be more are halved
 _LEVELS = 8  # how often
 _MOST_HALVED = 500
 _FARTHEST = 1024  # σ from 0 to the outermost kernel
-_OUTWARD = 1 + 1e-12  # more than means, halvings and products of a few floats can be off
 
 
 def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
@@ -229,7 +228,7 @@ class Shifts:
 
     def reach(self) -> Fraction | None:
         """Return a loss at which H is next to nothing, if it isn't too large."""
-        grid = np.geomspace(2.0**-30, _LONGEST_LOSS, 1000)
+        grid = np.geomspace(2.0**-30, LARGEST_LOSS, 1000)
         found = np.max([look.above(np.exp(grid)) for look in self._first], axis=0)
         index = int(np.argmax(found <= _NOTHING))
         return Fraction(float(grid[index])).limit_denominator(2**40) if index else None
@@ -240,7 +239,7 @@ class Shifts:
         moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
         q = np.maximum(still.coefficients - (still.errors + _left_out(self._table)), 0.0)
-        p, q = _halved(p * _OUTWARD, q / _OUTWARD, _PARTS)
+        p, q = _halved(p * OUTWARD, q / OUTWARD, _PARTS)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             quotients = np.where(p > 0, p / q, 0.0)
         most = quotients.reshape(6 * 2**_PARTS, -1).max(axis=0)
@@ -281,7 +280,7 @@ class Shifts:
         """Return what f(y) is at least on each item."""
         still = self._long.part(0, self._table.count - 1)
         lowest = still.coefficients.min(axis=0) - still.errors - _left_out(self._table)
-        return np.maximum(lowest, 0.0) / _OUTWARD
+        return np.maximum(lowest, 0.0) / OUTWARD
 
 
 def _halved(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
@@ -300,8 +299,8 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
     moved, still = pieces.of(shift, row, 1.0, 0.0), pieces.of(shift, row, 0.0, 1.0)
     p, q = _halved(moved.coefficients, still.coefficients, _PARTS_BELOW)
     widths = moved.widths / 2**_PARTS_BELOW
-    p = (p.mean(axis=0) - moved.errors - _left_out(table)) / _OUTWARD
-    q = (q.mean(axis=0) + still.errors + _left_out(table)) * _OUTWARD
+    p = (p.mean(axis=0) - moved.errors - _left_out(table)) / OUTWARD
+    q = (q.mean(axis=0) + still.errors + _left_out(table)) * OUTWARD
     p, q = (p * widths).ravel(), (q * widths).ravel()
     return p[p > 0], q[p > 0]
 

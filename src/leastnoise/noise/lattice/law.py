@@ -114,13 +114,8 @@ class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] -
 
     norm: ClassVar[Norm] = "l2"
 
-    @property
-    def steps(self) -> Steps:
-        """Edges 0, ½, 1½, … over `cells`; the weights are the masses."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> Steps:
+        """Edges 0, ½, 1½, … over `cells`; the weights are the masses."""
         masses, cells = self.lattice.masses, self.lattice.cells
         ends = (Fraction(2 * k + 1, 2 * cells) for k in range(len(masses)))
         return Steps(

@@ -22,10 +22,12 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.atoms import Falling, inscribed
-from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.balls.core import UNIT, ball, float_below, precision
 from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
+    LARGEST_LOSS,
+    SPARE,
     LossLattice,
     LowerCells,
     merged,
@@ -38,10 +40,7 @@ from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeNoise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_UNIT = 2.0**-53
-_LONGEST = 700.0  # losses beyond e^700 are put at infinity
 _TRIFLE = 2.0**-140
-_SPARE = 2.0**-60
 _SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
 _WORK = 2e8  # probabilities looked at, times shifts
 _PLACES, _CLOSER = 400, 4  # where the largest loss is looked for, and how often
@@ -77,8 +76,8 @@ def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> Lo
     with precision(BITS):
         atoms = [merged(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
     if not any(mass for _, mass in atoms):
-        atoms[0] = (float(-step * size), _SPARE)  # taken off what is at infinity, which is about 1
-        infinity -= 2 * _SPARE
+        atoms[0] = (float(-step * size), SPARE)  # taken off what is at infinity, which is about 1
+        infinity -= 2 * SPARE
     return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=infinity)
 
 
@@ -89,14 +88,14 @@ def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
     It is looked for closely, for the largest loss of all is best met by a lattice point.
     """
     law, every = _law(noise), shifts(noise, shift)
-    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, _LONGEST, _PLACES)])
+    grid = np.concatenate([[0.0], np.geomspace(2.0**-30, LARGEST_LOSS, _PLACES)])
     index = 0
     for _ in range(_CLOSER):
         found = _supremum(law, every, [Fraction(float(z)) for z in grid])
         index = int(np.argmax(found <= found[-1] * (1 + _SHARE) + _TRIFLE))
         if index == 0:
             break
-        grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), _LONGEST)
+        grid = np.append(np.linspace(grid[index - 1], grid[index], _PLACES), LARGEST_LOSS)
     return Fraction(float(grid[max(index, 1)])).limit_denominator(2**40) + Fraction(1, 2**40)
 
 
@@ -163,7 +162,7 @@ def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArr
         for weight, cells in parts:
             if weight:
                 found += np.nextafter(float(weight), 2.0) * _divergence(law, cells, alphas)
-        largest = np.maximum(largest, found * (1 + 8 * _UNIT))
+        largest = np.maximum(largest, found * (1 + 8 * UNIT))
     # δ falls in ε
     return np.minimum(np.minimum.accumulate(largest), 1.0)
 
@@ -186,7 +185,7 @@ def _merged(
     p = np.concatenate([np.nextafter(weight, 0.0) * law.low[here] for weight, _ in weights])
     q = np.concatenate([np.nextafter(weight, 2.0) * q_high for weight, q_high in weights])
     seen = q > 0
-    infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * _UNIT)
+    infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * UNIT)
     p_low, q_high = inscribed(p[seen], q[seen], step, size)
     return p_low, q_high, infinity
 

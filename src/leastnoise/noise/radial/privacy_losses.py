@@ -18,6 +18,7 @@ from leastnoise.balls.core import at_most_one, ball, float_above, float_below, p
 from leastnoise.balls.hull import Point, chords
 from leastnoise.balls.losses import (
     BITS,
+    LARGEST_LOSS,
     LossLattice,
     LowerCells,
     lower_cells,
@@ -52,7 +53,6 @@ _LEAST = -85.0  # of ln P(Z > z) at the last loss that counts …
 _LEAST_BELOW_TOP = -36.0  # … or before the largest of all: nearer to it proofs take seconds
 _CELLS = 256
 _TEMPER = 0.25
-_LONGEST = 700.0
 
 
 @final
@@ -91,7 +91,7 @@ def sketch(
     with np.errstate(over="ignore", invalid="ignore"):
         losses = kappa * (log_rho - y) + np.exp(p * log_rho) - np.exp(p * y)
     masses = (y_masses[:, None] * w_masses).ravel()
-    return LossSketch(losses=np.clip(losses.ravel(), -_LONGEST, _LONGEST), masses=masses)
+    return LossSketch(losses=np.clip(losses.ravel(), -LARGEST_LOSS, LARGEST_LOSS), masses=masses)
 
 
 def _radii(k: float, p: float, count: int) -> tuple[Floats, Floats]:

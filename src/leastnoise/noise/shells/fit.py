@@ -18,7 +18,7 @@ from leastnoise.guarantees.budget import Budget, share_of
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import Several, law_of_best_share
+from leastnoise.noise.common.fit.several import SLOWLY, Several, law_of_best_share
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
@@ -26,7 +26,6 @@ from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
 
 _SHARE = Fraction(1, 2)  # of δ/k: what one of several releases may leak by itself
-_RELATIVE = 1e-4  # of ε' of one of several
 _MOST_DIMENSIONS = 10  # for several
 _FLOAT_ERROR = 2e-13  # of ln δ, for each dimension; measured: 9e-14
 
@@ -115,5 +114,5 @@ def several(task: Several) -> SphericalStaircase:
         found = float_above(composed_upper([(lattice, task.draws)], budget.epsilon))
         return math.log(found) - task.log_delta if found > 0 else -math.inf
 
-    found = law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, gap=gap)
+    found = law_of_best_share(task, law_at, shares=(_SHARE,), relative=SLOWLY, gap=gap)
     return cast("SphericalStaircase", found)

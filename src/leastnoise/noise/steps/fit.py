@@ -13,14 +13,13 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.common.fit.classic import least_scale
+from leastnoise.guarantees.exact import SMALLEST_SQUARED
+from leastnoise.noise.common.fit.classic import ROUNDING, least_scale
 from leastnoise.noise.loss import Loss
 from leastnoise.noise.request import Request
 from leastnoise.noise.steps import profile as steps_profile
 from leastnoise.noise.steps.law import (
     MAX_STEPS,
-    SMALLEST_DECAY,
-    SMALLEST_GAMMA,
     Geometric,
     Staircase,
     TruncatedStaircase,
@@ -44,7 +43,7 @@ def staircase_search(request: Request) -> Staircase:
     """
     budget = request.budget
     decay = Fraction(request.fixed.get("decay", budget.epsilon))
-    if decay < SMALLEST_DECAY:
+    if decay < SMALLEST_SQUARED:
         raise NotApplicable(family=Staircase.name, why="its steps fall by epsilon, which is 0 here")
     best = request.fixed.get("gamma", best_gamma(float(decay), request.loss))
     law = Staircase(scale=1, gamma=best, decay=decay)
@@ -71,7 +70,7 @@ def best_gamma(decay: float, loss: Loss) -> Fraction:
         gamma = b * math.expm1((math.log1p(-gap / 2) + 2 * decay) / 3) / gap
     else:
         gamma = (math.exp(-decay / 3) * ((1 + b) / 2) ** (1 / 3) - b) / gap
-    return max(Fraction(gamma), SMALLEST_GAMMA)
+    return max(Fraction(gamma), SMALLEST_SQUARED)
 
 
 def _pure_scale(law: Staircase, budget: Budget) -> Fraction:
@@ -111,7 +110,7 @@ def geometric_search(request: Request) -> Geometric:
     if shift > _validate.MAX_COUNT:
         why = "it has as many cells as the sensitivity, and 2^53 at most"
         raise NotApplicable(family=Geometric.name, why=why)
-    if request.budget.epsilon < SMALLEST_DECAY:
+    if request.budget.epsilon < SMALLEST_SQUARED:
         raise NotApplicable(family=Geometric.name, why="its steps fall by epsilon, which is 0 here")
     if "cells" in fixed:
         cells = _validate.whole(fixed["cells"], name="cells")
@@ -154,8 +153,6 @@ def _cores(request: Request, decay: Fraction, cells: int) -> range:
 # The best truncated staircase for a budget (theory/noise.md §2).
 
 
-# Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
-_MARGIN = 1e-14
 _LARGEST_EPSILON = 300  # e^−ε is a normal float, with room for products of two
 _POINTS = 129  # of each half of the first look at γ; the loss has kinks where the steps change
 
@@ -180,7 +177,7 @@ def truncated_staircase_search(request: Request) -> TruncatedStaircase:
         gamma = float(request.fixed["gamma"])
     else:
         gamma = minimise(problem.loss_at, _grid(problem.epsilon))
-    radius = problem.radius(gamma) * (1 + _MARGIN)
+    radius = problem.radius(gamma) * (1 + ROUNDING)
     if not radius <= MAX_STEPS:
         raise Refused(
             f"A truncated staircase would need a radius of {radius:.3g} sensitivities; "
@@ -282,7 +279,7 @@ def tulap_search(request: Request) -> Tulap:
         raise InvalidArgument(
             name="decay", value=decay, expected="decay = epsilon unless the radius is set too"
         )
-    radius = least_radius(float(epsilon), float(request.budget.delta)) * (1 + _MARGIN)
+    radius = least_radius(float(epsilon), float(request.budget.delta)) * (1 + ROUNDING)
     if not radius <= MAX_STEPS:
         why = f"it would need {radius:.3g} steps; leastnoise computes with at most {MAX_STEPS:,}"
         raise NotApplicable(family=Tulap.name, why=why)

@@ -11,10 +11,10 @@ import numpy as np
 
 from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact_where
+from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact_where
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
-from leastnoise.noise.common.law import StepNoise, Steps
+from leastnoise.noise.common.law import GAMMA, LARGEST_DECAY, StepNoise, Steps
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -23,17 +23,12 @@ if TYPE_CHECKING:
 # Staircase noise for one number (Geng & Viswanath 2014).
 
 
-# Second moments are floats: beyond these they would overflow or vanish.
-SMALLEST_GAMMA = Fraction(1, 10**140)
-SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 10**140), Fraction(10**6)
-
-
 def step_decay(decay: Exact, *, name: str = "decay") -> Fraction:
     """Return by what steps fall, exactly; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
     return exact_where(
         decay,
         name=name,
-        holds=lambda number: SMALLEST_DECAY <= number <= LARGEST_DECAY,
+        holds=lambda number: SMALLEST_SQUARED <= number <= LARGEST_DECAY,
         expected="1e-140 <= decay <= 1e6",
     )
 
@@ -56,13 +51,7 @@ class Staircase(Noise):
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
     scale: Fraction = field(converter=SCALE)
-    gamma: Fraction = field(
-        converter=takes(
-            exact_where,
-            holds=lambda gamma: SMALLEST_GAMMA <= gamma <= 1,
-            expected="1e-140 <= gamma <= 1",
-        )
-    )
+    gamma: Fraction = field(converter=GAMMA)
     decay: Fraction = field(converter=takes(step_decay))
     dimension: int = field(converter=DIMENSION, default=1)
 
@@ -228,13 +217,8 @@ class TruncatedStaircase(StepNoise):
     )
     dimension: int = field(converter=DIMENSION, default=1)
 
-    @property
-    def steps(self) -> Steps:
-        """Edges 0, γ, γ + 1, … below R, and R."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> Steps:
+        """Edges 0, γ, γ + 1, … below R, and R."""
         count = max(0, math.ceil(self.radius - self.gamma))
         edges = (Fraction(0), *(self.gamma + j for j in range(count)), self.radius)
         pieces = len(edges) - 1
@@ -272,13 +256,8 @@ class Tulap(StepNoise):
     decay: Fraction = field(converter=_CUT_DECAY)
     dimension: int = field(converter=DIMENSION, default=1)
 
-    @property
-    def steps(self) -> Steps:
-        """Edges 0, ½, 3/2, … below the radius, and the radius."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> Steps:
+        """Edges 0, ½, 3/2, … below the radius, and the radius."""
         return TruncatedStaircase(
             scale=self.scale, gamma=Fraction(1, 2), radius=self.radius, decay=self.decay
         ).steps

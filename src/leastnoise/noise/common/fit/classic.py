@@ -23,10 +23,10 @@ from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 _ROOT = IncreasingRoot(tolerance=4e-13)
 
 # Room for the roundings of a closed form, and for δ's own enclosure to be rounded up to a float.
-_ROUNDING = 1e-14
+ROUNDING = 1e-14
 
 # Below this excess over ε (relative to ε) the pure guarantee is within 1e-9 of the minimum.
-_PURE = 5e-10
+PURE = 5e-10
 
 
 def gaussian(dimension: int, budget: Budget) -> Fraction:
@@ -54,7 +54,7 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
     if budget.delta == 0:
         return 1 / budget.epsilon
     least = 1 / (float(budget.epsilon) - 2 * math.log1p(-float(budget.delta)))
-    return Fraction(least * (1 + _ROUNDING))
+    return Fraction(least * (1 + ROUNDING))
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
@@ -76,7 +76,7 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     sigma = float(gaussian(dimension, budget)) / math.sqrt(dimension + 1)
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
     excess = math.exp(_ROOT.find(over, guess=math.log(guess)))
-    return 1 / budget.epsilon if excess < _PURE * epsilon else Fraction(1 / (epsilon + excess))
+    return 1 / budget.epsilon if excess < PURE * epsilon else Fraction(1 / (epsilon + excess))
 
 
 # The least scale of a law whose other parameters are all set.

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from leastnoise.noise.kernels.proof.table import LEFT_OUT, UNIT, Row, Table
+from leastnoise.balls.core import UNIT
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, Row, Table
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _ITEM_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
 _ROOT = Bisection(halvings=60)
-_OUTWARD = 1 + 1e-12  # more than means of six, products and sums rounded once can be off
+OUTWARD = 1 + 1e-12  # more than means of six, halvings, products and sums of a few can be off
 
 
 @final
@@ -125,7 +126,7 @@ class Pieces:
         # the other terms of a coefficient are w·f′ and w²·f″/20, |f′| <= 39f, |f″| <= 39²f and
         # w <= 1/32; the rest of the 5 is for sums and for cutting items
         errors = 5 * self.table.rounding * items.sizes
-        errors += items.sixth * items.widths**6 / 46080 * _OUTWARD
+        errors += items.sixth * items.widths**6 / 46080 * OUTWARD
         return Quintics(_quintic(items), errors, items.widths, kink)
 
     def _items(self, row: Row, a: float, b: float) -> _Items:
@@ -214,8 +215,8 @@ def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple
     inside, cut, touched = low >= 0, (low < 0) & (high > 0), high > -errors
     sure = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
     least, most = _cut_parts(coefficients[:, cut], widths[cut])
-    doubt = _sum(errors[touched], widths[touched]) * _OUTWARD
-    return (sure + least) / _OUTWARD - doubt, (sure + most) * _OUTWARD + doubt
+    doubt = _sum(errors[touched], widths[touched]) * OUTWARD
+    return (sure + least) / OUTWARD - doubt, (sure + most) * OUTWARD + doubt
 
 
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:

@@ -280,7 +280,6 @@ def greatest_advantage(
 _FAR, _CLOSE = 1e-7, 1e-9  # of δ: some 6e-11 of the scale
 _CLOSEST = 2e-10  # of 1/σ − ε/k
 _NEAR_LEAST = IncreasingRoot(tolerance=1e-8, first_step=0.05)  # of its logarithm
-_PURE = 5e-10  # 1/σ − ε/k against ε/k, below which σ = k/ε is as good
 
 
 def spherical_laplace_search(request: Request) -> SphericalLaplace:
@@ -323,7 +322,7 @@ def _by_moments(task: Several) -> SphericalLaplace | None:
     if proved(guess, _FAR) is None:
         return None
     near = _NEAR_LEAST.find(partial(over, closest=_FAR), guess=guess)
-    if math.exp(near) < _PURE * share:
+    if math.exp(near) < classic.PURE * share:
         return SphericalLaplace(scale=task.draws / budget.epsilon, dimension=dimension)
     start = math.exp(-near)
     known = proved(-math.log(start), _CLOSE) or Interval(0.0, 1.0)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.noise.common.profile import MOST_BY_TERMS, cap, solve
+from leastnoise.noise.common.profile import MOST_BY_TERMS, SMALL_TERM, cap, solve
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile.generalized_gamma import Law, log_delta
 from leastnoise.numerics.quadrature import gauss_legendre
@@ -27,7 +27,6 @@ from leastnoise.numerics.quadrature import gauss_legendre
 _Array = NDArray[np.float64]
 
 _MOST_LOST = 1e5  # of the parts to their difference; they are accurate to a few 1e-15
-_SMALL = 1e-18  # of the first term: where a series is left
 _TERMS = 1_000
 
 
@@ -91,7 +90,7 @@ def _mass_within(law: Law, radius: float) -> float:
     k, log_b = (law.alpha + 1) / law.p, law.p * math.log(radius)
     b = math.exp(log_b)  # may underflow, where k·ln b needn't
     term, total, n = 1.0, 1.0, 0
-    while term > _SMALL and n < _TERMS:
+    while term > SMALL_TERM and n < _TERMS:
         n += 1
         term *= b / (k + n)
         total += term
