@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
@@ -168,6 +168,16 @@ class Body(ConvexSet):
 
     def _point(self, x: Sequence[Exact]) -> tuple[Fraction, ...]:
         return point_of(x, dimension=self.dimension)
+
+
+def corners_of_each(sets: Iterable[ConvexSet], *, dimension: int) -> Iterator[tuple[Fraction, ...]]:
+    """Yield the corners of sets in coordinates of their own, 0 in those of all the others."""
+    start = 0
+    for one in sets:
+        after = dimension - start - one.dimension
+        for corner in one.corners():
+            yield (Fraction(0),) * start + corner + (Fraction(0),) * after
+        start += one.dimension
 
 
 A_BODY = instance_of(Body, like="a body")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
@@ -12,7 +13,7 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import BODIES, Body, Point
+from leastnoise.guarantees.bodies.base import BODIES, Body, Point, corners_of_each
 
 if TYPE_CHECKING:
     from flint import arb
@@ -126,13 +127,9 @@ class Cells(Body):
         )
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
-        start, end = 0, self.dimension
-        for body, count in zip(self.bodies, self.copies, strict=True):
-            for _ in range(count):
-                after = end - start - body.dimension
-                for corner in body.corners():
-                    yield (Fraction(0),) * start + corner + (Fraction(0),) * after
-                start += body.dimension
+        pairs = zip(self.bodies, self.copies, strict=True)
+        every = itertools.chain.from_iterable(itertools.repeat(*pair) for pair in pairs)
+        return corners_of_each(every, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[Body, Point]]:
         start = 0

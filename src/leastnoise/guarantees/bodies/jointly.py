@@ -18,7 +18,6 @@ from leastnoise.guarantees.bodies.base import Point
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
 from leastnoise.guarantees.bodies.one_sided import Layout, OneSided, Pieces
 from leastnoise.guarantees.bodies.shares import Radical, rational_power, sum_at_most_one
-from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,12 +27,6 @@ if TYPE_CHECKING:
 _PARTS: Converter[Sequence[OneSided], tuple[OneSided, ...]] = takes(
     base.parts, spelled="Sequence[OneSided]", kind=OneSided
 )
-
-
-def _radii(radii: Sequence[Exact], *, name: str, record: Jointly) -> tuple[Fraction, ...]:
-    del name
-    exponent = shares.exponent_of(record.exponent)
-    return shares.radii_of(radii, exponent=exponent, parts=len(record.parts))
 
 
 @final
@@ -52,7 +45,9 @@ class Jointly(OneSided):
 
     kind: ClassVar[str] = "jointly"
     parts: tuple[OneSided, ...] = field(converter=_PARTS, scales=True)
-    radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
+    radii: tuple[Fraction, ...] = field(
+        converter=takes(shares.radii_of, parts="parts", of_record=True)
+    )
     exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
     def _check_together(self) -> None:
@@ -189,13 +184,8 @@ class Jointly(OneSided):
                 point = tuple(itertools.chain(*parts))
                 if any(point):
                     yield point
-            return
-        start = 0
-        for part in scaled:
-            after = self.dimension - start - part.dimension
-            for corner in part.corners():
-                yield (Fraction(0),) * start + corner + (Fraction(0),) * after
-            start += part.dimension
+        else:
+            yield from base.corners_of_each(scaled, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[OneSided, Fraction, Point]]:
         start = 0

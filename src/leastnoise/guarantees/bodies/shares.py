@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, fmpz
@@ -40,17 +40,18 @@ def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | No
     return p
 
 
-def radii_of(
-    radii: Sequence[Exact], *, exponent: Fraction | None, parts: int
-) -> tuple[Fraction, ...]:
-    """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved."""
+def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> tuple[Fraction, ...]:
+    """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
+
+    `parts` names the record's field of what they are the radii of.
+    """
+    exponent, count = exponent_of(record.exponent), len(getattr(record, parts))
     found = tuple(
-        positive(radius, name="radii")
-        for radius in _validate.items(radii, name="radii", like=NUMBERS)
+        positive(radius, name=name) for radius in _validate.items(radii, name=name, like=NUMBERS)
     )
-    if len(found) != parts:
+    if len(found) != count:
         raise InvalidArgument(
-            name="radii", value=f"{len(found)} numbers", expected=f"one for each of {parts} parts"
+            name=name, value=f"{len(found)} numbers", expected=f"one for each of {count} parts"
         )
     fits = (
         min(found) >= 1
@@ -59,7 +60,7 @@ def radii_of(
     )
     if not fits:
         raise InvalidArgument(
-            name="radii",
+            name=name,
             value=", ".join(f"{float(radius):g}" for radius in found[:5]),
             expected="the sum of radii^(−exponent) to be at most 1",
             hint="Only then does the body hold a unit that moves all the blocks.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, final
 
@@ -16,17 +16,10 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Point
 from leastnoise.guarantees.bodies.shares import Radical, rational_power, sum_at_most_one
-from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
     from flint import arb
     from numpy.typing import NDArray
-
-
-def _radii(radii: Sequence[Exact], *, name: str, record: Together) -> tuple[Fraction, ...]:
-    del name
-    exponent = shares.exponent_of(record.exponent)
-    return shares.radii_of(radii, exponent=exponent, parts=len(record.bodies))
 
 
 @final
@@ -47,7 +40,9 @@ class Together(Body):
 
     kind: ClassVar[str] = "together"
     bodies: tuple[Body, ...] = field(converter=BODIES, scales=True)
-    radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
+    radii: tuple[Fraction, ...] = field(
+        converter=takes(shares.radii_of, parts="bodies", of_record=True)
+    )
     exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
     def _check_together(self) -> None:
@@ -177,13 +172,8 @@ class Together(Body):
         if self.exponent is None:
             for parts in itertools.product(*(list(body.corners()) for body in scaled)):
                 yield tuple(itertools.chain(*parts))
-            return
-        start = 0
-        for body in scaled:
-            after = self.dimension - start - body.dimension
-            for corner in body.corners():
-                yield (Fraction(0),) * start + corner + (Fraction(0),) * after
-            start += body.dimension
+        else:
+            yield from base.corners_of_each(scaled, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[Body, Fraction, Point]]:
         start = 0

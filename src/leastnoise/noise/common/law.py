@@ -289,6 +289,22 @@ class StepNoise(Noise):
         return float(1 - self.atom) * float(self.scale) * spread
 
 
+# Laws on a lattice.
+
+
+_NEAR = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
+
+
+def lattice_places(
+    noise: Noise, x: ArrayLike, *, cells: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the whole number of cells nearest to each |x|, and whether x is so far from 0."""
+    lengths = np.abs(points_of(x, dimension=noise.dimension)[..., 0])
+    places = lengths * (cells / float(noise.scale))
+    nearest = np.rint(places)
+    return nearest, np.abs(places - nearest) < _NEAR * (1 + nearest)
+
+
 # The steps of a staircase that is cut off: what all truncated staircases for vectors share.
 #
 # notation: γ = gamma in (0, 1], R = radius > 0, ε = decay >= 0. In units of the scale the density

@@ -6,13 +6,6 @@ import math
 
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 
-# δ(ε) of Laplace noise, in closed form (theory/noise.md §1d and §6).
-
-
-def laplace_log_delta(*, excess: float) -> float:
-    """Return ln δ = ln(1 − e^(−excess/2)), excess = Δ/b − ε; −inf for excess <= 0 (pure DP)."""
-    return math.log(-math.expm1(-excess / 2)) if excess > 0 else -math.inf
-
 
 def laplace_quantile(noise: Laplace, outside: float) -> float:
     """Invert P(|X| > t) = e^(−t)."""

@@ -15,8 +15,8 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
-from leastnoise.noise.common.law import StepNoise, Steps
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise
+from leastnoise.noise.common.law import StepNoise, Steps, lattice_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -167,13 +167,10 @@ class DiscreteStaircase(LatticeNoise):
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
-        places = (
-            np.abs(points_of(x, dimension=self.dimension)[..., 0]) * self.cells / float(self.scale)
-        )
-        nearest = np.rint(places)
+        nearest, on_lattice = lattice_places(self, x, cells=self.cells)
         logs = np.append(self.lattice.log_probabilities(), -np.inf)
         found = logs[np.minimum(nearest, len(logs) - 1).astype(int)]
-        return np.where(np.abs(places - nearest) < 1e-9 * (1 + nearest), found, -np.inf)
+        return np.where(on_lattice, found, -np.inf)
 
     @property
     def variance(self) -> float:

@@ -14,7 +14,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact_where
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
-from leastnoise.noise.common.law import GAMMA, LARGEST_DECAY, StepNoise, Steps
+from leastnoise.noise.common.law import GAMMA, LARGEST_DECAY, StepNoise, Steps, lattice_places
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -90,9 +90,6 @@ class Staircase(Noise):
 # Purely private noise on the whole numbers: the geometric law, and staircases of several cells.
 
 
-_NEAR = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
-
-
 @final
 @record()
 class Geometric(Noise):
@@ -135,14 +132,11 @@ class Geometric(Noise):
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−decay·s(|K|) − ln(2a − 1 + 2cm), −inf off the lattice; see `Noise.log_density`."""
-        places = np.abs(points_of(x, dimension=self.dimension)[..., 0]) * (
-            self.cells / float(self.scale)
-        )
-        nearest = np.rint(places)
+        nearest, on_lattice = lattice_places(self, x, cells=self.cells)
         steps = np.maximum(0.0, np.floor((nearest - self.core) / self.cells) + 1)
         total = 2 * self.core - 1 + 2 * self.cells * self.staircase.mean_step
         logs = -float(self.decay) * steps - math.log(total)
-        return np.where(np.abs(places - nearest) < _NEAR * (1 + nearest), logs, -np.inf)
+        return np.where(on_lattice, logs, -np.inf)
 
     @property
     def variance(self) -> float:
