@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _MOST_SUMMED = 4  # exponentials in a sum; for one number a gamma of larger shape is drawn as such
 
-Recipe = Callable[[Source, Body, Reals], Reals]
-Sides = Callable[[Source, OneSided, Moves], Reals]
+Recipe = Callable[[Source, Any, Reals], Reals]
+Sides = Callable[[Source, Any, Moves], Reals]
 
 
 @final
@@ -53,7 +53,7 @@ class Recipes:
 
     surface: Recipe
     uniform: Recipe | None = None
-    falling: Callable[[Source, Body, int], Reals] | None = None
+    falling: Callable[[Source, Any, int], Reals] | None = None
 
 
 BODIES: dict[type[Body], Recipes] = {

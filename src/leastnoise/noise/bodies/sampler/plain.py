@@ -16,7 +16,7 @@ from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each, known
+from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each
 from leastnoise.noise.bodies.sampler.reals import (
     Computed,
     Estimates,
@@ -39,35 +39,35 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.polygon import Vertex
 
 
-def interval_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def interval_surface(source: Source, body: Interval, gauges: Reals) -> Reals:
     """±bound."""
-    bound = known(body, Interval).bound
+    bound = body.bound
     signs = Signs(gauges.size, source.entropy)
     return Rows(factors=gauges, parts=signs, units=[bound], row=1)
 
 
-def interval_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def interval_uniform(source: Source, body: Interval, radii: Reals) -> Reals:
     """Uniform on (−bound, bound)."""
-    bound = known(body, Interval).bound
+    bound = body.bound
     parts = Uniforms(radii.size, source.entropy, signed=True)
     return Rows(factors=radii, parts=parts, units=[bound], row=1)
 
 
-def interval_falling(source: Source, body: Body, count: int) -> Reals:
+def interval_falling(source: Source, body: Interval, count: int) -> Reals:
     """Laplace noise."""
     return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
 
 
-def box_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def box_uniform(source: Source, body: Box, radii: Reals) -> Reals:
     """All coordinates independent and uniform, but for the radius."""
-    bounds = known(body, Box).bounds
+    bounds = body.bounds
     parts = Uniforms(radii.size * len(bounds), source.entropy, signed=True)
     return Rows(factors=radii, parts=parts, units=bounds, row=len(bounds))
 
 
-def box_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def box_surface(source: Source, body: Box, gauges: Reals) -> Reals:
     """One coordinate, any, at its bound; the others uniform."""
-    bounds = known(body, Box).bounds
+    bounds = body.bounds
     rows, q = gauges.size, len(bounds)
     parts = Uniforms(rows * q, source.entropy, signed=True)
     ends = np.arange(rows) * q + many_below(source.entropy, q, size=rows)
@@ -97,9 +97,8 @@ class _Ends(Reals):
         return value
 
 
-def ball_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def ball_surface(source: Source, disc: Ball, gauges: Reals) -> Reals:
     """Return points in uniform directions."""
-    disc = known(body, Ball)
     return each(
         gauges, lambda gauge: _Direction(scalars.times(disc.bound, gauge), disc, source.entropy)
     )
@@ -126,9 +125,9 @@ class _Direction(Reals):
         return self._block.enclose(index, bits)
 
 
-def polygon_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def polygon_surface(source: Source, body: Polygon, gauges: Reals) -> Reals:
     """Choose an edge by the area of its triangle from 0, and a uniform point of it."""
-    edges = _edges(known(body, Polygon))
+    edges = _edges(body)
     areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
     common = math.lcm(*(area.denominator for area in areas))
     sums = list(accumulate(int(area * common) for area in areas))

@@ -22,7 +22,6 @@ from leastnoise.noise.bodies.sampler.arrange import (
     Source,
     alone,
     each,
-    known,
 )
 from leastnoise.noise.bodies.sampler.combined import capped, largest_or_share
 from leastnoise.noise.bodies.sampler.reals import Reals, Uniforms
@@ -34,16 +33,14 @@ if TYPE_CHECKING:
 
     from leastnoise.entropy.lazy import LazyReal
     from leastnoise.entropy.source import Entropy
-    from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.one_sided import Balls, OneSided
 
 
 # Points of what can be added to counts: the sides of x are x⁺ and x⁻.
 
 
-def counts_sides(source: Source, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
+def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
     """Return P·(a point of T within any s coordinates), and −Q·(one within the others)."""
-    counts = known(of, Counts)
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
         if size == 0:
@@ -93,9 +90,9 @@ def _weights(of: OneSided, bits: int) -> Balls:
     return of.pieces().weights
 
 
-def signed_falling(source: Source, body: Body, count: int) -> Reals:
+def signed_falling(source: Source, body: Signed, count: int) -> Reals:
     """P ~ Gamma(s) and Q ~ Gamma(t), independent."""
-    of = known(body, Signed).of
+    of = body.of
     return Joined([_falling(source, of) for _ in range(count)])
 
 
@@ -110,15 +107,15 @@ def _falling(source: Source, of: OneSided) -> Reals:
     return source.sides(of, moves, inside=inside)
 
 
-def signed_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def signed_surface(source: Source, body: Signed, gauges: Reals) -> Reals:
     """P/N ~ Beta(s, t), Q the rest."""
-    of = known(body, Signed).of
+    of = body.of
     return each(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
 
 
-def signed_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def signed_uniform(source: Source, body: Signed, radii: Reals) -> Reals:
     """(P, Q, rest) is Dirichlet(s, t, 1)."""
-    of = known(body, Signed).of
+    of = body.of
     return each(radii, lambda radius: _hull(source, of, radius, extra=1))
 
 
@@ -143,9 +140,9 @@ def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
     return cumulative(weights(of))
 
 
-def differences_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def differences_uniform(source: Source, body: Differences, radii: Reals) -> Reals:
     """Uniform in {P <= R, Q <= R}."""
-    of = known(body, Differences).of
+    of = body.of
 
     def point(radius: LazyReal) -> Reals:
         s = _shape_of_differences(source.entropy, of)
@@ -154,9 +151,9 @@ def differences_uniform(source: Source, body: Body, radii: Reals) -> Reals:
     return each(radii, point)
 
 
-def differences_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def differences_surface(source: Source, body: Differences, gauges: Reals) -> Reals:
     """P is the gauge, with probability s/D, and Q uniform below, or the reverse."""
-    of = known(body, Differences).of
+    of = body.of
 
     def point(gauge: LazyReal) -> Reals:
         s = _shape_of_differences(source.entropy, of)

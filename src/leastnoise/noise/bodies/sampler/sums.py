@@ -20,7 +20,7 @@ from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.mixing import coefficients
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Joined, Moves, Rows, Source, alone, known
+from leastnoise.noise.bodies.sampler.arrange import Joined, Moves, Rows, Source, alone
 from leastnoise.noise.bodies.sampler.combined import power_shares
 from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import choices_below, many_below, weighted
@@ -28,12 +28,10 @@ from leastnoise.noise.bodies.sampler.signed import weights
 
 if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
-    from leastnoise.guarantees.bodies.one_sided import OneSided
 
 
-def counted_sums_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
+def counted_sums_surface(source: Source, body: CountedSums, moves: Moves) -> Reals:
     """Return cells with α_j = P·Dirichlet(s_1, …), β_j alike."""
-    body = known(of, CountedSums)
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
     above = power_shares(source.entropy, shapes, Fraction(1))
@@ -82,9 +80,8 @@ def _cell(source: Source, body: CountedSums, moves: Moves) -> Reals:
     return Joined(found)
 
 
-def counted_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
+def counted_surface(source: Source, body: Counted, moves: Moves) -> Reals:
     """Return P₀ = P and Q₀ below Q, or Q₀ = Q and P₀ below P, by their weights; n = P − Q."""
-    body = known(of, Counted)
     s, last = moves.shape, body.of.dimension
 
     def reached_or_passed() -> list[arb]:
@@ -107,9 +104,8 @@ def _difference(moves: Moves, unit: Fraction) -> LazyReal:
     return Computed(lambda bits: ball(unit) * (above.enclose(bits) - beneath.enclose(bits)))
 
 
-def jointly_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
+def jointly_surface(source: Source, body: Jointly, moves: Moves) -> Reals:
     """Choose shapes s_i by their weights given s; P_i share P as in `Together`, Q_i Q."""
-    body = known(of, Jointly)
     shapes = _shapes_of_parts(source.entropy, body, moves.shape)
     sizes = [one.dimension - s for one, s in zip(body.parts, shapes, strict=True)]
     above = _parts(source.entropy, shapes, body.exponent)
