@@ -9,6 +9,5 @@ made of the same bits; `Source` is how the recipe of one body asks for points of
 | `reals`, `scalars` | random reals, in vectors and alone; choices |
 | `arrange` | vectors made of others |
 | `plain`, `combined`, `signed`, `sums` | recipes of bodies |
-| `draw` | which recipe is whose, and the laws of a gauge |
-| `two_sided` | the laws of two sides |
+| `draw` | which recipe is whose, and the laws |
 """

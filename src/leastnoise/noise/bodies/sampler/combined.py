@@ -36,7 +36,7 @@ from leastnoise.noise.bodies.sampler.reals import (
     Shares,
     Uniforms,
 )
-from leastnoise.noise.bodies.sampler.scalars import choices_below
+from leastnoise.noise.bodies.sampler.scalars import choose_below
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def at_most_surface(source: Source, body: AtMost, gauges: Reals) -> Reals:
         lambda gauge: _at_most(
             source,
             body,
-            lambda parts: scalars.ratio(gauge, largest_or_share(parts, body.most)),
+            lambda parts: scalars.divide(gauge, largest_or_share(parts, body.most)),
         ),
     )
 
@@ -311,7 +311,7 @@ def together_surface(source: Source, body: Together, gauges: Reals) -> Reals:
         own = zip(body.bodies, body.radii, shares, strict=True)
         return Joined(
             [
-                source.surface(one, alone(scalars.times(r, scalars.product(gauge, share))))
+                source.surface(one, alone(scalars.multiply_by(r, scalars.multiply(gauge, share))))
                 for one, r, share in own
             ]
         )
@@ -325,7 +325,7 @@ def together_uniform(source: Source, body: Together, radii: Reals) -> Reals:
     def point(radius: LazyReal) -> Reals:
         if body.exponent is None:
             return _product(source, body, radius, end=None)
-        inner = scalars.product(radius, scalars.root(source.entropy, body.dimension))
+        inner = scalars.multiply(radius, scalars.draw_root(source.entropy, body.dimension))
         return together_surface(source, body, alone(inner))
 
     return each(radii, point)
@@ -341,7 +341,7 @@ def together_falling(source: Source, body: Together, count: int) -> Reals:
 
 def _by_dimension(entropy: Entropy, body: Together) -> int:
     """Return i with probability D_i/D: at a random point of the boundary, which part is there."""
-    number = choices_below(entropy, body.dimension)
+    number = choose_below(entropy, body.dimension)
     for index, one in enumerate(body.bodies):
         number -= one.dimension
         if number < 0:
@@ -352,7 +352,7 @@ def _by_dimension(entropy: Entropy, body: Together) -> int:
 def _product(source: Source, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
     found = []
     for index, (one, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
-        scaled = alone(scalars.times(radius, whole))
+        scaled = alone(scalars.multiply_by(radius, whole))
         found.append(source.surface(one, scaled) if index == end else source.uniform(one, scaled))
     return Joined(found)
 
@@ -361,9 +361,9 @@ def power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> 
     """Return (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
     if sum(size > 0 for size in sizes) == 1:
         return [scalars.ONE if size else scalars.NOTHING for size in sizes]
-    parts = [scalars.gamma(entropy, size / exponent) for size in sizes]
-    whole = scalars.total(parts)
+    parts = [scalars.draw_gamma(entropy, size / exponent) for size in sizes]
+    whole = scalars.add(parts)
     return [
-        scalars.power(scalars.ratio(one, whole), 1 / exponent) if size else scalars.NOTHING
+        scalars.raise_to(scalars.divide(one, whole), 1 / exponent) if size else scalars.NOTHING
         for one, size in zip(parts, sizes, strict=True)
     ]

@@ -26,7 +26,7 @@ from leastnoise.noise.bodies.sampler.reals import (
     Signs,
     Uniforms,
 )
-from leastnoise.noise.bodies.sampler.scalars import choices_below, many_below
+from leastnoise.noise.bodies.sampler.scalars import choose_below, choose_many_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def box_surface(source: Source, body: Box, gauges: Reals) -> Reals:
     bounds = body.bounds
     rows, q = gauges.size, len(bounds)
     parts = Uniforms(rows * q, source.entropy, signed=True)
-    ends = np.arange(rows) * q + many_below(source.entropy, q, size=rows)
+    ends = np.arange(rows) * q + choose_many_below(source.entropy, q, size=rows)
     return Rows(factors=gauges, parts=_Ends(parts, ends), units=bounds, row=q)
 
 
@@ -100,7 +100,8 @@ class _Ends(Reals):
 def ball_surface(source: Source, disc: Ball, gauges: Reals) -> Reals:
     """Return points in uniform directions."""
     return each(
-        gauges, lambda gauge: _Direction(scalars.times(disc.bound, gauge), disc, source.entropy)
+        gauges,
+        lambda gauge: _Direction(scalars.multiply_by(disc.bound, gauge), disc, source.entropy),
     )
 
 
@@ -133,7 +134,7 @@ def polygon_surface(source: Source, body: Polygon, gauges: Reals) -> Reals:
     sums = list(accumulate(int(area * common) for area in areas))
 
     def point(gauge: LazyReal) -> Reals:
-        number = choices_below(source.entropy, sums[-1])
+        number = choose_below(source.entropy, sums[-1])
         u, v = edges[next(i for i, limit in enumerate(sums) if number < limit)]
         along = LazyUniform(source.entropy)
         return Listed([_between(u[i], v[i], along, gauge) for i in range(2)])
@@ -157,5 +158,6 @@ def rooted(source: Source, body: Body, radii: Reals) -> Reals:
     """Return radii for `surface` that make of it a uniform point of the body."""
     degree = body.dimension
     return each(
-        radii, lambda radius: alone(scalars.product(radius, scalars.root(source.entropy, degree)))
+        radii,
+        lambda radius: alone(scalars.multiply(radius, scalars.draw_root(source.entropy, degree))),
     )

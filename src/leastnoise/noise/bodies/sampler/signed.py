@@ -25,7 +25,7 @@ from leastnoise.noise.bodies.sampler.arrange import (
 )
 from leastnoise.noise.bodies.sampler.combined import capped, largest_or_share
 from leastnoise.noise.bodies.sampler.reals import Reals, Uniforms
-from leastnoise.noise.bodies.sampler.scalars import choices_below, cumulative, permutation
+from leastnoise.noise.bodies.sampler.scalars import choose_below, cumulate, permutation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -49,7 +49,7 @@ def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) 
             return _cube_surface(source, size, whole, unit)
         parts = capped(source.entropy, cells=size, shape=1, cap=counts.most)
         if not inside:
-            whole = scalars.ratio(whole, largest_or_share(parts, counts.most))
+            whole = scalars.divide(whole, largest_or_share(parts, counts.most))
         return Rows(factors=alone(whole), parts=parts, units=[unit], row=size)
 
     d = counts.queries
@@ -60,7 +60,7 @@ def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) 
 
 def _cube_surface(source: Source, size: int, whole: LazyReal, unit: Fraction) -> Reals:
     """One coordinate at the end, the first: they are shuffled anyway; the others below it."""
-    largest = alone(scalars.times(unit, whole))
+    largest = alone(scalars.multiply_by(unit, whole))
     if size == 1:
         return largest
     others = Uniforms(size - 1, source.entropy)
@@ -102,7 +102,7 @@ def _falling(source: Source, of: OneSided) -> Reals:
     # a uniform point of a cube needs no gauge of its own
     inside = isinstance(of, Counts)
     shapes = (s + 1, t + 1) if inside else (s, t)
-    added, removed = (scalars.gamma(source.entropy, shape) for shape in shapes)
+    added, removed = (scalars.draw_gamma(source.entropy, shape) for shape in shapes)
     moves = Moves(shape=s, added=added, removed=removed)
     return source.sides(of, moves, inside=inside)
 
@@ -121,23 +121,23 @@ def signed_uniform(source: Source, body: Signed, radii: Reals) -> Reals:
 
 def _hull(source: Source, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
     s = _shape_of_hull(source.entropy, of)
-    parts = [scalars.gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
-    factor = scalars.ratio(whole, scalars.total(parts))
-    added, removed = (scalars.product(factor, one) for one in parts[:2])
+    parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
+    factor = scalars.divide(whole, scalars.add(parts))
+    added, removed = (scalars.multiply(factor, one) for one in parts[:2])
     return source.sides(of, Moves(shape=s, added=added, removed=removed), inside=False)
 
 
 def _shape_of_hull(entropy: Entropy, of: OneSided) -> int:
     """Return s with P(s) ∝ w[s]."""
     if isinstance(of, Counts) and of.most == of.queries:
-        return choices_below(entropy, of.dimension + 1)  # all alike
+        return choose_below(entropy, of.dimension + 1)  # all alike
     return choose(entropy, lambda: _hull_shares(of, ctx.prec))
 
 
 @lru_cache(maxsize=64)
 def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
     del bits
-    return cumulative(weights(of))
+    return cumulate(weights(of))
 
 
 def differences_uniform(source: Source, body: Differences, radii: Reals) -> Reals:
@@ -158,11 +158,11 @@ def differences_surface(source: Source, body: Differences, gauges: Reals) -> Rea
     def point(gauge: LazyReal) -> Reals:
         s = _shape_of_differences(source.entropy, of)
         t = of.dimension - s
-        if choices_below(source.entropy, of.dimension) < s:
-            lower = scalars.scalars_below(source.entropy, gauge, t)
+        if choose_below(source.entropy, of.dimension) < s:
+            lower = scalars.draw_below(source.entropy, gauge, t)
             moves = Moves(shape=s, added=gauge, removed=lower)
         else:
-            lower = scalars.scalars_below(source.entropy, gauge, s)
+            lower = scalars.draw_below(source.entropy, gauge, s)
             moves = Moves(shape=s, added=lower, removed=gauge)
         return source.sides(of, moves, inside=False)
 
@@ -177,7 +177,7 @@ def _shape_of_differences(entropy: Entropy, of: OneSided) -> int:
 @lru_cache(maxsize=64)
 def _differences_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
     del bits
-    return cumulative([w * c for w, c in zip(weights(of), binomials(of.dimension), strict=True)])
+    return cumulate([w * c for w, c in zip(weights(of), binomials(of.dimension), strict=True)])
 
 
 def binomials(size: int) -> list[arb]:
