@@ -75,8 +75,8 @@ KINDS: Mapping[type[Any], _Kinds] = {
 }
 
 
-def record_of(value: Record) -> dict[str, Any]:
-    """Return `value` as JSON values that `read`, or `read_noise`, understands.
+def write_record(value: Record) -> dict[str, Any]:
+    """Return `value` as JSON values that `read_record`, or `read_noise`, understands.
 
     The dimension of a noise law is kept by the record around it.
     """
@@ -89,8 +89,8 @@ def record_of(value: Record) -> dict[str, Any]:
     return {"kind": value.kind} | {name: _written(getattr(value, name), spell) for name in fields}
 
 
-def read(record: object, kind: type[Kind], *, where: str) -> Kind:
-    """Return what `record_of` wrote of a `kind`: a Sensitivity, Geometry, Body or OneSided.
+def read_record(record: object, kind: type[Kind], *, where: str) -> Kind:
+    """Return what `write_record` wrote of a `kind`: a Sensitivity, Geometry, Body or OneSided.
 
     Raises CertificateRejected for unknown kinds, unknown or missing fields, wrong types and what is
     nested too deep, and InvalidArgument for values that the class refuses.
@@ -121,7 +121,7 @@ def _written(value: Any, spell: Callable[[Fraction], str]) -> Any:
     if isinstance(value, Fraction):
         return spell(value)
     if isinstance(value, Body | OneSided):
-        return record_of(value)
+        return write_record(value)
     return _INFINITY if value is None else value
 
 

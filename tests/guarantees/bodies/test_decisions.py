@@ -17,7 +17,7 @@ from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.polygon import Polygon
-from leastnoise.guarantees.bodies.shares import rational_power, sum_at_most_one
+from leastnoise.guarantees.bodies.shares import raise_rational, sum_at_most_one
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.bodies.together import Together
 
@@ -26,10 +26,10 @@ TINY = Fraction(1, 10**60)
 
 
 def test_rational_powers() -> None:
-    assert rational_power(Fraction(27, 8), Fraction(2, 3)) == Fraction(9, 4)
-    assert rational_power(Fraction(0), Fraction(1, 2)) == 0
-    assert rational_power(Fraction(27, 9), Fraction(2, 3)) is None
-    assert rational_power(Fraction(10**400), Fraction(1, 4)) == 10**100
+    assert raise_rational(Fraction(27, 8), Fraction(2, 3)) == Fraction(9, 4)
+    assert raise_rational(Fraction(0), Fraction(1, 2)) == 0
+    assert raise_rational(Fraction(27, 9), Fraction(2, 3)) is None
+    assert raise_rational(Fraction(10**400), Fraction(1, 4)) == 10**100
 
 
 def test_sums_of_radicals() -> None:

@@ -12,7 +12,7 @@ from flint import arb
 from leastnoise._record import A_DIMENSION, field, record, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies.base import BITS, Body, Point, nearest, positive
-from leastnoise.guarantees.bodies.shares import rational_power
+from leastnoise.guarantees.bodies.shares import raise_rational
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Ball(Body):
     def power(self, x: Point, exponent: int) -> Fraction | None:
         """Known for even exponents, and where ‖x‖₂ is rational."""
         square = sum((value * value for value in x), Fraction(0)) / self.bound**2
-        return rational_power(square, Fraction(exponent, 2))
+        return raise_rational(square, Fraction(exponent, 2))
 
     def enclosure(self, x: Point) -> arb:
         return ball(sum((value * value for value in x), Fraction(0)) / self.bound**2).sqrt()

@@ -139,7 +139,7 @@ class Body(ConvexSet):
             value = self.power(x, degree)
             if value is not None:
                 return value <= bound**degree
-        return decided_in_balls(lambda: self.enclosure(x), bound)
+        return decide_in_balls(lambda: self.enclosure(x), bound)
 
     @property
     def log_volume(self) -> float:
@@ -193,7 +193,7 @@ def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
     return tuple(exact(value, name="x") for value in point)
 
 
-def decided_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
+def decide_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
     """Return True only if the number that `enclosure` encloses is at most `bound`.
 
     The precision grows until the ball lies on one side, up to 4096 bits.

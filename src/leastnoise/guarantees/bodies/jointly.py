@@ -17,7 +17,7 @@ from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import Point
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
 from leastnoise.guarantees.bodies.one_sided import Layout, OneSided, Pieces
-from leastnoise.guarantees.bodies.shares import Radical, rational_power, sum_at_most_one
+from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +79,7 @@ class Jointly(OneSided):
             for column in zip(*pairs, strict=True)
         )
         root = Fraction(exponent, self.degree)
-        added, removed = rational_power(added, root), rational_power(removed, root)
+        added, removed = raise_rational(added, root), raise_rational(removed, root)
         return None if added is None or removed is None else (added, removed)
 
     def enclosures(self, x: Point) -> tuple[arb, arb]:

@@ -23,7 +23,7 @@ from leastnoise.guarantees.bodies.base import (
     MOST_CORNERS,
     ConvexSet,
     Point,
-    decided_in_balls,
+    decide_in_balls,
     point_of,
 )
 from leastnoise.guarantees.exact import Exact, exact
@@ -126,7 +126,7 @@ class OneSided(ConvexSet):
         found = self.powers(x, self.degree)
         if found is not None:
             return found[0] <= bound**self.degree
-        return decided_in_balls(lambda: self.enclosures(x)[0], bound)
+        return decide_in_balls(lambda: self.enclosures(x)[0], bound)
 
     def contains(self, other: OneSided) -> bool:
         """Return True only if it is proved that `other` ⊂ T."""

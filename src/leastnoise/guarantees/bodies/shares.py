@@ -17,7 +17,7 @@ from flint import arb, fmpz
 from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import NUMBERS, decided_in_balls, positive
+from leastnoise.guarantees.bodies.base import NUMBERS, decide_in_balls, positive
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -125,10 +125,10 @@ Radical = tuple[Fraction, Fraction]
 """A base >= 0 and an exponent > 0."""
 
 
-def rational_power(base: Fraction, exponent: Fraction) -> Fraction | None:
+def raise_rational(base: Fraction, exponent: Fraction) -> Fraction | None:
     """Return base^exponent for base >= 0, exponent > 0 if it is rational, else None.
 
-    >>> rational_power(Fraction(1, 8), Fraction(2, 3)), rational_power(Fraction(2), Fraction(1, 2))
+    >>> raise_rational(Fraction(1, 8), Fraction(2, 3)), raise_rational(Fraction(2), Fraction(1, 2))
     (Fraction(1, 4), None)
     """
     # in lowest terms p/q has a rational n-th root just when p and q are n-th powers
@@ -153,14 +153,14 @@ def sum_at_most_one(radicals: Sequence[Radical]) -> bool:
     """
     rational, rest = Fraction(0), []
     for base, exponent in radicals:
-        value = rational_power(base, exponent)
+        value = raise_rational(base, exponent)
         if value is None:
             rest.append((base, exponent))
         else:
             rational += value
     if not rest:
         return rational <= 1
-    return decided_in_balls(
+    return decide_in_balls(
         lambda: sum((ball(base) ** ball(exponent) for base, exponent in rest), ball(rational)),
         Fraction(1),
     )

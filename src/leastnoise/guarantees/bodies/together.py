@@ -15,7 +15,7 @@ from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies import base, shares
 from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Point
-from leastnoise.guarantees.bodies.shares import Radical, rational_power, sum_at_most_one
+from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
 if TYPE_CHECKING:
     from flint import arb
@@ -71,7 +71,7 @@ class Together(Body):
                 return None
             values.append(value / radius**degree)
         total = max(values) if p is None else sum(values, Fraction(0))
-        return rational_power(total, Fraction(exponent, degree))
+        return raise_rational(total, Fraction(exponent, degree))
 
     def enclosure(self, x: Point) -> arb:
         values = [body.enclosure(part) / ball(radius) for body, radius, part in self._split(x)]

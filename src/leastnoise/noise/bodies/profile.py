@@ -144,7 +144,7 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
     return float(weight * np.exp(d * np.log(r) - r - math.lgamma(d + 1)) @ uniform(c / r))
 
 
-def representatives(body: Body) -> NDArray[np.int64]:
+def list_representatives(body: Body) -> NDArray[np.int64]:
     """Return for each coordinate the first one that is alike: of one block, with one bound."""
     blocks = body.bodies if isinstance(body, Together) else (body,)
     bounds = np.concatenate([_bounds(one) for one in blocks])
@@ -270,7 +270,7 @@ def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -
 
 def one_coordinate_known(noise: BodyNoise) -> bool:
     """Say whether the law of each coordinate is known."""
-    found = np.unique(representatives(noise.body)).tolist()
+    found = np.unique(list_representatives(noise.body)).tolist()
     return all(tail_of(noise, one) is not None for one in found)
 
 

@@ -45,7 +45,7 @@ def staircase_search(request: Request) -> Staircase:
     decay = Fraction(request.fixed.get("decay", budget.epsilon))
     if decay < SMALLEST_SQUARED:
         raise NotApplicable(family=Staircase.name, why="its steps fall by epsilon, which is 0 here")
-    best = request.fixed.get("gamma", best_gamma(float(decay), request.loss))
+    best = request.fixed.get("gamma", find_best_gamma(float(decay), request.loss))
     law = Staircase(scale=1, gamma=best, decay=decay)
     if decay == budget.epsilon:
         return law
@@ -56,7 +56,7 @@ def staircase_search(request: Request) -> Staircase:
     return _best_at_decay(decay, request)
 
 
-def best_gamma(decay: float, loss: Loss) -> Fraction:
+def find_best_gamma(decay: float, loss: Loss) -> Fraction:
     """Return the γ of least loss at a given scale (Geng & Viswanath 2014, Theorems 4 and 5).
 
     1/(1 + e^(ε/2)) for E|X|, ((b(1 + b)/2)^(1/3) − b)/(1 − b) for E X², b = e^(−ε); the latter as
@@ -146,7 +146,7 @@ def _cores(request: Request, decay: Fraction, cells: int) -> range:
     where y² = Y² − ¼, Y = c√b/(1 − b) that of the staircase: ½ below at most, if Y >= ½. Otherwise
     the loss grows with a, and Y <= ½ has a <= 1 there too.
     """
-    near = math.floor(best_gamma(float(decay), request.loss) * cells + Fraction(1, 2))
+    near = math.floor(find_best_gamma(float(decay), request.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)
 
 

@@ -79,7 +79,7 @@ def capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
             return found
 
 
-def largest_or_share(parts: Reals, cap: int) -> LazyReal:
+def find_largest_or_share(parts: Reals, cap: int) -> LazyReal:
     """Return max(max_j M_j, Σ M_j/k)."""
 
     def gauge(bits: int) -> arb:
@@ -289,7 +289,7 @@ def at_most_surface(source: Source, body: AtMost, gauges: Reals) -> Reals:
         lambda gauge: _at_most(
             source,
             body,
-            lambda parts: scalars.divide(gauge, largest_or_share(parts, body.most)),
+            lambda parts: scalars.divide(gauge, find_largest_or_share(parts, body.most)),
         ),
     )
 
@@ -307,7 +307,7 @@ def together_surface(source: Source, body: Together, gauges: Reals) -> Reals:
         if body.exponent is None:
             return _product(source, body, gauge, end=_by_dimension(source.entropy, body))
         sizes = [one.dimension for one in body.bodies]
-        shares = power_shares(source.entropy, sizes, body.exponent)
+        shares = draw_power_shares(source.entropy, sizes, body.exponent)
         own = zip(body.bodies, body.radii, shares, strict=True)
         return Joined(
             [
@@ -357,7 +357,7 @@ def _product(source: Source, body: Together, whole: LazyReal, *, end: int | None
     return Joined(found)
 
 
-def power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
+def draw_power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
     """Return (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
     if sum(size > 0 for size in sizes) == 1:
         return [scalars.ONE if size else scalars.NOTHING for size in sizes]

@@ -23,7 +23,7 @@ from leastnoise.noise.bodies.sampler.arrange import (
     alone,
     each,
 )
-from leastnoise.noise.bodies.sampler.combined import capped, largest_or_share
+from leastnoise.noise.bodies.sampler.combined import capped, find_largest_or_share
 from leastnoise.noise.bodies.sampler.reals import Reals, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import choose_below, cumulate, permutation
 
@@ -49,7 +49,7 @@ def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) 
             return _cube_surface(source, size, whole, unit)
         parts = capped(source.entropy, cells=size, shape=1, cap=counts.most)
         if not inside:
-            whole = scalars.divide(whole, largest_or_share(parts, counts.most))
+            whole = scalars.divide(whole, find_largest_or_share(parts, counts.most))
         return Rows(factors=alone(whole), parts=parts, units=[unit], row=size)
 
     d = counts.queries

@@ -21,7 +21,7 @@ from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.mixing import coefficients
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import Joined, Moves, Rows, Source, alone
-from leastnoise.noise.bodies.sampler.combined import power_shares
+from leastnoise.noise.bodies.sampler.combined import draw_power_shares
 from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
 from leastnoise.noise.bodies.sampler.scalars import choose_below, choose_many_below, choose_weighted
 from leastnoise.noise.bodies.sampler.signed import weights
@@ -34,8 +34,8 @@ def counted_sums_surface(source: Source, body: CountedSums, moves: Moves) -> Rea
     """Return cells with α_j = P·Dirichlet(s_1, …), β_j alike."""
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
-    above = power_shares(source.entropy, shapes, Fraction(1))
-    beneath = power_shares(source.entropy, [q - s for s in shapes], Fraction(1))
+    above = draw_power_shares(source.entropy, shapes, Fraction(1))
+    beneath = draw_power_shares(source.entropy, [q - s for s in shapes], Fraction(1))
     cells = []
     for s, alpha, beta in zip(shapes, above, beneath, strict=True):
         own = Moves(
@@ -126,7 +126,7 @@ def jointly_surface(source: Source, body: Jointly, moves: Moves) -> Reals:
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
     """Return P_i/(r_i P): for p = ∞ one, any of the s coordinates', is 1 and the others below."""
     if exponent is not None:
-        return power_shares(entropy, shapes, exponent)
+        return draw_power_shares(entropy, shapes, exponent)
     number = choose_below(entropy, sum(shapes)) if any(shapes) else 0
     found = []
     for size in shapes:

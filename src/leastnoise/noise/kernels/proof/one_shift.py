@@ -73,7 +73,7 @@ class Divergence:
         row = self.table.row(shift)
         found = self._pieces.of(shift, row, 1.0, -self.c)
         errors = found.errors + LEFT_OUT
-        low, high = positive_part(found.coefficients, errors, found.widths)
+        low, high = integrate_positive_part(found.coefficients, errors, found.widths)
         most = found.per_item(found.coefficients.max(axis=0) + errors)
         return Look(shift=shift, low=max(0.0, low), high=high + LEFT_OUT, most=most, row=row)
 
@@ -206,7 +206,9 @@ def _quintic(items: _Items) -> Floats:
     )
 
 
-def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple[float, float]:
+def integrate_positive_part(
+    coefficients: Floats, errors: Floats, widths: Floats
+) -> tuple[float, float]:
     """Bound Σ ∫ max(0, p + e) over items, for any |e| <= errors.
 
     coefficients: those of p, of shape (6, items).
