@@ -20,9 +20,8 @@ from leastnoise.noise.request import Request
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
-# Of the parameters: the root is accurate to 1e-12, and the proof needs a little room. The float δ
-# loses digits where the shift is tiny beside γ, in proportion.
-_MARGIN = Fraction(1, 10**11)
+# Of γ, beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ,
+# in proportion.
 _MARGIN_OF_GAMMA = Fraction(1, 10**15)
 _LARGEST_GAMMA = Fraction(10**9)  # in sensitivities; the margin is still below 1e-5
 _ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
@@ -115,7 +114,7 @@ def _at_gamma(request: Request, gamma: Fraction) -> FlippedHuber:
 
 
 def _wider(gamma: Fraction) -> Fraction:
-    return gamma * (1 + _MARGIN + _MARGIN_OF_GAMMA * gamma)
+    return gamma * (1 + classic.MARGIN + _MARGIN_OF_GAMMA * gamma)
 
 
 def _rounded(number: Fraction) -> Fraction:

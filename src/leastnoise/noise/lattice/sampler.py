@@ -16,15 +16,13 @@ from leastnoise.entropy.pieces import Pieces, finitely_many, inverting
 from leastnoise.entropy.source import Entropy
 from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
 
-_HALF = Fraction(1, 2)
-
 
 def step_sampler(noise: LatticeStepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of even steps, in units of `grid`: a lattice point, and uniform about it."""
     cell = noise.scale / grid / noise.lattice.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
-        return cell * max(Fraction(0), k - _HALF), cell * (k + _HALF)
+        return cell * Fraction(max(0, 2 * k - 1), 2), cell * Fraction(2 * k + 1, 2)
 
     return inverting(_pieces(noise.lattice, ends), entropy)
 
