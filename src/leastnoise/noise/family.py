@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -48,6 +48,9 @@ class OwnLosses:
 @record()
 class Family:
     """What is known of one noise family, and its parts: each as such, or by its place.
+
+    A part whose first parameter is a law says by its annotation which laws it is for; `part`
+    refuses it to all others.
 
     law: the class, a subclass of `Noise`.
 
@@ -159,7 +162,7 @@ class Family:
         """Return the part called `name`, imported if only its place is known; None if left out.
 
         Raises InvalidArgument for another name, NotRegistered if there is nothing at the place, and
-        if the part is for another law. That is asked here alone: a part trusts its first parameter.
+        if the part is for another law: a part itself doesn't ask.
         """
         part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
         found = _imported(part) if isinstance(part, str) else part
@@ -214,21 +217,23 @@ def check_law(law: object) -> None:
         )
 
 
-@cache
 def laws_served(part: Callable[..., Any]) -> tuple[type[Any], ...]:
     """Return the classes of laws that a part is for, as its first parameter's annotation says.
 
     Every law, where that is no law, or can't be told: of a part from outside.
     """
-    first = next(iter(signature(part).parameters.values()), None)
-    spelled = None if first is None else first.annotation
+    return _laws_annotated(part) if isinstance(part, Hashable) else (object,)
 
+
+@cache  # parts are asked for at every proof of a search
+def _laws_annotated(part: Callable[..., Any]) -> tuple[type[Any], ...]:
     def served() -> None: ...
 
-    served.__annotations__ = {"law": spelled}
     try:
+        first = next(iter(signature(part).parameters.values()))
+        served.__annotations__ = {"law": first.annotation}
         kind = get_type_hints(served, getattr(unwrap(part), "__globals__", {}))["law"]
-    except NameError:  # what is imported for type checkers alone
+    except (NameError, StopIteration, TypeError, ValueError):  # no annotation of ours
         return (object,)
     kinds = get_args(kind) or (kind,)
     known = all(isinstance(one, type) and issubclass(one, Noise) for one in kinds)
