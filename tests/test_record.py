@@ -9,9 +9,22 @@ from fractions import Fraction
 
 import pytest
 
-from leastnoise._record import derived, field, optional, record, takes, whole
+from leastnoise._record import (
+    derived,
+    field,
+    list_arguments,
+    multiply,
+    optional,
+    record,
+    takes,
+    whole,
+)
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, exact
+
+
+def _steps(steps: tuple[Exact, ...], *, name: str) -> tuple[Fraction, ...]:
+    return tuple(exact(step, name=name) for step in steps)
 
 
 def _at_most_size(part: Exact, *, name: str, record: Sample) -> Fraction:
@@ -57,3 +70,27 @@ def test_what_is_refused_is_named(wrong: dict[str, object], name: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         Sample(**({"size": 3, "part": 1} | wrong))  # pyright: ignore[reportArgumentType]
     assert caught.value.name == name
+
+
+@record()
+class Marked:
+    width: Fraction = field(converter=takes(exact), scales=True)
+    steps: tuple[Fraction, ...] = field(converter=takes(_steps), scales=True)
+    count: int = field(converter=whole(), first_in_json=True)
+    inner: Marked | None = None
+    total: Fraction = derived(lambda marked: marked.count * marked.width)
+
+
+def test_arguments_have_their_types_in_the_order_of_json() -> None:
+    assert dict(list_arguments(Marked)) == {
+        "count": int,
+        "width": Fraction,
+        "steps": tuple[Fraction, ...],
+        "inner": Marked | None,
+    }
+
+
+def test_what_scales_is_multiplied_and_nothing_else() -> None:
+    found = multiply(Marked(width=1, steps=(1, 2), count=3), Fraction(5))
+    assert found == Marked(width=5, steps=(5, 10), count=3)
+    assert found.total == 15

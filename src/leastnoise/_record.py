@@ -9,15 +9,32 @@ Share(of=Fraction(1, 2))
 
 What a converter refuses, the class refuses. `_check_together`, where a class has it, refuses what
 fits its fields and not each other. All else is the dataclass's.
+
+Two things more follow from the fields. `list_arguments` says of what types they are, and in which
+order JSON has them: so `certificate.records` writes and reads them. `multiply` multiplies those
+that scale.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING
-from functools import partial
-from typing import Any, Concatenate, Generic, Literal, TypeVar, cast, dataclass_transform, final
+from fractions import Fraction
+from functools import cache, partial
+from types import MappingProxyType
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    final,
+    get_type_hints,
+)
 
 from leastnoise import _validate
 
@@ -25,7 +42,8 @@ Given = TypeVar("Given")
 Kept = TypeVar("Kept")
 Kind = TypeVar("Kind")
 
-_CONVERTER, _DERIVED = "converter", "derived"  # in the metadata of a dataclass's field
+# in the metadata of a dataclass's field
+_CONVERTER, _DERIVED, _SCALES, _FIRST = "converter", "derived", "scales", "first in JSON"
 
 
 @final
@@ -97,10 +115,19 @@ def optional(converter: Converter[Given, Kept]) -> Converter[Given | None, Kept 
 
 
 def field(
-    *, converter: Callable[[Given], Kept], default: Any = MISSING, kw_only: Any = MISSING
+    *,
+    converter: Callable[[Given], Kept],
+    default: Any = MISSING,
+    kw_only: Any = MISSING,
+    scales: bool = False,
+    first_in_json: bool = False,
 ) -> Kept:
-    """Declare a field that keeps what `converter` makes of an argument, or of `default`."""
-    metadata = {_CONVERTER: converter}
+    """Declare a field that keeps what `converter` makes of an argument, or of `default`.
+
+    One that `scales` is what `multiply` multiplies. In JSON fields have the order of their
+    declarations, but for one that is `first_in_json`.
+    """
+    metadata = {_CONVERTER: converter, _SCALES: scales, _FIRST: first_in_json}
     return cast("Any", dataclasses.field(default=default, kw_only=kw_only, metadata=metadata))
 
 
@@ -161,3 +188,43 @@ def _keeps(steps: Sequence[_Step], check: Callable[[Any], None] | None) -> Calla
             check(self)
 
     return __post_init__
+
+
+@cache
+def list_arguments(kind: type[Any]) -> Mapping[str, Any]:
+    """Return the fields that a record is made from, each with its type, in the order of its JSON.
+
+    >>> @record()
+    ... class Pair:
+    ...     ends: tuple[int, ...]
+    >>> list_arguments(Pair)
+    mappingproxy({'ends': tuple[int, ...]})
+    """
+    made = [one for one in dataclasses.fields(kind) if one.init]
+    ordered = sorted(made, key=lambda one: not one.metadata.get(_FIRST, False))
+    # not of the class: what its ClassVars are is imported for type checkers alone
+    known: dict[str, Any] = {"Fraction": Fraction}  # which outside families import for those, too
+    for base in reversed(kind.__mro__):
+        known |= vars(sys.modules[base.__module__])
+
+    def arguments() -> None: ...
+
+    arguments.__annotations__ = {one.name: one.type for one in ordered}
+    return MappingProxyType(get_type_hints(arguments, known))
+
+
+def multiply(made: Kind, factor: Fraction) -> Kind:
+    """Return a record whose fields that scale are `factor` times as large."""
+    record: Any = made
+    scaled = {
+        one.name: _multiplied(getattr(record, one.name), factor)
+        for one in dataclasses.fields(record)
+        if one.metadata.get(_SCALES, False)
+    }
+    return dataclasses.replace(record, **scaled)
+
+
+def _multiplied(value: Any, factor: Fraction) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_multiplied(one, factor) for one in cast("tuple[Any, ...]", value))
+    return factor * value if isinstance(value, Fraction) else multiply(value, factor)

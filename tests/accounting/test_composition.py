@@ -10,8 +10,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels.law import GaussianMixture

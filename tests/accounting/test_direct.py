@@ -14,8 +14,7 @@ from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_up
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import float_above, float_below
-from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.huber.law import FlippedHuber

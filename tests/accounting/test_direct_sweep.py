@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal
 from leastnoise.noise.releases import Releases

@@ -15,8 +15,7 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace

@@ -27,8 +27,7 @@ from leastnoise.accounting.proof.moment_sum_laws import (
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.common.proof import delta_of_ratio
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace

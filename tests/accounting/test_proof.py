@@ -24,8 +24,7 @@ from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice, Profile
 from leastnoise.balls.tilted import Tilted
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.gaussian import proof as gaussian
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace

@@ -17,8 +17,7 @@ from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.accounting.proof.sampled import sample_upper
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.losses import LossLattice
-from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace

@@ -15,7 +15,7 @@ import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.accounting.trade_off import Tangents
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.lattice.law import Optimal

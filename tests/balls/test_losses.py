@@ -17,8 +17,7 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.balls import losses
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LowerCells, on_best_lattice
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.gaussian import proof as gaussian
 from leastnoise.noise.gaussian.law import Gaussian

@@ -13,7 +13,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit.several import polished

@@ -13,8 +13,7 @@ from leastnoise.calibration.calibrate import calibrate_family
 from leastnoise.calibration.several import find_law_for_several
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.gaussian.law import Gaussian

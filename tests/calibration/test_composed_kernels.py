@@ -9,7 +9,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.noise.releases import Releases
 
 EXCESS = 4e-4  # of the mse: a lattice's error of a Gaussian's ln δ, 3e-4, over d ln δ / d ln σ

@@ -12,7 +12,7 @@ from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.calibration.several import ProvedSeveral
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.noise.common.fit.several import find_least_factor
 from leastnoise.noise.huber import fit as huber
 from leastnoise.noise.huber.law import FlippedHuber

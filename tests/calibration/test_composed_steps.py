@@ -9,8 +9,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.sensitivity import Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import Integer, ShiftBounds
 from leastnoise.noise.releases import Releases
 
 

@@ -9,8 +9,7 @@ import pytest
 from leastnoise.accounting.proof.at_infinity import certain, largest_loss
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import method_of
-from leastnoise.guarantees.sensitivity import L1, L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.radial.law import SphericalLaplace

@@ -16,8 +16,7 @@ from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian

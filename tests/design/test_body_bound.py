@@ -74,7 +74,7 @@ def test_no_noise_is_better(
     assert 0 < absolute.value <= noise.mae
 
 
-def best_gamma(epsilon: str, dimension: int) -> Fraction:
+def find_best_gamma(epsilon: str, dimension: int) -> Fraction:
     with staircases.precision(staircases.BITS):
         return staircases.StaircaseMoment.of(
             epsilon=Fraction(epsilon), dimension=dimension, power=2
@@ -88,7 +88,7 @@ def ratio(sensitivity: Sensitivity, dimension: int, name: str) -> float:
         dimension=dimension,
         coordinates=dimension,
         times=1,
-        gamma=best_gamma("1", dimension),
+        gamma=find_best_gamma("1", dimension),
     )
     found = LowerBound.prove(loss=Loss.MSE, epsilon=1, delta=0, witness=witness)
     noise = calibrate(name, epsilon=1, sensitivity=sensitivity, dimension=dimension)
@@ -123,7 +123,7 @@ def test_hulls_of_counts(dimension: int, known: float) -> None:
         dimension=dimension,
         coordinates=dimension,
         times=64,
-        gamma=best_gamma("0.064", dimension),
+        gamma=find_best_gamma("0.064", dimension),
     )
     bound = LowerBound.prove(loss=Loss.MSE, epsilon="0.001", delta=0, witness=witness)
     hull = (1 + 64 * (1 - (1 - 1 / 64) ** dimension)) / (dimension + 1)

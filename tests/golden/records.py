@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import leastnoise as ln
-from leastnoise.guarantees.within import Within
+from leastnoise.guarantees.structured import Within
 from tests.guarantees.bodies.examples import BODIES
 
 

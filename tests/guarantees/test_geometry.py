@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.geometry import Blocks, Cells, CountEllipse, Geometry, Matrix
-from leastnoise.guarantees.sensitivity import L2, Integer, Neighbours
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, Integer, Neighbours, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices
 
 SHARED = st.fractions(min_value=Fraction(-9, 100), max_value=1, max_denominator=1000)

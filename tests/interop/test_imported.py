@@ -13,7 +13,7 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.interop import NotABound, from_pld, from_plds, to_pld
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases

@@ -12,7 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as peer
 import leastnoise as ln
 from leastnoise.accounting.composition import Composition
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import ShiftBounds
 from leastnoise.interop import MissingExtra, NotABound, from_pld, to_pld
 from leastnoise.interop.proved_pld import ProvedPld
 from leastnoise.noise.base import Noise

@@ -18,9 +18,10 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Norm
 from leastnoise.noise.base import Noise
 from leastnoise.noise.draw import find_quantile, make_sampler
-from leastnoise.noise.family import Family
+from leastnoise.noise.family import Family, OwnLosses, laws_served
 from leastnoise.noise.gaussian.fit import search
 from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.gaussian.proof import delta_ball
 from leastnoise.noise.laplace.law import Laplace
 from leastnoise.noise.lattice.law import Optimal
 from leastnoise.noise.question import Loss, Question
@@ -32,7 +33,6 @@ from leastnoise.noise.registry import (
     registered,
 )
 from leastnoise.noise.steps.proof import step_delta_ball
-from leastnoise.noise.steps.sampler import step_sampler
 
 
 class Stranger(Gaussian):  # pyright: ignore[reportGeneralTypeIssues] - what a stranger might do
@@ -88,11 +88,13 @@ ROLES = {
     "quantile": "profile",
     "knows_quantiles": "profile",
 }
-LAW = Gaussian(scale=1)
-WRONG: dict[str, Callable[[], object]] = {
-    "noise.steps.proof": lambda: step_delta_ball(LAW, shift=Fraction(1), epsilon=Fraction(1)),
-    "noise.steps.sampler": lambda: step_sampler(LAW, Fraction(1), ENTROPY),
+WRONG = {
+    "proof": "leastnoise.noise.steps.proof:step_delta_ball",
+    "sampler": "leastnoise.noise.lattice.sampler:step_sampler",
+    "losses": "leastnoise.noise.lattice.privacy_losses:LOSSES",
+    "no_loss_beyond": "leastnoise.noise.common.proof:between_weights",
 }
+NOT_OF_A_LAW = {"law", "work", "fit", "several", "design"}
 
 
 def _described() -> set[type[Noise]]:
@@ -127,7 +129,10 @@ def test_every_part_is_there_and_in_the_layer_that_may_have_it(name: str) -> Non
             assert where[:2] == ["leastnoise", "noise"], place
             assert where[2] in {room, "common"}, place
             assert where[3] == role, place
-        assert family.part(part) is not None
+        found = family.part(part)
+        if part not in NOT_OF_A_LAW:  # then it says of which, so that another law is refused
+            served = laws_served(found.upper if isinstance(found, OwnLosses) else found)
+            assert all(issubclass(kind, Noise) for kind in served)
     assert family.longest_is_worst or family.losses
     law = family.part("law")
     assert family.loss_unit in {None, "largest_loss", *law.parameter_kinds}
@@ -146,10 +151,12 @@ def test_a_family_without_a_sampler_is_named() -> None:
         make_sampler(STRANGER, grid=Fraction(1), entropy=ENTROPY)
 
 
-@pytest.mark.parametrize("table", WRONG)
-def test_a_family_in_the_wrong_place_is_named(table: str) -> None:
-    with pytest.raises(NotRegistered, match=rf"leastnoise\.{table} .* gaussian: it has no steps"):
-        WRONG[table]()
+@pytest.mark.parametrize("part", WRONG)
+def test_a_part_of_another_law_is_named(part: str) -> None:
+    parts = {"proof": delta_ball, part: WRONG[part]}
+    family = Family(law=Gaussian, **parts)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(NotRegistered, match=rf"its {part} is for .*, not for Gaussian"):
+        family.part(part)
 
 
 def test_a_part_that_a_family_lacks_is_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import Sensitivity
-from leastnoise.guarantees.within import Within
+from leastnoise.guarantees.structured import Within
 from leastnoise.noise.base import Noise
 from leastnoise.noise.registry import FAMILIES
 from tests.laws import BODY_LAWS, LATTICE_LAWS, LAWS

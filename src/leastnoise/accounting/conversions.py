@@ -27,8 +27,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
 from leastnoise.numerics.minima import minimise

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
 
+from leastnoise.balls.core import UNIT
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
-_UNIT = 2.0**-53
 _SMALLEST = 2.0**-960  # against P: losses are at most ln of its inverse, so that e^loss is a float
 _LEAST = 2.0**-1070  # more than what products lose where they are hardly floats
 
@@ -49,7 +50,7 @@ class Falling:
         A holds all k with p > αq, and as the quotients are rounded, perhaps some for which p is
         below αq by a relative 2^-49: they take so much of P(A) off the sum.
         """
-        slack = (len(self.p_sums) + 64) * _UNIT  # of sums of as many terms, and a few operations
+        slack = (len(self.p_sums) + 64) * UNIT  # of sums of as many terms, and a few operations
         count = np.searchsorted(self.quotients, -alphas * (1 - 2.0**-50), side="right")
         more = self.p_sums[count] * (1 + slack + 2.0**-48)
         less = alphas * self.q_sums[count] * (1 - slack)
@@ -68,7 +69,7 @@ def inscribed(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Flo
     q = np.maximum(q, p * _SMALLEST)
     order = np.argsort(-(p / q))
     p_low, q_high, added = _merged(p[order].tolist(), q[order].tolist(), step, size)
-    slack = (added + 8) * _UNIT  # of so many sums, and of shares
+    slack = (added + 8) * UNIT  # of so many sums, and of shares
     least = added * _LEAST
     return np.maximum(p_low * (1 - slack) - least, 0.0), q_high * (1 + slack) + least
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import ball, precision
-from leastnoise.balls.fourier import UNIT, inverse, relative_error, transform
+from leastnoise.balls.core import UNIT, ball, precision
+from leastnoise.balls.fourier import inverse, relative_error, transform
 from leastnoise.balls.tilted import BLOCK, Tilted, joined, log_moment_above, progression
 from leastnoise.errors import InvalidArgument
 

@@ -11,6 +11,9 @@ from threading import RLock
 
 from flint import arb, ctx, fmpq
 
+UNIT = 2.0**-53
+"""The relative error of one operation on floats, at most."""
+
 
 class _Turn:
     """python-flint keeps its precision in a process-wide context: one proof at a time.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import precision
+from leastnoise.balls.core import UNIT, precision
 from leastnoise.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Complexes = NDArray[np.complex128]
-
-UNIT = 2.0**-53
 
 
 def relative_error(size: int) -> float:

@@ -44,11 +44,12 @@ LONGEST_LOSS = 700.0
 """The longest that is formed in floats: e^700 and e^−700 are some."""
 POINTS_PER_STD = 64
 """Lattice steps in a standard deviation of the loss; errors fall with its square."""
-_SPARE = 2.0**-60  # of mass, where all of it is at infinity
+SPARE = 2.0**-60  # of mass, where all of it is at infinity
 _SMALLEST = 2.0**-960  # a float with all its digits, after a few products too
 _TINY = Fraction(1, 2**30)  # of a step
 _ORIGIN_BITS = 40  # of the place of a lattice from below, in steps
 _ACCURACY = 110  # bits of δ; second differences of steps down to 2^-20 keep half of them
+LARGEST_LOSS = 700.0  # in floats, which e^700 still is; larger ones are put at infinity
 NUDGE = 2**38  # slopes are told from chords of a step/2^38, the cells' masses within 2^-37
 
 
@@ -97,7 +98,7 @@ def symmetric_lattice(deltas: Sequence[arb], step: Fraction) -> LossLattice:
     ]
     masses = np.concatenate([mirror[::-1], half.masses[1:]])
     if not masses.any():
-        masses[len(mirror)] = _SPARE  # more is allowed, and none has no law
+        masses[len(mirror)] = SPARE  # more is allowed, and none has no law
     return LossLattice(
         step=step, origin=Fraction(0), first=-len(mirror), masses=masses, infinity=half.infinity
     )
@@ -227,7 +228,7 @@ def on_best_lattice(
         start = origin + step * (first - offset)
         p_low, losses = _on_lattice(p, q, step=step, start=start, size=count // 2)
         if not p_low.any():  # no law at all has no tilt
-            p_low[0], certain = _SPARE, certain - 2 * _SPARE
+            p_low[0], certain = SPARE, certain - 2 * SPARE
         cells = LowerCells(
             step=step,
             first=first,

@@ -13,11 +13,9 @@ from leastnoise.accounting.proof.moment_sum import prove_by_moments
 from leastnoise.balls.core import float_above
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import Budget, amplify, check_rate
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.samples import amplify, check_rate
-from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, Integer, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
 from leastnoise.noise.common.fit.several import COARSE, Several, find_root, log_of, scale_alone

@@ -12,8 +12,7 @@ from leastnoise import _validate
 from leastnoise._record import derived, field, instance_of, optional, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.work import check_work
-from leastnoise.certificate import kinds
-from leastnoise.certificate.noise_records import read_noise, record_of_noise
+from leastnoise.certificate.records import read_noise, read_record, write_record
 from leastnoise.certificate.strict_json import (
     exact_fields,
     number,
@@ -37,11 +36,14 @@ from leastnoise.guarantees.budget import (
     sampling_rate_of,
 )
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
-from leastnoise.guarantees.geometry import GEOMETRIES, Geometry
+from leastnoise.guarantees.geometry import Geometry
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.kinds import SENSITIVITIES
-from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity, common_neighbours
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import (
+    Neighbours,
+    Sensitivity,
+    ShiftBounds,
+    common_neighbours,
+)
 from leastnoise.noise.base import Noise
 from leastnoise.noise.releases import Releases
 
@@ -275,10 +277,10 @@ class Certificate:
             "version": self.version,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
-            "noise": record_of_noise(self.noise),
+            "noise": write_record(self.noise),
             "dimension": self.dimension,
-            "sensitivity": kinds.record_of(self.sensitivity),
-            "geometry": None if self.geometry is None else kinds.record_of(self.geometry),
+            "sensitivity": write_record(self.sensitivity),
+            "geometry": None if self.geometry is None else write_record(self.geometry),
             "compositions": self.compositions,
             "sampling_rate": decimal_text(self.sampling_rate),
             "delta_interval": [self.delta.lower.hex(), self.delta.upper.hex()],
@@ -307,9 +309,9 @@ class Certificate:
             dimension = typed(fields["dimension"], int, where="dimension")
             own = geometry.noise_dimension if geometry else dimension
             return cls(
-                budget=budget_of(fields),
+                budget=read_budget(fields),
                 noise=read_noise(fields["noise"], dimension=own),
-                sensitivity=kinds.read(fields["sensitivity"], SENSITIVITIES, where="sensitivity"),
+                sensitivity=read_record(fields["sensitivity"], Sensitivity, where="sensitivity"),
                 geometry=geometry,
                 delta=_interval_of(fields["delta_interval"]),
                 compositions=fields["compositions"],
@@ -359,7 +361,7 @@ def check_header(fields: dict[str, Any], *, kind: str) -> None:
         )
 
 
-def budget_of(fields: dict[str, Any]) -> Budget:
+def read_budget(fields: dict[str, Any]) -> Budget:
     """Return the budget in `fields`."""
     return Budget(
         epsilon=number(fields["epsilon"], where="epsilon"),
@@ -384,7 +386,7 @@ def assumptions_at(sampling_rate: Fraction) -> tuple[str, ...]:
 def _geometry_of(fields: dict[str, Any]) -> Geometry | None:
     if fields["geometry"] is None:
         return None
-    geometry = kinds.read(fields["geometry"], GEOMETRIES, where="geometry")
+    geometry = read_record(fields["geometry"], Geometry, where="geometry")
     if fields["dimension"] != geometry.dimension:
         raise CertificateRejected(f"The geometry has {geometry.dimension} coordinates.")
     return geometry

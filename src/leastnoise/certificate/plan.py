@@ -12,7 +12,7 @@ from typing import Self, final
 from leastnoise import _validate, _words
 from leastnoise._record import derived, field, instance_of, one_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
-from leastnoise.certificate.certificate import VERSION, Certificate, budget_of, check_header
+from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
@@ -175,7 +175,7 @@ class PlanCertificate:
             raise CertificateRejected("Unknown composition rule.")
         blocks = typed(fields["blocks"], list, where="blocks")
         try:
-            budget = budget_of(fields)
+            budget = read_budget(fields)
         except ValueError as error:
             raise CertificateRejected(str(error)) from error
         return cls(

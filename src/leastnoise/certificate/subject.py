@@ -13,9 +13,9 @@ from leastnoise.guarantees.sensitivity import (
     NEIGHBOURS,
     Neighbours,
     Sensitivity,
+    ShiftBounds,
     check_sensitivity,
 )
-from leastnoise.guarantees.shift_bounds import ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.releases import Releases
 

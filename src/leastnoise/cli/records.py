@@ -158,7 +158,7 @@ def calibrated_record(
     found: Candidate, *, epsilon: str, delta: str, sensitivity: str
 ) -> dict[str, Any]:
     """Return what `calibrate --json` prints; the three texts are given back as they came."""
-    from leastnoise.certificate.kinds import record_of
+    from leastnoise.certificate.records import write_record
     from leastnoise.noise.body_noise import VectorNoise
 
     mechanism = found.mechanism
@@ -171,7 +171,7 @@ def calibrated_record(
     record = {
         "noise": {"name": mechanism.noise.name, "parameters": parameters},
         "dimension": certificate.dimension,
-        "sensitivity": record_of(certificate.sensitivity) | {"bound": sensitivity},
+        "sensitivity": write_record(certificate.sensitivity) | {"bound": sensitivity},
         "epsilon": epsilon,
         "delta": delta,
         "compositions": certificate.compositions,
@@ -187,7 +187,7 @@ def calibrated_record(
     if found.note is not None:
         record["note"] = found.note
     if certificate.geometry is not None:
-        record["geometry"] = {"name": found.construction} | record_of(certificate.geometry)
+        record["geometry"] = {"name": found.construction} | write_record(certificate.geometry)
     unlike = certificate.geometry is not None or isinstance(mechanism.noise, VectorNoise)
     if unlike and certificate.dimension <= _MOST_VARIANCES:
         record["variances"] = mechanism.variances.tolist()

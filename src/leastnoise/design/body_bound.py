@@ -11,11 +11,10 @@ from flint import arb
 from leastnoise._record import A_DIMENSION, field, record, takes, whole
 from leastnoise.balls.core import float_below, precision
 from leastnoise.balls.staircases import BITS, StaircaseMoment
-from leastnoise.certificate import kinds
+from leastnoise.certificate.records import read_record, write_record
 from leastnoise.certificate.strict_json import exact_fields, number, number_text, typed
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.exact import exact
-from leastnoise.guarantees.kinds import SENSITIVITIES
 from leastnoise.guarantees.projections import Projections, projections_of
 from leastnoise.guarantees.sensitivity import A_SENSITIVITY, Sensitivity
 
@@ -85,7 +84,7 @@ class BodyWitness:
     def record(self) -> dict[str, object]:
         """Return the witness as what JSON holds, exactly."""
         return {
-            "sensitivity": kinds.record_of(self.sensitivity),
+            "sensitivity": write_record(self.sensitivity),
             "dimension": self.dimension,
             "coordinates": self.coordinates,
             "times": self.times,
@@ -97,7 +96,7 @@ class BodyWitness:
         """Read what `record` gave; raises CertificateRejected or InvalidArgument for others."""
         fields: dict[str, Any] = exact_fields(record, _FIELDS, where="witness")
         return cls(
-            sensitivity=kinds.read(fields["sensitivity"], SENSITIVITIES, where="sensitivity"),
+            sensitivity=read_record(fields["sensitivity"], Sensitivity, where="sensitivity"),
             dimension=typed(fields["dimension"], int, where="dimension"),
             coordinates=typed(fields["coordinates"], int, where="coordinates"),
             times=typed(fields["times"], int, where="times"),

@@ -285,15 +285,15 @@ def examined(
     """Return the law of these weights if its exact δ is in the budget, and the excess over it."""
     if not task.budget.delta or len(masses) > MAX_POINTS:
         return None, 0.0
-    if task.scope == "real":
-        law = Optimal(scale=1, cells=cells, masses=masses)
-        method, shift = certify_lattice.step_delta_ball, Fraction(1)
-    else:  # one sensitivity is `cells` steps, each a whole number
-        law = DiscreteStaircase(scale=cells, cells=cells, masses=masses)
-        method, shift = certify_lattice.delta_ball, Fraction(cells)
+    epsilon = task.budget.epsilon
     with precision(192):
         delta = ball(task.budget.delta)
-        enclosure = method(law, shift=shift, epsilon=task.budget.epsilon)
+        if task.scope == "real":
+            law = Optimal(scale=1, cells=cells, masses=masses)
+            enclosure = certify_lattice.step_delta_ball(law, shift=Fraction(1), epsilon=epsilon)
+        else:  # one sensitivity is `cells` steps, each a whole number
+            law = DiscreteStaircase(scale=cells, cells=cells, masses=masses)
+            enclosure = certify_lattice.delta_ball(law, shift=Fraction(cells), epsilon=epsilon)
         excess = float((enclosure / delta - 1).mid())
         return (law.scaled(1 / law.scale) if enclosure <= delta else None), excess
 

@@ -1,4 +1,4 @@
-"""The privacy budget (epsilon, delta), exact."""
+"""The privacy budget (epsilon, delta), exact; and what it leaves for Poisson samples."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from fractions import Fraction
 
 from leastnoise import _validate
 from leastnoise._record import field, record, takes
-from leastnoise.errors import InvalidArgument
+from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.exact import Exact, decimal_text, exact
 
 MAX_EPSILON = 100_000
 LEAST_SAMPLING_RATE = Fraction(1, 10**30)
+_BITS = 256
 
 
 def sampling_rate_of(value: Exact, *, name: str = "sampling-rate") -> Fraction:
@@ -79,3 +81,26 @@ class Budget:
                 name="fraction", value=_validate.shown(part), expected="0 < fraction <= 1"
             )
         return Budget(epsilon=self.epsilon * part, delta=self.delta * part)
+
+
+def check_rate(budget: Budget, sampling_rate: Fraction) -> None:
+    """Raise Refused if sampling alone hides all."""
+    if budget.delta >= sampling_rate:
+        raise Refused(
+            f"With delta >= the sampling rate ({decimal_text(sampling_rate)}) the budget holds "
+            "even for a release of the sample without noise. Lower delta."
+        )
+
+
+def amplify(budget: Budget, sampling_rate: Fraction) -> Budget:
+    """Return the budget at which one release of the whole data meets `budget` on Poisson samples.
+
+    log(1 + (e^ε − 1)/γ), rounded down, and δ/γ, γ = sampling_rate (theory/accounting.md §4, for a
+    record that is removed; at ε >= 0 one that is added leaks less). Raises Refused if sampling
+    alone hides all.
+    """
+    check_rate(budget, sampling_rate)
+    with precision(_BITS):
+        epsilon = (1 + (ball(budget.epsilon).exp() - 1) / ball(sampling_rate)).log()
+        low = Fraction(float_below(epsilon))
+    return Budget(epsilon=max(Fraction(0), low), delta=budget.delta / sampling_rate)

@@ -27,6 +27,8 @@ Exact = str | int | float | Decimal | Fraction
 # and a text like "1e999999999" can't make Python build a number of a gigabyte.
 LARGEST = Fraction(10) ** 300
 SMALLEST = 1 / LARGEST
+# Lengths, scales and rates whose squares, and what is made of two of them, are normal floats.
+SMALLEST_SQUARED, LARGEST_SQUARED = Fraction(1, 10**140), Fraction(10**140)
 _MAX_CHARACTERS = 1300
 _MAX_BITS = 2000  # of numerator and denominator each: their text fits the limit above
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")

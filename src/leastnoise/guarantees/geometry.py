@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
@@ -29,8 +28,7 @@ from leastnoise import _validate
 from leastnoise._record import A_DIMENSION, field, record, takes
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import Exact, decimal_text, exact, exact_rows
-from leastnoise.guarantees.sensitivity import L2, FieldKind, Integer, Sensitivity
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, Integer, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, QuadraticForm, Vertices
 
 if TYPE_CHECKING:
@@ -40,13 +38,9 @@ _MOST_ROWS = 200  # of a Matrix: its inverse and its products are dense
 
 
 class Geometry(ABC):
-    """A map between a query of `dimension` coordinates and noise of `noise_dimension`.
-
-    `fields` names what the constructor takes, and so what a record of it holds.
-    """
+    """A map between a query of `dimension` coordinates and noise of `noise_dimension`."""
 
     kind: ClassVar[str]
-    fields: ClassVar[Mapping[str, FieldKind]]
 
     @property
     @abstractmethod
@@ -99,9 +93,6 @@ class CountEllipse(Geometry):
     """
 
     kind: ClassVar[str] = "count-ellipse"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
-        {"queries": int, "shared": Fraction, "offset": Fraction, "total": Fraction}
-    )
     queries: int = field(converter=A_DIMENSION)
     shared: Fraction = field(converter=takes(exact), default=0)
     offset: Fraction = field(converter=takes(exact), default=0)
@@ -206,9 +197,6 @@ class Blocks(Geometry):
     """The same `CountEllipse`, with n, for each of `groups` disjoint groups."""
 
     kind: ClassVar[str] = "blocks"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
-        {"groups": int, "queries": int, "shared": Fraction, "offset": Fraction, "total": Fraction}
-    )
     groups: int = field(converter=A_DIMENSION)
     queries: int = field(converter=A_DIMENSION)
     shared: Fraction = field(converter=takes(exact), default=0)
@@ -274,7 +262,6 @@ class Matrix(Geometry):
     """Any invertible W, given by its rows of exact numbers; for up to 200 coordinates."""
 
     kind: ClassVar[str] = "matrix"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"rows": tuple})
     rows: tuple[tuple[Fraction, ...], ...] = field(converter=takes(_square))
 
     def _check_together(self) -> None:
@@ -332,7 +319,6 @@ class Cells(Geometry):
     """
 
     kind: ClassVar[str] = "cells"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"count": int})
     count: int = field(converter=A_DIMENSION)
 
     @property
@@ -363,9 +349,3 @@ class Cells(Geometry):
 
     def covariance(self) -> NDArray[np.float64]:
         return np.eye(self.count)
-
-
-GEOMETRIES: dict[str, type[Geometry]] = {
-    kind.kind: kind for kind in (CountEllipse, Blocks, Matrix, Cells)
-}
-"""Every geometry by the name that certificates use."""

@@ -16,16 +16,14 @@ from fractions import Fraction
 
 from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box
+from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box, Interval
 from leastnoise.guarantees.bodies.capped import MOST_WORK
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counted import Counted
-from leastnoise.guarantees.bodies.counts import MOST_QUERIES, Counts
-from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.interval import Interval
-from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, OneSided
 from leastnoise.guarantees.bodies.polygon import Polygon
-from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.bodies.signed import Differences, Signed
 
 
 def moved_cells(*, bound: Fraction, most: int, cells: int) -> Body | None:
@@ -78,6 +76,6 @@ def any_of(points: Sequence[Sequence[Fraction]]) -> Body | None:
 
 def _counts(*, bound: Fraction, most: int, queries: int) -> Counts | None:
     capped = most < queries and most * queries > MOST_WORK
-    if queries > MOST_QUERIES or capped:
+    if queries > MOST_CELLS or capped:
         return None
     return Counts(queries=queries, most=most, bound=bound)

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Any, ClassVar, Literal, final
+from typing import ClassVar, Literal, final
+
+import numpy as np
 
 from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
@@ -21,9 +23,9 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body, OutOfRange
-from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import Exact, exact, float_at_least, root_above
 
 Neighbours = Literal["add-remove", "replace-one"]
 """Whether neighbouring inputs differ by a record that is there or not, or by one replaced."""
@@ -53,18 +55,11 @@ Norm = Literal["l1", "l2", "integer", "body"]
 what the noise is built on, which has no radius (`Sensitivity.body`, `Sensitivity.additions`)."""
 NORMS: tuple[Norm, ...] = ("l1", "l2", "integer")
 
-FieldKind = type[Fraction] | type[int] | type[str] | type[bool] | type[tuple[Any, ...]] | type[Body]
-"""What a sensitivity is made of; a tuple is one of points."""
-
 
 class Sensitivity(ABC):
-    """A set of shifts, described by the smallest ball of each norm that is known to hold it.
-
-    `fields` names what the constructor takes, and so what a record of it holds.
-    """
+    """A set of shifts, described by the smallest ball of each norm that is known to hold it."""
 
     kind: ClassVar[str]
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"bound": Fraction})
 
     @property
     def coordinates(self) -> int | None:
@@ -236,3 +231,32 @@ def check_sensitivity(value: object, *, name: str = "sensitivity") -> Sensitivit
 
 
 A_SENSITIVITY: Converter[Sensitivity, Sensitivity] = takes(check_sensitivity)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ShiftBounds:
+    """The shifts that X must hide lie in `outer`, and reach at least as far as `inner`.
+
+    They are the same but for rounding a root up and down to floats.
+    """
+
+    inner: Sensitivity
+    outer: Sensitivity
+
+    def __post_init__(self) -> None:
+        """Check that both are sensitivities; raises InvalidArgument."""
+        for name in ("inner", "outer"):
+            check_sensitivity(getattr(self, name), name=name)
+
+    @classmethod
+    def of(cls, ball: Sensitivity) -> ShiftBounds:
+        """Return exactly `ball`."""
+        return cls(inner=ball, outer=ball)
+
+    @classmethod
+    def of_length(cls, square: Fraction) -> ShiftBounds:
+        """Return the l2 balls just within and just beyond √square."""
+        outer = float_at_least(root_above(square))
+        inner = np.nextafter(outer, 0.0) if Fraction(outer) ** 2 > square else outer
+        return cls(inner=L2(Fraction(float(inner))), outer=L2(Fraction(outer)))

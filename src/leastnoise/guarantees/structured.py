@@ -6,6 +6,7 @@
 | `CountingQueries(dimension=d, max_nonzero=k)` | a record adds x ∈ [0, bound]^d, at most k not 0 |
 | `Groups(groups=m, dimension=d)` | m disjoint groups of d counting queries each, with row counts |
 | `Vertices(points)` | the convex hull of ±points |
+| `Within(body)` | a body itself: what a unit can do once its vector is bounded to it |
 
 A quadratic form is convex, so that it is largest at a corner of these sets: corners are what the
 geometries of `guarantees.geometry` ask for, and all of it is exact.
@@ -14,32 +15,38 @@ geometries of `guarantees.geometry` ask for, and all of it is exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 from typing import ClassVar, final
 
 from leastnoise import _validate
-from leastnoise._record import A_DIMENSION, A_FLAG, field, one_of, record, takes, whole
+from leastnoise._record import (
+    A_DIMENSION,
+    A_FLAG,
+    field,
+    instance_of,
+    one_of,
+    record,
+    takes,
+    whole,
+)
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees import hulls
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.polygon import MOST_POINTS
 from leastnoise.guarantees.exact import Exact, exact_rows, root_above
 from leastnoise.guarantees.sensitivity import (
     A_BOUND,
     NEIGHBOURS,
-    FieldKind,
     Neighbours,
     Norm,
     Sensitivity,
     positive_bound,
     whole_bound,
 )
-
-_MOST_POINTS = 10_000
 
 
 def _linf_bound(bound: Exact, *, name: str, record: Linf) -> Fraction:
@@ -62,9 +69,6 @@ class Linf(Sensitivity):
     """
 
     kind: ClassVar[str] = "linf"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
-        {"bound": Fraction, "l0": int, "whole": bool}
-    )
     bound: Fraction = field(converter=takes(_linf_bound, of_record=True))
     l0: int = field(converter=whole(), default=1, kw_only=True)
     whole: bool = field(converter=A_FLAG, default=False, kw_only=True)
@@ -130,20 +134,11 @@ class CountingQueries(Sensitivity):
     """
 
     kind: ClassVar[str] = "counting-queries"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
-        {
-            "bound": Fraction,
-            "dimension": int,
-            "max_nonzero": int,
-            "neighbours": str,
-            "with_total": bool,
-        }
-    )
     dimension: int = field(converter=A_DIMENSION)
     max_nonzero: int = field(converter=takes(_max_nonzero, of_record=True), default=None)
     neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
     with_total: bool = field(converter=A_FLAG, default=False)
-    bound: Fraction = field(converter=A_BOUND, default=1)
+    bound: Fraction = field(converter=A_BOUND, default=1, first_in_json=True)
 
     def _check_together(self) -> None:
         if self.with_total and self.neighbours == "replace-one":
@@ -238,13 +233,10 @@ class Groups(Sensitivity):
     """
 
     kind: ClassVar[str] = "groups"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType(
-        {"bound": Fraction, "groups": int, "dimension": int, "neighbours": str}
-    )
     groups: int = field(converter=A_DIMENSION)
     dimension: int = field(converter=A_DIMENSION)
     neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
-    bound: Fraction = field(converter=A_BOUND, default=1)
+    bound: Fraction = field(converter=A_BOUND, default=1, first_in_json=True)
 
     @property
     def coordinates(self) -> int:
@@ -305,11 +297,11 @@ def _checked_points(
     points: Sequence[Sequence[Exact]], *, name: str
 ) -> tuple[tuple[Fraction, ...], ...]:
     found = exact_rows(points, name=name)
-    if not found or len(found) > _MOST_POINTS or len({len(point) for point in found}) != 1:
+    if not found or len(found) > MOST_POINTS or len({len(point) for point in found}) != 1:
         raise InvalidArgument(
             name=name,
             value=f"{len(found)} points",
-            expected=f"1 to {_MOST_POINTS:,} points of one dimension",
+            expected=f"1 to {MOST_POINTS:,} points of one dimension",
         )
     if not any(value for point in found for value in point):
         raise InvalidArgument(name=name, value="0 alone", expected="a point that is not 0")
@@ -328,7 +320,6 @@ class Vertices(Sensitivity):
     """
 
     kind: ClassVar[str] = "vertices"
-    fields: ClassVar[Mapping[str, FieldKind]] = MappingProxyType({"points": tuple})
     points: tuple[tuple[Fraction, ...], ...] = field(converter=takes(_checked_points))
 
     @property
@@ -352,6 +343,38 @@ class Vertices(Sensitivity):
     def _body(self, dimension: int) -> Body | None:
         """An interval or a polygon; None for three numbers or more."""
         return hulls.any_of(self.points) if dimension == self.coordinates else None
+
+
+@final
+@record(kw_only=False)
+class Within(Sensitivity):
+    """All shifts in `hull`, one of those of `leastnoise.guarantees.bodies`.
+
+    A person with at most 5 rows, each in one of 18 cells, where it adds 1 to a count and at most 1
+    to a sum, moves 36 numbers by a vector of five times the hull of 18 squares:
+
+    >>> from leastnoise.guarantees.bodies.box import Box
+    >>> from leastnoise.guarantees.bodies.cells import Cells
+    >>> rows = Within(Cells(bodies=[Box(bounds=[1, 1])], copies=[18]).times(5))
+    >>> rows.coordinates
+    36
+    """
+
+    kind: ClassVar[str] = "within"
+    hull: Body = field(converter=instance_of(Body, like="a body, such as a Box"))
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers released together."""
+        return self.hull.dimension
+
+    def _radius(self, norm: Norm, *, dimension: int) -> Fraction | None:
+        """None is stated: a ball around it is another sensitivity."""
+        del norm, dimension
+        return None
+
+    def _body(self, dimension: int) -> Body | None:
+        return self.hull if dimension == self.hull.dimension else None
 
 
 def _l1_radius(length: Fraction, *, moved: int) -> Fraction | None:

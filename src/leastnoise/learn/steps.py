@@ -18,8 +18,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.learn.gradients import clip
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise

@@ -10,7 +10,7 @@ from typing import Any, final
 from leastnoise import _validate
 from leastnoise._record import field, instance_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed
-from leastnoise.certificate.certificate import Certificate, budget_of
+from leastnoise.certificate.certificate import Certificate, read_budget
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
@@ -134,7 +134,7 @@ class Preregistered:
         ]
         try:
             return cls(
-                budget=budget_of(fields),
+                budget=read_budget(fields),
                 releases=tuple((_certified(one["certificate"]), one["count"]) for one in releases),
             )
         except ValueError as error:

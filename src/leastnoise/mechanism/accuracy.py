@@ -20,7 +20,7 @@ from leastnoise.design.effort import Effort
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.mechanism.grid import default_grid
-from leastnoise.noise.bodies.profile import representatives
+from leastnoise.noise.bodies.profile import list_representatives
 from leastnoise.noise.body_noise import BodyNoise
 from leastnoise.noise.draw import find_quantile, has_quantiles
 from leastnoise.noise.lattice.law import DiscreteStaircase
@@ -77,7 +77,7 @@ def half_widths(certificate: Certificate, probability: float) -> NDArray[np.floa
         return half_width(certificate, probability) * (deviations / deviations[0])
     if not isinstance(noise, BodyNoise):  # one number, seen as often as there are coordinates
         return np.broadcast_to(np.float64(half_width(certificate, probability)), dimension)
-    first, which = np.unique(representatives(noise.body), return_inverse=True)
+    first, which = np.unique(list_representatives(noise.body), return_inverse=True)
     found = np.array([half_width(certificate, probability, one) for one in first.tolist()])
     return np.asarray(found[which.reshape(-1)], dtype=np.float64)
 

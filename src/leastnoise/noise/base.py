@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 
 from leastnoise import _validate
-from leastnoise._record import takes
+from leastnoise._record import list_arguments, takes
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact
 from leastnoise.guarantees.sensitivity import check_sensitivity
 
 if TYPE_CHECKING:
@@ -29,33 +29,24 @@ if TYPE_CHECKING:
 
 Parameter = Fraction | int | tuple[int, ...] | Body | OneSided
 """What a family may take beside its scale and dimension."""
-ParameterKind = type[Fraction] | type[int] | type[tuple[Any, ...]] | type[Body] | type[OneSided]
-
-
-_KINDS = {"Fraction": Fraction, "int": int, "Body": Body, "OneSided": OneSided}
 
 
 class _ParameterKinds:
     """What the fields of a family say, without those that no constructor takes."""
 
-    def __get__(self, law: object, family: type[Any]) -> Mapping[str, ParameterKind]:
+    def __get__(self, law: object, family: type[Any]) -> Mapping[str, Any]:
         return _parameter_kinds(family)
 
 
 @cache
-def _parameter_kinds(family: type[Any]) -> Mapping[str, ParameterKind]:
-    kinds: dict[str, ParameterKind] = {}
-    for field in fields(family) if is_dataclass(family) else ():
-        if field.init and field.name not in {"scale", "dimension"}:
-            spelled: Any = field.type  # text, or the type itself
-            kinds[field.name] = _KINDS.get(getattr(spelled, "__name__", spelled), tuple)
-    return MappingProxyType(kinds)
+def _parameter_kinds(family: type[Any]) -> Mapping[str, Any]:
+    kept = list_arguments(family) if is_dataclass(family) else {}
+    return MappingProxyType(
+        {name: kind for name, kind in kept.items() if name not in {"scale", "dimension"}}
+    )
 
 
 BOUNDED = "delta=0 is impossible for noise of bounded range"
-
-# Variances are floats: beyond these scales they would overflow or vanish.
-SMALLEST_SCALE, LARGEST_SCALE = Fraction(1, 10**140), Fraction(10**140)
 
 
 class Noise(ABC):
@@ -72,7 +63,7 @@ class Noise(ABC):
 
     name: ClassVar[str]
     norm: ClassVar[Norm]
-    parameter_kinds: ClassVar[Mapping[str, ParameterKind]] = cast("Any", _ParameterKinds())
+    parameter_kinds: ClassVar[Mapping[str, Any]] = cast("Any", _ParameterKinds())
     least_dimension: ClassVar[int] = 1
     most_dimension: ClassVar[int] = _validate.MAX_DIMENSION
     too_few: ClassVar[str] = "it is noise for a vector"
@@ -232,7 +223,7 @@ def positive_scale(scale: Exact, *, name: str = "scale") -> Fraction:
     number = exact(scale, name=name)
     if number <= 0:
         raise InvalidArgument(name="scale", value=f"{float(number):.3g}", expected="scale > 0")
-    if not SMALLEST_SCALE <= number <= LARGEST_SCALE:
+    if not SMALLEST_SQUARED <= number <= LARGEST_SQUARED:  # variances are floats
         raise InvalidArgument(
             name="scale", value=f"{float(number):.3g}", expected="1e-140 <= scale <= 1e140"
         )

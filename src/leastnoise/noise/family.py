@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, final
+from inspect import signature, unwrap
+from typing import TYPE_CHECKING, Any, final, get_args, get_type_hints
 
 from leastnoise import _validate, _words
 from leastnoise._record import A_FLAG, field, real, record, whole
@@ -37,16 +38,19 @@ class OwnLosses:
     frequent: returns a loss that many outputs have; left out where there is none.
     """
 
-    upper: Callable[[Noise, Fraction, Fraction, int], Any]
-    lower: Callable[[Noise, Fraction, Fraction, int], Any]
-    reach: Callable[[Noise, Fraction], Fraction]
-    frequent: Callable[[Noise, Fraction], Fraction] | None = None
+    upper: Callable[[Any, Fraction, Fraction, int], Any]
+    lower: Callable[[Any, Fraction, Fraction, int], Any]
+    reach: Callable[[Any, Fraction], Fraction]
+    frequent: Callable[[Any, Fraction], Fraction] | None = None
 
 
 @final
 @record()
 class Family:
     """What is known of one noise family, and its parts: each as such, or by its place.
+
+    A part whose first parameter is a law says by its annotation which laws it is for; `part`
+    refuses it to all others.
 
     law: the class, a subclass of `Noise`.
 
@@ -157,14 +161,19 @@ class Family:
     def part(self, name: str) -> Any:
         """Return the part called `name`, imported if only its place is known; None if left out.
 
-        Raises InvalidArgument for another name, NotRegistered if there is nothing at the place.
+        Raises InvalidArgument for another name, NotRegistered if there is nothing at the place, and
+        if the part is for another law: a part itself doesn't ask.
         """
         part = getattr(self, _validate.one_of(name, _PARTS, name="name"))
-        if not isinstance(part, str):
-            return part
-        found = _imported(part)
-        if found is None:
-            why = f"there is no {name} at {part}"
+        found = _imported(part) if isinstance(part, str) else part
+        why = f"there is no {name} at {part}" if found is None and part is not None else ""
+        if found is not None and name != "law":
+            first = found.upper if isinstance(found, OwnLosses) else found
+            served, law = laws_served(first), self.part("law")
+            if not issubclass(law, served):
+                kinds = _words.listed([kind.__name__ for kind in served])
+                why = f"its {name} is for {kinds}, not for {law.__name__}"
+        if why:
             raise NotRegistered(family=str(self.law), table=__name__, why=why)
         return found
 
@@ -206,6 +215,29 @@ def check_law(law: object) -> None:
         raise InvalidArgument(
             name="law", value=_validate.shown(law), expected="law to be a subclass of Noise"
         )
+
+
+def laws_served(part: Callable[..., Any]) -> tuple[type[Any], ...]:
+    """Return the classes of laws that a part is for, as its first parameter's annotation says.
+
+    Every law, where that is no law, or can't be told: of a part from outside.
+    """
+    return _laws_annotated(part) if isinstance(part, Hashable) else (object,)
+
+
+@cache  # parts are asked for at every proof of a search
+def _laws_annotated(part: Callable[..., Any]) -> tuple[type[Any], ...]:
+    def served() -> None: ...
+
+    try:
+        first = next(iter(signature(part).parameters.values()))
+        served.__annotations__ = {"law": first.annotation}
+        kind = get_type_hints(served, getattr(unwrap(part), "__globals__", {}))["law"]
+    except (NameError, StopIteration, TypeError, ValueError):  # no annotation of ours
+        return (object,)
+    kinds = get_args(kind) or (kind,)
+    known = all(isinstance(one, type) and issubclass(one, Noise) for one in kinds)
+    return kinds if known else (object,)
 
 
 @cache

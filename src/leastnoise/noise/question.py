@@ -9,9 +9,8 @@ from fractions import Fraction
 from typing import Protocol, final
 
 from leastnoise import _validate
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import Budget, amplify
 from leastnoise.guarantees.geometry import Geometry
-from leastnoise.guarantees.samples import amplify
 from leastnoise.guarantees.sensitivity import L2, Neighbours, Norm, Sensitivity
 from leastnoise.noise.base import Noise
 

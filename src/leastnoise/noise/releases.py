@@ -13,8 +13,7 @@ from leastnoise._record import field, instance_of, record, takes, whole
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.guarantees.budget import A_SAMPLING_RATE
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, common_neighbours
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours, ShiftBounds, common_neighbours
 from leastnoise.noise.base import Noise
 
 

@@ -10,7 +10,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import Budget, sampling_rate_of
 from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.sensitivity import Sensitivity, check_sensitivity
-from leastnoise.noise.base import Noise, ParameterKind
+from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.registry import family_named, registered
 
@@ -107,7 +107,7 @@ def _whole_parameter(value: Exact, name: str) -> int:
     return _validate.whole(value, name=name, least=0)
 
 
-def _refuse_list(name: str, kind: ParameterKind) -> None:
+def _refuse_list(name: str, kind: object) -> None:
     if kind not in (Fraction, int):
         raise InvalidArgument(
             name="parameter", value=name, expected="a parameter that is one number"

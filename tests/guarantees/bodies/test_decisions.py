@@ -11,14 +11,13 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.polygon import Polygon
-from leastnoise.guarantees.bodies.radicals import rational_power, sum_at_most_one
+from leastnoise.guarantees.bodies.shares import raise_rational, sum_at_most_one
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.bodies.together import Together
 
@@ -27,10 +26,10 @@ TINY = Fraction(1, 10**60)
 
 
 def test_rational_powers() -> None:
-    assert rational_power(Fraction(27, 8), Fraction(2, 3)) == Fraction(9, 4)
-    assert rational_power(Fraction(0), Fraction(1, 2)) == 0
-    assert rational_power(Fraction(27, 9), Fraction(2, 3)) is None
-    assert rational_power(Fraction(10**400), Fraction(1, 4)) == 10**100
+    assert raise_rational(Fraction(27, 8), Fraction(2, 3)) == Fraction(9, 4)
+    assert raise_rational(Fraction(0), Fraction(1, 2)) == 0
+    assert raise_rational(Fraction(27, 9), Fraction(2, 3)) is None
+    assert raise_rational(Fraction(10**400), Fraction(1, 4)) == 10**100
 
 
 def test_sums_of_radicals() -> None:

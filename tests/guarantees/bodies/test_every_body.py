@@ -11,12 +11,12 @@ from flint import arb, fmpq
 from scipy.optimize import linprog
 
 from leastnoise.balls.core import precision
+from leastnoise.certificate.records import KINDS
 from leastnoise.errors import InvalidArgument, Refused
 from leastnoise.guarantees.bodies.base import Body
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.kinds import BODIES as KINDS
-from leastnoise.guarantees.bodies.kinds import ONE_SIDED as ONE_SIDED_KINDS
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.structured import Vertices
 from leastnoise.selection.public import compare
 from tests.guarantees.bodies.examples import BODIES, ONE_SIDED
@@ -200,8 +200,8 @@ def test_points_of_another_dimension_are_refused(name: str) -> None:
 
 
 def test_every_kind_has_an_example() -> None:
-    assert {body.kind for body in BODIES.values()} == set(KINDS)
-    assert {one.kind for one in ONE_SIDED.values()} == set(ONE_SIDED_KINDS)
+    assert {body.kind for body in BODIES.values()} == set(KINDS[Body].named)
+    assert {one.kind for one in ONE_SIDED.values()} == set(KINDS[OneSided].named)
 
 
 def test_a_sphere_has_no_list_of_corners() -> None:

@@ -9,15 +9,13 @@ import pytest
 
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.one_sided import OneSided
-from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Together
 
 

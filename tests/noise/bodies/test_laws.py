@@ -12,13 +12,11 @@ import pytest
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counted import Counted
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.interval import Interval
-from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import VectorNoise

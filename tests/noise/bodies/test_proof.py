@@ -19,16 +19,13 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counted import Counted
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
-from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.bodies.signed import Differences, Signed
+from leastnoise.guarantees.sensitivity import L1, L2, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.bodies import proof as bodies_proof
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase

@@ -11,15 +11,15 @@ from flint import arb
 from scipy import stats
 
 from leastnoise.balls.core import precision
+from leastnoise.certificate.records import KINDS
 from leastnoise.entropy.lazy import GUARD
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import NotApplicable
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.interval import Interval
-from leastnoise.guarantees.bodies.kinds import BODIES as KINDS
-from leastnoise.guarantees.bodies.kinds import ONE_SIDED as ONE_SIDED_KINDS
+from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.mechanism.rounding import add_noise, round_sums
@@ -52,8 +52,8 @@ LARGE: dict[str, VectorNoise] = {
 
 
 def test_every_body_has_a_recipe() -> None:
-    assert set(draw.BODIES) == set(KINDS.values())
-    assert {*draw.SURFACES, Counts} == set(ONE_SIDED_KINDS.values())
+    assert set(draw.BODIES) == set(KINDS[Body].named.values())
+    assert {*draw.SURFACES, Counts} == set(KINDS[OneSided].named.values())
 
 
 def test_a_body_without_a_recipe_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,15 +20,12 @@ from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
-from leastnoise.guarantees.bodies.signed import Signed
-from leastnoise.guarantees.sensitivity import L1, Sensitivity
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.bodies.signed import Differences, Signed
+from leastnoise.guarantees.sensitivity import L1, Sensitivity, ShiftBounds
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.noise.bodies.law.k_norm import TruncatedKStaircase
 from leastnoise.noise.bodies.proof import truncated_delta_ball

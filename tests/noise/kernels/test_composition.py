@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
 from leastnoise.noise.kernels.profile.composition import log_composed_delta

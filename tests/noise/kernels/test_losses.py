@@ -15,8 +15,7 @@ from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.kernels import privacy_losses as kernel_losses
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian

@@ -9,7 +9,7 @@ import pytest
 
 from leastnoise.balls.core import precision
 from leastnoise.noise.kernels.law import GaussianMixture, KernelNoise, QuasiGaussian
-from leastnoise.noise.kernels.proof.one_shift import positive_part
+from leastnoise.noise.kernels.proof.one_shift import integrate_positive_part
 from leastnoise.noise.kernels.proof.table import KernelLaw, Row, Table
 
 LAWS = (
@@ -93,12 +93,12 @@ def test_the_positive_part_of_polynomials() -> None:
     for count in (400, 7):
         part, width = coefficients[:, :count], widths[:count]
         found = float(np.maximum(part.T @ basis, 0).mean(axis=1) @ width)
-        low, high = positive_part(part, np.zeros(count), width)
+        low, high = integrate_positive_part(part, np.zeros(count), width)
         assert low <= found + SUM
         assert high >= found - SUM
         assert high - low <= 2e-5
     errors = rng.uniform(0, 0.1, 400)
-    low, high = positive_part(coefficients, errors, widths)
+    low, high = integrate_positive_part(coefficients, errors, widths)
     for sign in (-1, 1):
         moved = float(np.maximum((coefficients + sign * errors).T @ basis, 0).mean(axis=1) @ widths)
         assert low <= moved + SUM
@@ -108,5 +108,5 @@ def test_the_positive_part_of_polynomials() -> None:
 def test_long_sums_stay_outside() -> None:
     """All roundings of a plain sum go down: each term has a little more than sums can hold."""
     count, term = 1 << 21, 1 + 0.99 * 2.0**-38
-    low, high = positive_part(np.full((6, count), term), np.zeros(count), np.ones(count))
+    low, high = integrate_positive_part(np.full((6, count), term), np.zeros(count), np.ones(count))
     assert low <= term * count <= high

@@ -16,8 +16,7 @@ from leastnoise.balls import losses
 from leastnoise.balls.convolution import composed_upper
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice
-from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, Integer, ShiftBounds
 from leastnoise.noise.lattice import privacy_losses as lattice_losses
 from leastnoise.noise.lattice import proof as lattice
 from leastnoise.noise.lattice.law import Cactus, DiscreteStaircase, Optimal

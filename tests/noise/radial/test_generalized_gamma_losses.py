@@ -23,8 +23,7 @@ from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.balls.hull import chords
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L2
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.laplace.law import Laplace

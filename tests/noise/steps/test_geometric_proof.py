@@ -14,8 +14,7 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.sensitivity import L2, Integer
-from leastnoise.guarantees.shift_bounds import ShiftBounds
+from leastnoise.guarantees.sensitivity import L2, Integer, ShiftBounds
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.steps.law import Geometric

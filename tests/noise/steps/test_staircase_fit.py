@@ -15,7 +15,7 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.question import Loss, Question
-from leastnoise.noise.steps.fit import best_gamma
+from leastnoise.noise.steps.fit import find_best_gamma
 from leastnoise.noise.steps.law import Staircase
 
 PROMISED = Fraction(1, 10**9)
@@ -62,7 +62,7 @@ def test_reference_losses(epsilon: str, mae: float, mse: float) -> None:
 @pytest.mark.parametrize("decay", [1e-9, 1e-4, 0.3, 0.9999, 1.0001, 4.0, 30.0])
 def test_gamma_is_the_minimum(loss: Loss, decay: float) -> None:
     """No other γ has less loss, and the two formulas for E X² meet at decay = 1."""
-    gamma = best_gamma(decay, loss)
+    gamma = find_best_gamma(decay, loss)
     best = loss.of(Staircase(scale=1, gamma=gamma, decay=decay))
     for factor in (0.5, 0.9, 0.999, 1.001, 1.1, 1.6):
         other = Staircase(scale=1, gamma=gamma * Fraction(factor), decay=decay)

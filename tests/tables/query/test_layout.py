@@ -13,8 +13,7 @@ from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
-from leastnoise.guarantees.structured import CountingQueries, Linf
-from leastnoise.guarantees.within import Within
+from leastnoise.guarantees.structured import CountingQueries, Linf, Within
 from leastnoise.tables.query.layout import Layout, of_block
 from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.read import spec_file

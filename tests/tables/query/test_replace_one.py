@@ -16,10 +16,10 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
+from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
-from leastnoise.guarantees.within import Within
+from leastnoise.guarantees.structured import Within
 from leastnoise.tables.query.axes import KeyColumn
 from leastnoise.tables.query.layout import Layout, of_block
 from leastnoise.tables.read import spec_file

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.balls.fourier import UNIT
+from leastnoise.balls.core import UNIT, ball, float_above, float_below, precision
 from leastnoise.balls.losses import BITS, LossLattice, LowerCells, Profile, on_best_lattice
 from leastnoise.balls.tilted import exponentials, joined
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -16,9 +15,8 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes, whole
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import A_BODY, BITS, Body, Field, Point, nearest
+from leastnoise.guarantees.bodies.base import A_BODY, BITS, Body, Point, nearest
 from leastnoise.guarantees.bodies.capped import MOST_WORK, share_below
-from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
     from flint import arb
@@ -42,19 +40,16 @@ class AtMost(Body):
     Beta(q, 1), given that they sum to k at most (theory/bodies.md §2). Raises InvalidArgument
     unless 1 <= k <= m, and where 1 < k < m and k·m·q > 1,000,000.
 
-    >>> from leastnoise.guarantees.bodies.interval import Interval
+    >>> from leastnoise.guarantees.bodies.box import Interval
     >>> two_of_five = AtMost(most=2, cells=5, of=Interval(bound=1))
     >>> two_of_five.gauge([1, 1, 0, 0, 0]), two_of_five.gauge([1, 1, 1, 1, 1])
     (Fraction(1, 1), Fraction(5, 2))
     """
 
     kind: ClassVar[str] = "at-most"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"most": Field.WHOLE, "cells": Field.WHOLE, "of": Field.BODY}
-    )
     most: int = field(converter=takes(_most, of_record=True))
     cells: int = field(converter=_CELLS)
-    of: Body = field(converter=A_BODY)
+    of: Body = field(converter=A_BODY, scales=True)
 
     def _check_together(self) -> None:
         _validate.dimension(self.dimension)
@@ -129,9 +124,6 @@ class AtMost(Body):
         """C(m, k) · (corners of B)^k."""
         corners = self.of.corner_count
         return None if corners is None else math.comb(self.cells, self.most) * corners**self.most
-
-    def times(self, factor: Exact) -> Self:
-        return type(self)(most=self.most, cells=self.cells, of=self.of.times(factor))
 
     def _contains_by_structure(self, other: Body) -> bool:
         return (

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from flint import arb
 
 from leastnoise._record import A_DIMENSION, field, record, takes
 from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point, nearest, positive
-from leastnoise.guarantees.bodies.radicals import rational_power
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.bodies.base import BITS, Body, Point, nearest, positive
+from leastnoise.guarantees.bodies.shares import raise_rational
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,10 +28,7 @@ class Ball(Body):
     """
 
     kind: ClassVar[str] = "ball"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"bound": Field.NUMBER, "coordinates": Field.WHOLE}
-    )
-    bound: Fraction = field(converter=takes(positive))
+    bound: Fraction = field(converter=takes(positive), scales=True)
     coordinates: int = field(converter=A_DIMENSION)
 
     @property
@@ -44,7 +39,7 @@ class Ball(Body):
     def power(self, x: Point, exponent: int) -> Fraction | None:
         """Known for even exponents, and where ‖x‖₂ is rational."""
         square = sum((value * value for value in x), Fraction(0)) / self.bound**2
-        return rational_power(square, Fraction(exponent, 2))
+        return raise_rational(square, Fraction(exponent, 2))
 
     def enclosure(self, x: Point) -> arb:
         return ball(sum((value * value for value in x), Fraction(0)) / self.bound**2).sqrt()
@@ -78,10 +73,6 @@ class Ball(Body):
     @property
     def degrees(self) -> tuple[int, ...]:
         return (2,)
-
-    def times(self, factor: Exact) -> Self:
-        scaled = positive(factor, name="factor") * self.bound
-        return type(self)(bound=scaled, coordinates=self.coordinates)
 
     def _contains_by_structure(self, other: Body) -> bool:
         return isinstance(other, Ball) and other.bound <= self.bound

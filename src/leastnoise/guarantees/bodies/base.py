@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from leastnoise import _validate
-from leastnoise._record import Converter, instance_of, takes
+from leastnoise._record import Converter, instance_of, multiply, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.errors import InvalidArgument, Refused
-from leastnoise.guarantees.exact import Exact, exact
+from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +29,6 @@ BITS = 128
 NUMBERS = "numbers, such as [1, 2]"
 MOST_CORNERS = 100_000
 MOST_PARTS = 1_000
-_SMALLEST, _LARGEST = Fraction(1, 10**140), Fraction(10**140)
 _MOST_WORK = 400_000  # coordinates of corners looked at in one comparison of two bodies
 _FIRST_BITS, _LAST_BITS = 64, 4096
 _FLOAT_BITS = 53
@@ -40,34 +38,43 @@ class OutOfRange(InvalidArgument):
     """A bound of a body whose square, or its inverse, would not be a float."""
 
 
-class Field(StrEnum):
-    """What a record of a body is made of."""
-
-    NUMBER = "number"
-    WHOLE = "whole number"
-    NUMBER_OR_INFINITY = "number or infinity"
-    NUMBERS = "numbers"
-    WHOLES = "whole numbers"
-    POINTS = "points"
-    BODY = "body"
-    BODIES = "bodies"
-    ONE_SIDED = "one-sided set"
-    ONE_SIDEDS = "one-sided sets"
-
-
-class Body(ABC):
-    """A symmetric convex body K of R^dimension; frozen, compared by value.
-
-    `fields` names what the constructor takes, and so what a record of it holds.
-    """
+class ConvexSet(ABC):
+    """A convex set of R^dimension: a frozen record, compared by value."""
 
     kind: ClassVar[str]
-    fields: ClassVar[Mapping[str, Field]]
 
     @property
     @abstractmethod
     def dimension(self) -> int:
         """The number of coordinates D."""
+
+    @property
+    @abstractmethod
+    def corner_count(self) -> int | None:
+        """The number of points that `corners` yields; None if there is no finite set of them."""
+
+    @abstractmethod
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        """Yield `corners`."""
+
+    def corners(self) -> Iterator[tuple[Fraction, ...]]:
+        """Yield finitely many points that with 0 have this hull, its extreme points among them.
+
+        Raises Refused where there are none, or more than 100,000.
+        """
+        count = self.corner_count
+        if count is None or count > MOST_CORNERS:
+            many = "no finite set of" if count is None else f"more than {MOST_CORNERS:,}"
+            raise Refused(f"The set {self.kind} has {many} corners.")
+        return self._corners()
+
+    def times(self, factor: Exact) -> Self:
+        """Return the set `factor` > 0 times as large: what a person with so many rows can do."""
+        return multiply(self, positive(factor, name="factor"))
+
+
+class Body(ConvexSet):
+    """A symmetric convex body K of R^dimension, the hull of its corners."""
 
     @abstractmethod
     def power(self, x: Point, exponent: int) -> Fraction | None:
@@ -94,19 +101,6 @@ class Body(ABC):
     @abstractmethod
     def first_moments(self) -> NDArray[np.float64] | None:
         """E|U_i| for U uniform in K, as shape (dimension,); None if no closed form is known."""
-
-    @property
-    @abstractmethod
-    def corner_count(self) -> int | None:
-        """The number of points that `corners` yields; None if there is no finite set of them."""
-
-    @abstractmethod
-    def times(self, factor: Exact) -> Self:
-        """Return factor·K, factor > 0: what a person with so many rows can do."""
-
-    @abstractmethod
-    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield `corners`."""
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -145,7 +139,7 @@ class Body(ABC):
             value = self.power(x, degree)
             if value is not None:
                 return value <= bound**degree
-        return decided_in_balls(lambda: self.enclosure(x), bound)
+        return decide_in_balls(lambda: self.enclosure(x), bound)
 
     @property
     def log_volume(self) -> float:
@@ -157,17 +151,6 @@ class Body(ABC):
     def second_moment(self) -> float:
         """E‖U‖₂² for U uniform in K."""
         return math.fsum(self.second_moments)
-
-    def corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield finitely many points whose convex hull is K, its extreme points among them.
-
-        Raises Refused where there are none, or more than 100,000.
-        """
-        count = self.corner_count
-        if count is None or count > MOST_CORNERS:
-            many = "no finite set of" if count is None else f"more than {MOST_CORNERS:,}"
-            raise Refused(f"The body {self.kind} has {many} corners.")
-        return self._corners()
 
     def contains(self, other: Body) -> bool:
         """Return True only if it is proved that `other` ⊂ K; False: it is not, or not proved.
@@ -187,6 +170,16 @@ class Body(ABC):
         return point_of(x, dimension=self.dimension)
 
 
+def corners_of_each(sets: Iterable[ConvexSet], *, dimension: int) -> Iterator[tuple[Fraction, ...]]:
+    """Yield the corners of sets in coordinates of their own, 0 in those of all the others."""
+    start = 0
+    for one in sets:
+        after = dimension - start - one.dimension
+        for corner in one.corners():
+            yield (Fraction(0),) * start + corner + (Fraction(0),) * after
+        start += one.dimension
+
+
 A_BODY = instance_of(Body, like="a body")
 
 
@@ -200,7 +193,7 @@ def point_of(x: Sequence[Exact], *, dimension: int) -> tuple[Fraction, ...]:
     return tuple(exact(value, name="x") for value in point)
 
 
-def decided_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
+def decide_in_balls(enclosure: Callable[[], arb], bound: Fraction) -> bool:
     """Return True only if the number that `enclosure` encloses is at most `bound`.
 
     The precision grows until the ball lies on one side, up to 4096 bits.
@@ -253,7 +246,7 @@ def _narrow(value: arb) -> arb:
 
 def check_size(lengths: Sequence[Fraction], *, name: str) -> None:
     """Raise OutOfRange unless 1e-140 <= length <= 1e140 for all `lengths`."""
-    if not all(_SMALLEST <= length <= _LARGEST for length in lengths):
+    if not all(SMALLEST_SQUARED <= length <= LARGEST_SQUARED for length in lengths):
         expected = f"{name} of 0, or from 1e-140 to 1e140 in size"
         raise OutOfRange(name=name, value="some beyond", expected=expected)
 
@@ -261,7 +254,7 @@ def check_size(lengths: Sequence[Fraction], *, name: str) -> None:
 def positive(value: Exact, *, name: str) -> Fraction:
     """Return `value` exactly; raises OutOfRange unless 1e-140 <= value <= 1e140."""
     number = exact(value, name=name)
-    if not _SMALLEST <= number <= _LARGEST:
+    if not SMALLEST_SQUARED <= number <= LARGEST_SQUARED:
         expected = f"1e-140 <= {name} <= 1e140"
         raise OutOfRange(name=name, value=str(value)[:40], expected=expected)
     return number

@@ -1,13 +1,12 @@
-"""Several numbers that move together, each by at most its own bound."""
+"""One number that moves by at most so much, or several together, each by its own bound."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import NUMBERS, Body, Field, Point, positive
+from leastnoise.guarantees.bodies.base import NUMBERS, Body, Point, positive
 from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
@@ -40,6 +39,55 @@ A_BOUNDS = takes(positive_bounds)
 
 @final
 @record()
+class Interval(Body):
+    """[−bound, bound]: N(x) = |x|/bound. Raises InvalidArgument unless bound > 0.
+
+    >>> Interval(bound=2).gauge(["-0.5"])
+    Fraction(1, 4)
+    """
+
+    kind: ClassVar[str] = "interval"
+    bound: Fraction = field(converter=takes(positive), scales=True)
+
+    @property
+    def dimension(self) -> int:
+        """1."""
+        return 1
+
+    def power(self, x: Point, exponent: int) -> Fraction:
+        return (abs(x[0]) / self.bound) ** exponent
+
+    def enclosure(self, x: Point) -> arb:
+        return ball(self.power(x, 1))
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.abs(points[..., 0]) / float(self.bound)
+
+    def volume(self) -> arb:
+        """It is 2·bound."""
+        return ball(2 * self.bound)
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        """It is bound²/3."""
+        return np.array([float(self.bound**2 / 3)])
+
+    @property
+    def first_moments(self) -> NDArray[np.float64]:
+        """It is bound/2."""
+        return np.array([float(self.bound / 2)])
+
+    @property
+    def corner_count(self) -> int:
+        """2."""
+        return 2
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        yield from ((self.bound,), (-self.bound,))
+
+
+@final
+@record()
 class Box(Body):
     """All x with |x_i| <= bounds[i]: N(x) = max |x_i|/bounds[i].
 
@@ -50,8 +98,7 @@ class Box(Body):
     """
 
     kind: ClassVar[str] = "box"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"bounds": Field.NUMBERS})
-    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS)
+    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS, scales=True)
 
     @property
     def dimension(self) -> int:
@@ -85,9 +132,6 @@ class Box(Body):
     def corner_count(self) -> int:
         """2^dimension."""
         return 2**self.dimension
-
-    def times(self, factor: Exact) -> Self:
-        return type(self)(bounds=[positive(factor, name="factor") * b for b in self.bounds])
 
     def _contains_by_structure(self, other: Body) -> bool:
         return isinstance(other, Box) and all(

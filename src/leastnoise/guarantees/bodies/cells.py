@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import BODIES, Body, Field, Point
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.bodies.base import BODIES, Body, Point, corners_of_each
 
 if TYPE_CHECKING:
     from flint import arb
@@ -35,17 +34,14 @@ class Cells(Body):
     cell. Noise e^(−εN) is independent noise e^(−εN_i) in each cell. Raises InvalidArgument unless
     there are 1 to 1,000 bodies and a whole number of copies of each.
 
-    >>> from leastnoise.guarantees.bodies.interval import Interval
+    >>> from leastnoise.guarantees.bodies.box import Interval
     >>> histogram = Cells(bodies=[Interval(bound=1)], copies=[100])
     >>> histogram.dimension, histogram.times(5).gauge([1] * 100)
     (100, Fraction(20, 1))
     """
 
     kind: ClassVar[str] = "cells"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"bodies": Field.BODIES, "copies": Field.WHOLES}
-    )
-    bodies: tuple[Body, ...] = field(converter=BODIES)
+    bodies: tuple[Body, ...] = field(converter=BODIES, scales=True)
     copies: tuple[int, ...] = field(converter=_COPIES)
 
     def _check_together(self) -> None:
@@ -123,9 +119,6 @@ class Cells(Body):
             total += corners * count
         return total
 
-    def times(self, factor: Exact) -> Self:
-        return type(self)(bodies=[body.times(factor) for body in self.bodies], copies=self.copies)
-
     def _contains_by_structure(self, other: Body) -> bool:
         return (
             isinstance(other, Cells)
@@ -134,13 +127,9 @@ class Cells(Body):
         )
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
-        start, end = 0, self.dimension
-        for body, count in zip(self.bodies, self.copies, strict=True):
-            for _ in range(count):
-                after = end - start - body.dimension
-                for corner in body.corners():
-                    yield (Fraction(0),) * start + corner + (Fraction(0),) * after
-                start += body.dimension
+        pairs = zip(self.bodies, self.copies, strict=True)
+        every = itertools.chain.from_iterable(itertools.repeat(*pair) for pair in pairs)
+        return corners_of_each(every, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[Body, Point]]:
         start = 0

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from flint import arb
 
 from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball
-from leastnoise.guarantees.bodies.base import Field, Point, positive
+from leastnoise.guarantees.bodies.base import Point, positive
 from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, Balls, Coordinate, OneSided, Pieces
-from leastnoise.guarantees.exact import Exact
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,11 +34,8 @@ class Counted(OneSided):
     """
 
     kind: ClassVar[str] = "counted"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"of": Field.ONE_SIDED, "bound": Field.NUMBER}
-    )
-    of: OneSided = field(converter=A_ONE_SIDED)
-    bound: Fraction = field(converter=takes(positive), default=1)
+    of: OneSided = field(converter=A_ONE_SIDED, scales=True)
+    bound: Fraction = field(converter=takes(positive), default=1, scales=True)
 
     @property
     def dimension(self) -> int:
@@ -97,10 +92,6 @@ class Counted(OneSided):
         """Those of T₀, and a row that adds nothing else."""
         count = self.of.corner_count
         return None if count is None else count + 1
-
-    def times(self, factor: Exact) -> Self:
-        scale = positive(factor, name="factor")
-        return type(self)(of=self.of.times(scale), bound=scale * self.bound)
 
     def contains(self, other: OneSided) -> bool:
         if isinstance(other, Counted) and other.bound == self.bound:

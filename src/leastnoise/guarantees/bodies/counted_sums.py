@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from math import factorial, prod
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from flint import arb, arb_poly
@@ -15,16 +14,13 @@ from flint import arb, arb_poly
 from leastnoise import _validate
 from leastnoise._record import field, record, whole
 from leastnoise.balls.core import ball
-from leastnoise.guarantees.bodies.base import Field, Point, positive
+from leastnoise.guarantees.bodies.base import Point
 from leastnoise.guarantees.bodies.box import A_BOUNDS
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
-from leastnoise.guarantees.bodies.one_sided import Coordinate, OneSided, Pieces
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, Coordinate, OneSided, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-MOST_CELLS = 100_000
 
 
 @final
@@ -43,11 +39,8 @@ class CountedSums(OneSided):
     """
 
     kind: ClassVar[str] = "counted-sums"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"cells": Field.WHOLE, "bounds": Field.NUMBERS}
-    )
     cells: int = field(converter=whole(most=MOST_CELLS))
-    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS)
+    bounds: tuple[Fraction, ...] = field(converter=A_BOUNDS, scales=True)
 
     def _check_together(self) -> None:
         _validate.dimension(self.dimension)
@@ -137,10 +130,6 @@ class CountedSums(OneSided):
     def corner_count(self) -> int:
         """2^(q − 1) in each cell."""
         return self.cells * 2 ** (len(self.bounds) - 1)
-
-    def times(self, factor: Exact) -> Self:
-        scale = positive(factor, name="factor")
-        return type(self)(cells=self.cells, bounds=[scale * bound for bound in self.bounds])
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
         q = len(self.bounds)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from flint import arb
@@ -16,15 +15,12 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes, whole
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Field, Point, positive
+from leastnoise.guarantees.bodies.base import Point, positive
 from leastnoise.guarantees.bodies.capped import MOST_WORK, capped_cubes
-from leastnoise.guarantees.bodies.one_sided import Coordinate, OneSided, Pieces
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.bodies.one_sided import MOST_CELLS, Coordinate, OneSided, Pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-MOST_QUERIES = 100_000
 
 
 def _most(most: int | None, *, name: str, record: Counts) -> int:
@@ -46,12 +42,9 @@ class Counts(OneSided):
     """
 
     kind: ClassVar[str] = "counts"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"queries": Field.WHOLE, "most": Field.WHOLE, "bound": Field.NUMBER}
-    )
-    queries: int = field(converter=whole(most=MOST_QUERIES))
+    queries: int = field(converter=whole(most=MOST_CELLS))
     most: int = field(converter=takes(_most, of_record=True), default=None)
-    bound: Fraction = field(converter=takes(positive), default=1)
+    bound: Fraction = field(converter=takes(positive), default=1, scales=True)
 
     def _check_together(self) -> None:
         d = _validate.dimension(self.queries)
@@ -123,10 +116,6 @@ class Counts(OneSided):
         if self.most == self.queries:
             return 2**self.queries - 1
         return sum(math.comb(self.queries, size) for size in range(1, self.most + 1))
-
-    def times(self, factor: Exact) -> Self:
-        bound = positive(factor, name="factor") * self.bound
-        return type(self)(queries=self.queries, most=self.most, bound=bound)
 
     def contains(self, other: OneSided) -> bool:
         if isinstance(other, Counts) and other.queries == self.queries:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from flint import arb, arb_poly
 
@@ -15,11 +14,10 @@ from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.guarantees.bodies import base, shares
-from leastnoise.guarantees.bodies.base import Field, Point
+from leastnoise.guarantees.bodies.base import Point
 from leastnoise.guarantees.bodies.mixing import Mixing, coefficients
 from leastnoise.guarantees.bodies.one_sided import Layout, OneSided, Pieces
-from leastnoise.guarantees.bodies.radicals import Radical, rational_power, sum_at_most_one
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,12 +27,6 @@ if TYPE_CHECKING:
 _PARTS: Converter[Sequence[OneSided], tuple[OneSided, ...]] = takes(
     base.parts, spelled="Sequence[OneSided]", kind=OneSided
 )
-
-
-def _radii(radii: Sequence[Exact], *, name: str, record: Jointly) -> tuple[Fraction, ...]:
-    del name
-    exponent = shares.exponent_of(record.exponent)
-    return shares.radii_of(radii, exponent=exponent, parts=len(record.parts))
 
 
 @final
@@ -52,11 +44,10 @@ class Jointly(OneSided):
     """
 
     kind: ClassVar[str] = "jointly"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"parts": Field.ONE_SIDEDS, "radii": Field.NUMBERS, "exponent": Field.NUMBER_OR_INFINITY}
+    parts: tuple[OneSided, ...] = field(converter=_PARTS, scales=True)
+    radii: tuple[Fraction, ...] = field(
+        converter=takes(shares.radii_of, parts="parts", of_record=True)
     )
-    parts: tuple[OneSided, ...] = field(converter=_PARTS)
-    radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
     exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
     def _check_together(self) -> None:
@@ -88,7 +79,7 @@ class Jointly(OneSided):
             for column in zip(*pairs, strict=True)
         )
         root = Fraction(exponent, self.degree)
-        added, removed = rational_power(added, root), rational_power(removed, root)
+        added, removed = raise_rational(added, root), raise_rational(removed, root)
         return None if added is None or removed is None else (added, removed)
 
     def enclosures(self, x: Point) -> tuple[arb, arb]:
@@ -163,10 +154,6 @@ class Jointly(OneSided):
             return math.prod(count + 1 for count in known) - 1
         return sum(known)
 
-    def times(self, factor: Exact) -> Self:
-        parts = [part.times(factor) for part in self.parts]
-        return type(self)(parts=parts, radii=self.radii, exponent=self.exponent)
-
     def adds_at_most(self, x: Point, bound: Fraction) -> bool:
         """Whether Σ (P_i/(r_i·bound))^p <= 1, decided as such for p < ∞."""
         radicals: list[Radical] = []
@@ -197,13 +184,8 @@ class Jointly(OneSided):
                 point = tuple(itertools.chain(*parts))
                 if any(point):
                     yield point
-            return
-        start = 0
-        for part in scaled:
-            after = self.dimension - start - part.dimension
-            for corner in part.corners():
-                yield (Fraction(0),) * start + corner + (Fraction(0),) * after
-            start += part.dimension
+        else:
+            yield from base.corners_of_each(scaled, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[OneSided, Fraction, Point]]:
         start = 0

@@ -10,17 +10,22 @@ P and with Q hides T and −T, which may ask for less than hiding their hull.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, final
 
 from flint import arb
 
 from leastnoise._record import instance_of
-from leastnoise.errors import Refused
-from leastnoise.guarantees.bodies.base import MOST_CORNERS, Field, Point, decided_in_balls, point_of
+from leastnoise.guarantees.bodies.base import (
+    MOST_CORNERS,
+    ConvexSet,
+    Point,
+    decide_in_balls,
+    point_of,
+)
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
     Arrays = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 Balls = tuple[arb, ...]
+
+MOST_CELLS = 100_000
+"""Of one set: conditions that are counted, or cells."""
 
 
 @final
@@ -75,19 +83,8 @@ class Pieces:
         return len(self.weights) - 1
 
 
-class OneSided(ABC):
-    """A set T of what can be added; frozen, compared by value.
-
-    `fields` names what the constructor takes, and so what a record of it holds.
-    """
-
-    kind: ClassVar[str]
-    fields: ClassVar[Mapping[str, Field]]
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """The number of coordinates D."""
+class OneSided(ConvexSet):
+    """A set T of what can be added, the hull of 0 and its corners, which are other points."""
 
     @abstractmethod
     def powers(self, x: Point, exponent: int) -> tuple[Fraction, Fraction] | None:
@@ -106,33 +103,9 @@ class OneSided(ABC):
         """Return the pieces at the current precision."""
 
     @property
-    @abstractmethod
-    def corner_count(self) -> int | None:
-        """The number of points that `corners` yields; None if there is no finite set of them."""
-
-    @abstractmethod
-    def times(self, factor: Exact) -> Self:
-        """Return factor·T, factor > 0."""
-
-    @abstractmethod
-    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield `corners`."""
-
-    @property
     def degree(self) -> int:
         """The exponent at which `powers` is tried to decide P(x) <= t."""
         return 1
-
-    def corners(self) -> Iterator[tuple[Fraction, ...]]:
-        """Yield finitely many points other than 0 that with 0 have the hull T.
-
-        Raises Refused where there are none, or more than 100,000.
-        """
-        count = self.corner_count
-        if count is None or count > MOST_CORNERS:
-            many = "no finite set of" if count is None else f"more than {MOST_CORNERS:,}"
-            raise Refused(f"The set {self.kind} has {many} corners.")
-        return self._corners()
 
     def holds(self, x: Sequence[Exact], *, times: Exact = 1) -> bool:
         """Return True only if x ∈ times·T, times > 0: then Q(x) = 0 and P(x) <= times."""
@@ -153,7 +126,7 @@ class OneSided(ABC):
         found = self.powers(x, self.degree)
         if found is not None:
             return found[0] <= bound**self.degree
-        return decided_in_balls(lambda: self.enclosures(x)[0], bound)
+        return decide_in_balls(lambda: self.enclosures(x)[0], bound)
 
     def contains(self, other: OneSided) -> bool:
         """Return True only if it is proved that `other` ⊂ T."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import Body, Field, OutOfRange, Point, check_size, positive
+from leastnoise.guarantees.bodies.base import Body, OutOfRange, Point, check_size
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -69,8 +68,7 @@ class Polygon(Body):
     """
 
     kind: ClassVar[str] = "polygon"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"points": Field.POINTS})
-    points: tuple[Vertex, ...] = field(converter=takes(_half))
+    points: tuple[Vertex, ...] = field(converter=takes(_half), scales=True)
 
     @property
     def dimension(self) -> int:
@@ -115,10 +113,6 @@ class Polygon(Body):
     def corner_count(self) -> int:
         """The number of vertices."""
         return 2 * len(self.points)
-
-    def times(self, factor: Exact) -> Self:
-        scale = positive(factor, name="factor")
-        return type(self)(points=[(scale * x, scale * y) for x, y in self.points])
 
     def _corners(self) -> Iterator[tuple[Fraction, ...]]:
         yield from self._vertices

@@ -1,5 +1,7 @@
 """Blocks that share a gauge: (Σ (N_i/r_i)^p)^(1/p) with Σ r_i^(−p) <= 1.
 
+Which powers are rational, and whether sums of them are at most 1, is decided exactly.
+
 notation: p the exponent, None for ∞; r_i the radii. What Γ(n/p + a) gives for p = ∞ is its limit.
 """
 
@@ -7,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpz
 
 from leastnoise import _validate
 from leastnoise.balls.core import ball
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.bodies.base import NUMBERS, positive
-from leastnoise.guarantees.bodies.radicals import sum_at_most_one
+from leastnoise.guarantees.bodies.base import NUMBERS, decide_in_balls, positive
 from leastnoise.guarantees.exact import Exact, exact
 
 if TYPE_CHECKING:
@@ -39,17 +40,18 @@ def exponent_of(value: Exact | None, *, name: str = "exponent") -> Fraction | No
     return p
 
 
-def radii_of(
-    radii: Sequence[Exact], *, exponent: Fraction | None, parts: int
-) -> tuple[Fraction, ...]:
-    """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved."""
+def radii_of(radii: Sequence[Exact], *, name: str, record: Any, parts: str) -> tuple[Fraction, ...]:
+    """Return the r_i exactly; raises InvalidArgument unless Σ r_i^(−p) <= 1 is proved.
+
+    `parts` names the record's field of what they are the radii of.
+    """
+    exponent, count = exponent_of(record.exponent), len(getattr(record, parts))
     found = tuple(
-        positive(radius, name="radii")
-        for radius in _validate.items(radii, name="radii", like=NUMBERS)
+        positive(radius, name=name) for radius in _validate.items(radii, name=name, like=NUMBERS)
     )
-    if len(found) != parts:
+    if len(found) != count:
         raise InvalidArgument(
-            name="radii", value=f"{len(found)} numbers", expected=f"one for each of {parts} parts"
+            name=name, value=f"{len(found)} numbers", expected=f"one for each of {count} parts"
         )
     fits = (
         min(found) >= 1
@@ -58,7 +60,7 @@ def radii_of(
     )
     if not fits:
         raise InvalidArgument(
-            name="radii",
+            name=name,
             value=", ".join(f"{float(radius):g}" for radius in found[:5]),
             expected="the sum of radii^(−exponent) to be at most 1",
             hint="Only then does the body hold a unit that moves all the blocks.",
@@ -117,3 +119,48 @@ def rise(size: int, *, order: int, exponent: Fraction | None) -> arb:
     if exponent == 1:
         return ball(size * (size + 1) if order == 2 else size)
     return ball((size + order) / exponent).gamma() / ball(size / exponent).gamma()
+
+
+Radical = tuple[Fraction, Fraction]
+"""A base >= 0 and an exponent > 0."""
+
+
+def raise_rational(base: Fraction, exponent: Fraction) -> Fraction | None:
+    """Return base^exponent for base >= 0, exponent > 0 if it is rational, else None.
+
+    >>> raise_rational(Fraction(1, 8), Fraction(2, 3)), raise_rational(Fraction(2), Fraction(1, 2))
+    (Fraction(1, 4), None)
+    """
+    # in lowest terms p/q has a rational n-th root just when p and q are n-th powers
+    numerator = _root(base.numerator, exponent.denominator)
+    denominator = _root(base.denominator, exponent.denominator)
+    if numerator is None or denominator is None:
+        return None
+    return Fraction(numerator, denominator) ** exponent.numerator
+
+
+def _root(number: int, degree: int) -> int | None:
+    root = int(fmpz(number).root(degree))
+    return root if root**degree == number else None
+
+
+def sum_at_most_one(radicals: Sequence[Radical]) -> bool:
+    """Return whether Σ base^exponent <= 1, exactly.
+
+    Real positive radicals of rationals have a rational sum only if each is rational (Besicovitch
+    1940). So a sum with an irrational term is never 1, and balls of growing precision decide it;
+    a distance from 1 below 4096 bits counts as above.
+    """
+    rational, rest = Fraction(0), []
+    for base, exponent in radicals:
+        value = raise_rational(base, exponent)
+        if value is None:
+            rest.append((base, exponent))
+        else:
+            rational += value
+    if not rest:
+        return rational <= 1
+    return decide_in_balls(
+        lambda: sum((ball(base) ** ball(exponent) for base, exponent in rest), ball(rational)),
+        Fraction(1),
+    )

@@ -1,30 +1,68 @@
-"""What can be added or removed: signs are kept."""
+"""What can be added or removed, or replaced by another: the bodies that a one-sided set makes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
+import numpy as np
 from flint import arb
 
 from leastnoise._record import field, record
 from leastnoise.balls.core import ball, precision
-from leastnoise.guarantees.bodies.base import BITS, Body, Field, Point
-from leastnoise.guarantees.bodies.one_sided import A_ONE_SIDED, OneSided
-from leastnoise.guarantees.bodies.uniform import Uniform, uniform_moments
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.bodies.base import BITS, Body, Point, nearest
+from leastnoise.guarantees.bodies.one_sided import (
+    A_ONE_SIDED,
+    Balls,
+    Coordinate,
+    OneSided,
+    Pieces,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+    Moments = tuple[NDArray[np.float64], NDArray[np.float64] | None]
+
+
+@record()
+class _OfOneSided(Body):
+    """A body whose gauge depends on P and Q of T = `of` alone."""
+
+    of: OneSided = field(converter=A_ONE_SIDED, scales=True)
+
+    @property
+    def dimension(self) -> int:
+        """That of T."""
+        return self.of.dimension
+
+    @property
+    def second_moments(self) -> NDArray[np.float64]:
+        return self._moments[0]
+
+    @property
+    def first_moments(self) -> NDArray[np.float64] | None:
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> Moments:
+        with precision(BITS):
+            pieces = self.of.pieces()
+            return _uniform_moments(pieces, self._uniform(pieces))
+
+    @abstractmethod
+    def _uniform(self, pieces: Pieces) -> _Uniform:
+        """Return the uniform law at the current precision."""
 
 
 @final
 @record()
-class Signed(Body):
+class Signed(_OfOneSided):
     """The hull of T and −T: N(x) = P(x) + Q(x). notation: T = of.
 
     A unit that is added moves the release by a vector of T, one that is removed by one of −T; never
@@ -38,13 +76,6 @@ class Signed(Body):
     """
 
     kind: ClassVar[str] = "signed"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType({"of": Field.ONE_SIDED})
-    of: OneSided = field(converter=A_ONE_SIDED)
-
-    @property
-    def dimension(self) -> int:
-        """That of T."""
-        return self.of.dimension
 
     def power(self, x: Point, exponent: int) -> Fraction | None:
         found = self.of.powers(x, 1)
@@ -62,40 +93,25 @@ class Signed(Body):
         """It is Σ_s weights[s]/D!, since γ_s and γ_(D−s) over P + Q <= 1 have 1/D!."""
         return sum(self.of.pieces().weights, ball(0)) / ball(self.dimension + 1).gamma()
 
-    @property
-    def second_moments(self) -> NDArray[np.float64]:
-        return self._moments[0]
-
-    @property
-    def first_moments(self) -> NDArray[np.float64] | None:
-        return self._moments[1]
-
-    @cached_property
-    def _moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def _uniform(self, pieces: Pieces) -> _Uniform:
         """Given s, (P, Q, 1 − P − Q) is Dirichlet(s, t, 1), s + t = D."""
         d = self.dimension
-        with precision(BITS):
-            pieces = self.of.pieces()
-            total = sum(pieces.weights, ball(0))
-            law = Uniform(
-                shares=tuple(weight / total for weight in pieces.weights),
-                pp=_over(d, lambda s, _: s * (s + 1), (d + 1) * (d + 2)),
-                pq=_over(d, lambda s, t: s * t, (d + 1) * (d + 2)),
-                qq=_over(d, lambda _, t: t * (t + 1), (d + 1) * (d + 2)),
-                p=_over(d, lambda s, _: s, d + 1),
-                q=_over(d, lambda _, t: t, d + 1),
-                apart=_apart(d),
-            )
-            return uniform_moments(pieces, law)
+        total = sum(pieces.weights, ball(0))
+        return _Uniform(
+            shares=tuple(weight / total for weight in pieces.weights),
+            pp=_over(d, lambda s, _: s * (s + 1), (d + 1) * (d + 2)),
+            pq=_over(d, lambda s, t: s * t, (d + 1) * (d + 2)),
+            qq=_over(d, lambda _, t: t * (t + 1), (d + 1) * (d + 2)),
+            p=_over(d, lambda s, _: s, d + 1),
+            q=_over(d, lambda _, t: t, d + 1),
+            apart=_apart(d),
+        )
 
     @property
     def corner_count(self) -> int | None:
         """T's and −T's."""
         count = self.of.corner_count
         return None if count is None else 2 * count
-
-    def times(self, factor: Exact) -> Self:
-        return type(self)(of=self.of.times(factor))
 
     def _decided(self, x: Point, bound: Fraction) -> bool:
         # on T and −T themselves, where shifts lie, T's own decision is exact more often
@@ -113,6 +129,138 @@ class Signed(Body):
         for corner in self.of.corners():
             yield corner
             yield tuple(-value for value in corner)
+
+
+@final
+@record()
+class Differences(_OfOneSided):
+    """T − T: N(x) = max(P(x), Q(x)). notation: T = of.
+
+    One unit's vector is replaced by another's, both in T (theory/bodies.md §6).
+
+    >>> from leastnoise.guarantees.bodies.counts import Counts
+    >>> Differences(of=Counts(queries=3, most=1)).gauge([1, "0.5", -1])
+    Fraction(3, 2)
+    """
+
+    kind: ClassVar[str] = "differences"
+
+    @property
+    def degrees(self) -> tuple[int, ...]:
+        return (self.of.degree,)
+
+    def power(self, x: Point, exponent: int) -> Fraction | None:
+        found = self.of.powers(x, exponent)
+        return None if found is None else max(found)
+
+    def enclosure(self, x: Point) -> arb:
+        added, removed = self.of.enclosures(x)
+        return added.max(removed)
+
+    def gauges(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        added, removed = self.of.moves(points)
+        return np.maximum(added, removed)
+
+    def volume(self) -> arb:
+        """It is Σ_s weights[s]/(s!(D − s)!)."""
+        return sum(_volumes(self.of.pieces()), ball(0))
+
+    def _uniform(self, pieces: Pieces) -> _Uniform:
+        """Given s, P ~ Beta(s, 1) and Q ~ Beta(t, 1) are independent, s + t = D."""
+        d, volumes = self.dimension, _volumes(pieces)
+        total = sum(volumes, ball(0))
+        first = tuple(ball(Fraction(s, s + 1)) for s in range(d + 1))
+        second = tuple(ball(Fraction(s, s + 2)) for s in range(d + 1))
+        pairs = list(zip(first, first[::-1], strict=True))
+        return _Uniform(
+            shares=tuple(volume / total for volume in volumes),
+            pp=second,
+            pq=tuple(a * b for a, b in pairs),
+            qq=second[::-1],
+            p=first,
+            q=first[::-1],
+            # max(P, Q) ~ Beta(D, 1), and |P − Q| is twice that less P + Q
+            apart=tuple(ball(Fraction(2 * d, d + 1)) - a - b for a, b in pairs),
+        )
+
+    @property
+    def corner_count(self) -> int | None:
+        """Two of T's corners and 0, in either order: among them all extreme points."""
+        count = self.of.corner_count
+        return None if count is None else (count + 1) * count
+
+    def _decided(self, x: Point, bound: Fraction) -> bool:
+        # max(P, Q) <= bound, each decided alone; Q(x) = P(−x)
+        turned = tuple(-value for value in x)
+        return self.of.adds_at_most(x, bound) and self.of.adds_at_most(turned, bound)
+
+    def _contains_by_structure(self, other: Body) -> bool:
+        return isinstance(other, Differences) and self.of.contains(other.of)
+
+    def _corners(self) -> Iterator[tuple[Fraction, ...]]:
+        points = [(Fraction(0),) * self.dimension, *self.of.corners()]
+        for a, b in itertools.permutations(points, 2):
+            yield tuple(p - q for p, q in zip(a, b, strict=True))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Uniform:
+    """The uniform law of a body, by the shape s of P: each field holds one number for every s.
+
+    `shares` are the probabilities of s; the others are E P², E PQ, E Q², E P, E Q and E|P − Q|
+    given s.
+    """
+
+    shares: Balls
+    pp: Balls
+    pq: Balls
+    qq: Balls
+    p: Balls
+    q: Balls
+    apart: Balls
+
+
+def _uniform_moments(pieces: Pieces, law: _Uniform) -> Moments:
+    """Return E U_i² and E|U_i| of all coordinates; None for E|U_i| if one has no closed form."""
+    seconds, firsts, known = [], [], True
+    for cell, copies in pieces.layout:
+        seconds.append(np.tile([_second(one, law) for one in cell], copies))
+        first = [_first(one, law) for one in cell]
+        known = known and None not in first
+        firsts.append(np.tile([value or 0.0 for value in first], copies))
+    return np.concatenate(seconds), np.concatenate(firsts) if known else None
+
+
+def _second(one: Coordinate, law: _Uniform) -> float:
+    unit = arb(one.unit.numerator) / one.unit.denominator
+    total = _mean(law, ((one.pp, law.pp), (one.pq, law.pq), (one.qq, law.qq)))
+    return nearest(unit**2 * total)
+
+
+def _first(one: Coordinate, law: _Uniform) -> float | None:
+    if one.p is None or one.q is None or one.apart is None:
+        return None
+    unit = arb(one.unit.numerator) / one.unit.denominator
+    total = _mean(law, ((one.p, law.p), (one.q, law.q), (one.apart, law.apart)))
+    return nearest(unit * total)
+
+
+def _mean(law: _Uniform, pairs: tuple[tuple[Balls, Balls], ...]) -> arb:
+    total = arb(0)
+    for given, moment in pairs:
+        for share, a, b in zip(law.shares, given, moment, strict=True):
+            total += share * a * b
+    return total
+
+
+def _volumes(pieces: Pieces) -> Balls:
+    """weights[s]/(s!(D − s)!) for each s."""
+    factorials = [ball(s + 1).gamma() for s in range(len(pieces.weights))]
+    return tuple(
+        weight / (a * b)
+        for weight, a, b in zip(pieces.weights, factorials, reversed(factorials), strict=True)
+    )
 
 
 def _over(d: int, count: Callable[[int, int], int], of: int) -> tuple[arb, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
-from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -15,19 +14,12 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes
 from leastnoise.balls.core import ball, precision
 from leastnoise.guarantees.bodies import base, shares
-from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Field, Point
-from leastnoise.guarantees.bodies.radicals import Radical, rational_power, sum_at_most_one
-from leastnoise.guarantees.exact import Exact
+from leastnoise.guarantees.bodies.base import BITS, BODIES, Body, Point
+from leastnoise.guarantees.bodies.shares import Radical, raise_rational, sum_at_most_one
 
 if TYPE_CHECKING:
     from flint import arb
     from numpy.typing import NDArray
-
-
-def _radii(radii: Sequence[Exact], *, name: str, record: Together) -> tuple[Fraction, ...]:
-    del name
-    exponent = shares.exponent_of(record.exponent)
-    return shares.radii_of(radii, exponent=exponent, parts=len(record.bodies))
 
 
 @final
@@ -40,18 +32,17 @@ class Together(Body):
     `exponent=None` stands for ∞. Raises InvalidArgument unless p and the r_i are such (p with
     numerator and denominator up to 1,000).
 
-    >>> from leastnoise.guarantees.bodies.interval import Interval
+    >>> from leastnoise.guarantees.bodies.box import Interval
     >>> one = Interval(bound=1)
     >>> Together(bodies=[one, one], radii=["5/3", "5/4"], exponent=2).gauge([1, 1])
     Fraction(1, 1)
     """
 
     kind: ClassVar[str] = "together"
-    fields: ClassVar[Mapping[str, Field]] = MappingProxyType(
-        {"bodies": Field.BODIES, "radii": Field.NUMBERS, "exponent": Field.NUMBER_OR_INFINITY}
+    bodies: tuple[Body, ...] = field(converter=BODIES, scales=True)
+    radii: tuple[Fraction, ...] = field(
+        converter=takes(shares.radii_of, parts="bodies", of_record=True)
     )
-    bodies: tuple[Body, ...] = field(converter=BODIES)
-    radii: tuple[Fraction, ...] = field(converter=takes(_radii, of_record=True))
     exponent: Fraction | None = field(converter=takes(shares.exponent_of))
 
     def _check_together(self) -> None:
@@ -80,7 +71,7 @@ class Together(Body):
                 return None
             values.append(value / radius**degree)
         total = max(values) if p is None else sum(values, Fraction(0))
-        return rational_power(total, Fraction(exponent, degree))
+        return raise_rational(total, Fraction(exponent, degree))
 
     def enclosure(self, x: Point) -> arb:
         values = [body.enclosure(part) / ball(radius) for body, radius, part in self._split(x)]
@@ -144,10 +135,6 @@ class Together(Body):
             return None
         return math.prod(known) if self.exponent is None else sum(known)
 
-    def times(self, factor: Exact) -> Self:
-        bodies = [body.times(factor) for body in self.bodies]
-        return type(self)(bodies=bodies, radii=self.radii, exponent=self.exponent)
-
     def _decided(self, x: Point, bound: Fraction) -> bool:
         radicals = self._radicals(x, bound)
         if radicals is not None:
@@ -185,13 +172,8 @@ class Together(Body):
         if self.exponent is None:
             for parts in itertools.product(*(list(body.corners()) for body in scaled)):
                 yield tuple(itertools.chain(*parts))
-            return
-        start = 0
-        for body in scaled:
-            after = self.dimension - start - body.dimension
-            for corner in body.corners():
-                yield (Fraction(0),) * start + corner + (Fraction(0),) * after
-            start += body.dimension
+        else:
+            yield from base.corners_of_each(scaled, dimension=self.dimension)
 
     def _split(self, x: Point) -> Iterator[tuple[Body, Fraction, Point]]:
         start = 0

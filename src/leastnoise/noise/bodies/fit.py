@@ -14,12 +14,12 @@ import numpy as np
 from leastnoise.balls.core import float_above, precision
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.base import BITS, Body
+from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import SMALLEST_SQUARED
 from leastnoise.noise.bodies.law.k_norm import (
-    SMALLEST_GAMMA,
     KNorm,
     KStaircase,
     TruncatedKStaircase,
@@ -192,7 +192,7 @@ _SHAPES: dict[type[VectorNoise], _Shape] = {
 """What is searched of each family: its name, where it is looked at first, and the law there."""
 
 _LIMITS: dict[type[VectorNoise], tuple[Fraction, Fraction]] = {
-    KStaircase: (SMALLEST_GAMMA, Fraction(1)),
+    KStaircase: (SMALLEST_SQUARED, Fraction(1)),
     TwoSidedStaircase: (SMALLEST_CORE, Fraction(10**6)),
     TwoSidedLaplace: (Fraction(0), TWO_SIDED_LAPLACE_LARGEST_CORE),
 }
@@ -329,10 +329,9 @@ def _at_shape(question: Question, body: Body, fixed: dict[str, Fraction]) -> Tru
     law = TruncatedKStaircase(scale=1, body=body, **fixed)
 
     def log_delta(shift: float) -> float:
-        with precision():
-            found = truncated_delta_ball(
-                law, shift=Fraction(shift), epsilon=question.budget.epsilon
-            )
+        with precision(BITS):
+            epsilon = question.budget.epsilon
+            found = truncated_delta_ball(law, shift=Fraction(shift), epsilon=epsilon)
             most = float_above(found)
         return math.log(most) if most > 0 else -math.inf
 

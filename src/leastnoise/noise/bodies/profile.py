@@ -15,9 +15,8 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
+from leastnoise.guarantees.bodies.signed import Differences
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.bodies.law.two_sided import TwoSided, TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.body_noise import BodyNoise
@@ -145,7 +144,7 @@ def _gamma_times(uniform: Callable[[Floats], Floats], d: int, c: float) -> float
     return float(weight * np.exp(d * np.log(r) - r - math.lgamma(d + 1)) @ uniform(c / r))
 
 
-def representatives(body: Body) -> NDArray[np.int64]:
+def list_representatives(body: Body) -> NDArray[np.int64]:
     """Return for each coordinate the first one that is alike: of one block, with one bound."""
     blocks = body.bodies if isinstance(body, Together) else (body,)
     bounds = np.concatenate([_bounds(one) for one in blocks])
@@ -271,7 +270,7 @@ def one_coordinate_quantile(noise: BodyNoise, outside: float, coordinate: int) -
 
 def one_coordinate_known(noise: BodyNoise) -> bool:
     """Say whether the law of each coordinate is known."""
-    found = np.unique(representatives(noise.body)).tolist()
+    found = np.unique(list_representatives(noise.body)).tolist()
     return all(tail_of(noise, one) is not None for one in found)
 
 
@@ -288,11 +287,13 @@ def _cube(noise: TwoSided) -> Counts | None:
     return of if isinstance(of, Counts) and of.most == of.queries else None
 
 
-def two_sided_quantile(noise: Noise, outside: float, coordinate: int) -> float:
+def two_sided_quantile(
+    noise: TwoSidedStaircase | TwoSidedLaplace, outside: float, coordinate: int
+) -> float:
     """X is uniform in [−B, A]^d; a tail for each law of A and B, which are weighted by volume."""
     del coordinate  # all are alike
-    known_law = isinstance(noise, TwoSidedStaircase | TwoSidedLaplace)
-    if not known_law or (cube := _cube(noise)) is None:
+    cube = _cube(noise)
+    if cube is None:
         raise NotApplicable(family=noise.name, why="the law of one coordinate isn't known")
     tail = _two_sided_steps(noise) if isinstance(noise, TwoSidedStaircase) else _smooth(noise)
     found = solve(tail, outside, guess=math.sqrt(noise.variance) / float(noise.scale))

@@ -11,12 +11,10 @@ from flint import arb, arb_poly, ctx, fmpq, fmpq_poly
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import Profile
-from leastnoise.errors import NotRegistered
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Signed
 from leastnoise.guarantees.sensitivity import Sensitivity
-from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
 from leastnoise.noise.body_noise import VectorNoise
 
@@ -40,7 +38,7 @@ _MOST_SUMMANDS = 20_000  # of a sum over the steps of a staircase
 _NEGLIGIBLE = 2.0**-140  # of such a sum: what is left of it is bounded as a geometric series
 
 
-def pure_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose a number that δ(ε) is at most, for all shifts that `noise` hides; exactly 0 from ε₀.
 
     Where it is `attained` it is δ(ε) itself.
@@ -59,7 +57,7 @@ def pure_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     return find_frequent_loss(noise) * -ball(epsilon - largest).expm1()
 
 
-def find_frequent_loss(noise: Noise) -> arb:
+def find_frequent_loss(noise: VectorNoise) -> arb:
     """Enclose a number that P(loss = ε₀) is at most, for a law whose losses are 0 and ±ε₀.
 
     For another law it is that of randomised response, whose curve is above that of any ε₀-DP law.
@@ -71,15 +69,13 @@ def find_frequent_loss(noise: Noise) -> arb:
     return response
 
 
-def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
+def attained(noise: VectorNoise, sensitivity: Sensitivity) -> bool:
     """Return True only if `delta_ball` is known to be δ(ε) itself for all shifts of `sensitivity`.
 
     k-norm noise on a box or on counts has its curve at a corner, so that the shifts have to reach
     all corners of its body; so has a staircase on a box that is cut off. Any other law than those
     in the shape of a body is exact elsewhere.
     """
-    if not isinstance(noise, VectorNoise):
-        return True
     if isinstance(noise, TruncatedKStaircase):
         boxed = isinstance(noise.body, Box)
         return boxed and sensitivity.body(dimension=noise.dimension) == noise.body
@@ -88,7 +84,7 @@ def attained(noise: Noise, sensitivity: Sensitivity) -> bool:
     return isinstance(noise.body, Box) or counted(noise) is not None
 
 
-def lower_profile(noise: Noise) -> Profile | None:
+def lower_profile(noise: VectorNoise) -> Profile | None:
     """Return ε ↦ δ(ε), ε >= 0, of one shift where that is an `attained` curve; else None.
 
     It has to be the same shift at every ε for releases to be composed from below.
@@ -113,9 +109,7 @@ def counted(noise: KNorm) -> int | None:
     return d if body.of.most == d and d <= _MOST_QUERIES else None
 
 
-def _law(noise: Noise) -> VectorNoise:
-    if not isinstance(noise, VectorNoise):
-        raise TypeError(f"{noise.name} is not in the shape of a body")
+def _law(noise: VectorNoise) -> VectorNoise:
     if not noise.purely_private:
         raise TypeError(f"{noise.name} is not purely private")
     return noise
@@ -201,13 +195,11 @@ def largest_loss(noise: VectorNoise, shift: Fraction) -> Fraction:
 # at a corner of a box. So δ(ε) is at most that of a cube at its corner, for all s and ε at once.
 
 
-def truncated_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def truncated_delta_ball(noise: TruncatedKStaircase, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose a number that δ(ε) is at most, for all shifts that `noise` hides; ε >= 0.
 
     It is δ(ε) itself for a box and the shift to its corner. `shift` is 1, the largest gauge.
     """
-    if not isinstance(noise, TruncatedKStaircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not that family")
     edges, d = noise.steps.edges, noise.dimension
     last, reach = edges[-1], shift / noise.scale
     if not noise.decay:  # all steps are equally high

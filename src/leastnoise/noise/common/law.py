@@ -15,7 +15,7 @@ import numpy as np
 
 from leastnoise._record import takes
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact, exact_where
+from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact, exact_where
 from leastnoise.noise.base import Noise, points_of
 from leastnoise.noise.moments import gamma_ratio
 
@@ -77,10 +77,14 @@ class RadialStepNoise(Noise):
     notation: X = edge_J · (uniform in the unit ball), P(J = j) = π_j (theory/noise.md §2).
     """
 
-    @property
-    @abstractmethod
+    @cached_property
     def steps(self) -> RadialSteps:
         """The density of X/scale."""
+        return self._steps()
+
+    @abstractmethod
+    def _steps(self) -> RadialSteps:
+        """Return `steps`."""
 
     @cached_property
     def ball_masses(self) -> NDArray[np.float64]:
@@ -116,7 +120,7 @@ class RadialStepNoise(Noise):
 
 SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 1000), Fraction(10**6)
 _MOST_TERMS = 20_000_000
-_NEGLIGIBLE = 45.0  # e^−45 of the largest term, which later terms fall off from geometrically
+NEGLIGIBLE = 45.0  # e^−45 of the largest is left out: of terms that fall off, and of a tail
 
 
 def step_decay(value: Exact, *, dimension: int, powers: int) -> Fraction:
@@ -149,9 +153,9 @@ def _window(first: float, decay: float, power: int) -> tuple[int, int]:
     x^j e^(−x), x = ε(k + a), is largest at j and falls from there at least like the bell of
     variance j on the left, and like that of j + 45 on the right; where a is larger, from a on.
     """
-    spread = math.sqrt(2 * _NEGLIGIBLE * (power + 1))
+    spread = math.sqrt(2 * NEGLIGIBLE * (power + 1))
     low = max(0.0, (power - spread) / decay - first - 1)
-    high = (power + _NEGLIGIBLE + spread) / decay + 2 - min(first, power / decay)
+    high = (power + NEGLIGIBLE + spread) / decay + 2 - min(first, power / decay)
     return math.floor(low), math.ceil(high) + 1
 
 
@@ -248,10 +252,14 @@ class StepNoise(Noise):
 
     atom: Fraction = Fraction(0)
 
-    @property
-    @abstractmethod
+    @cached_property
     def steps(self) -> Steps:
         """The density of X/scale, apart from the atom."""
+        return self._steps()
+
+    @abstractmethod
+    def _steps(self) -> Steps:
+        """Return `steps`."""
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the log of the step that |x|/scale is on, −inf beyond the last; see `Noise`.
@@ -281,6 +289,22 @@ class StepNoise(Noise):
         return float(1 - self.atom) * float(self.scale) * spread
 
 
+# Laws on a lattice.
+
+
+_NEAR = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
+
+
+def lattice_places(
+    noise: Noise, x: ArrayLike, *, cells: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the whole number of cells nearest to each |x|, and whether x is so far from 0."""
+    lengths = np.abs(points_of(x, dimension=noise.dimension)[..., 0])
+    places = lengths * (cells / float(noise.scale))
+    nearest = np.rint(places)
+    return nearest, np.abs(places - nearest) < _NEAR * (1 + nearest)
+
+
 # The steps of a staircase that is cut off: what all truncated staircases for vectors share.
 #
 # notation: γ = gamma in (0, 1], R = radius > 0, ε = decay >= 0. In units of the scale the density
@@ -289,13 +313,12 @@ class StepNoise(Noise):
 
 
 MAX_STEPS = 20_000  # a proof looks at each of them
-SMALLEST_GAMMA = Fraction(1, 10**140)
 SMALLEST_RADIUS = Fraction(1, 10**12)
 
 
 GAMMA = takes(
     exact_where,
-    holds=lambda gamma: SMALLEST_GAMMA <= gamma <= 1,
+    holds=lambda gamma: SMALLEST_SQUARED <= gamma <= 1,
     expected="1e-140 <= gamma <= 1",
 )
 RADIUS = takes(

@@ -10,9 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
-from leastnoise.noise.common.law import StepNoise
+from leastnoise.noise.common.law import NEGLIGIBLE, StepNoise
 from leastnoise.noise.moments import log_gamma_ratio
 from leastnoise.numerics.quadrature import gauss_legendre
 from leastnoise.numerics.roots import IncreasingRoot
@@ -30,7 +28,7 @@ Floats = NDArray[np.float64]
 MOST_BY_TERMS = 200
 """The largest dimension for which there are few terms."""
 
-_SMALL = 1e-18  # of the first term: where a series is left
+SMALL_TERM = 1e-18  # of the first term: where a series is left
 _SLAB = 1.0  # a slab is a series for w² up to this over dimension/2, and at most ¼
 
 
@@ -119,7 +117,7 @@ def _log_norm(dimension: int) -> float:
 def _series(log_first: float, *, top: float, bottom: float, place: float) -> tuple[float, ...]:
     """Return the coefficients that count at `place`, the last first; each is (top+n)/(bottom+n)."""
     coefficients, reached, largest = [1.0], 1.0, 1.0
-    while reached > _SMALL * largest:
+    while reached > SMALL_TERM * largest:
         n = len(coefficients) - 1
         coefficients.append(coefficients[-1] * (top + n) / (bottom + n))
         reached *= place * (top + n) / (bottom + n)
@@ -130,7 +128,7 @@ def _series(log_first: float, *, top: float, bottom: float, place: float) -> tup
 # δ(ε) of Gaussian noise (Balle & Wang 2018, Theorem 8), without cancellation.
 
 
-_GAUSSIAN_CUT = 90.0  # twice the exponent at which the integrand is dropped: e^-45 of its peak
+_GAUSSIAN_CUT = 2 * NEGLIGIBLE  # the integrand is dropped where it is e^-45 of its peak
 LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
@@ -173,10 +171,8 @@ def solve(tail: Callable[[float], float], outside: float, *, guess: float) -> fl
     return math.exp(_TAIL_ROOT.find(f, guess=math.log(guess)))
 
 
-def step(noise: Noise, outside: float) -> float:
+def step(noise: StepNoise, outside: float) -> float:
     """Linear between the edges, where the distribution function is known."""
-    if not isinstance(noise, StepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     atom = float(noise.atom)
     below = atom + (1 - atom) * np.concatenate([[0.0], np.cumsum(noise.steps.masses)])
     return float(np.interp(1 - outside, below, noise.steps.float_edges))

@@ -59,8 +59,7 @@ def between_weights(noise: StepNoise | RadialStepNoise, shift: Fraction) -> Frac
 # Bounds of what a proof may cost (accounting/proof/work.py): the words, and those of steps.
 
 
-# Of pieces, 0.1 ms each, MAX_STEPS are proved: a composition looks some 25 times where all losses
-# are multiples of one. Else they are so many:
+# pieces, 0.1 ms each; where all losses are multiples of one a composition looks some 25 times
 MOST_UNEVEN_STEPS = 300
 
 

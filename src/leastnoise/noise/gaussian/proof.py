@@ -7,16 +7,16 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common import proof as common_proof
+from leastnoise.noise.gaussian.law import Gaussian
 
 
-def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def delta_ball(noise: Gaussian, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = Φ(−t) − e^ε Φ(−t−μ), t = ε/μ − μ/2, μ = shift/scale."""
     return common_proof.delta_of_ratio(ball(shift / noise.scale), epsilon=epsilon)
 
 
-def tails(noise: Noise, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
+def tails(noise: Gaussian, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
     """Enclose P(Z > loss) and Q(Z > loss) of the loss Z ~ N(±μ²/2, μ²), μ = shift/scale."""
     mu, root_half = ball(shift / noise.scale), arb(0.5).sqrt()
     t = ball(loss) / mu - mu / 2

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
-from leastnoise.guarantees.samples import amplify
+from leastnoise.guarantees.budget import amplify
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
 from leastnoise.noise.common.fit.several import COARSE, Several, find_least_factor
@@ -19,9 +19,8 @@ from leastnoise.noise.question import Loss, Question
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
-# Of the parameters: the root is accurate to 1e-12, and the proof needs a little room. The float δ
-# loses digits where the shift is tiny beside γ, in proportion.
-_MARGIN = Fraction(1, 10**11)
+# Of γ, beside the margin of all roots: the float δ loses digits where the shift is tiny beside γ,
+# in proportion.
 _MARGIN_OF_GAMMA = Fraction(1, 10**15)
 _LARGEST_GAMMA = Fraction(10**9)  # in sensitivities; the margin is still below 1e-5
 _ROOT = IncreasingRoot(tolerance=1e-12)  # of the log of 1/γ, or of the corner
@@ -114,7 +113,7 @@ def _at_gamma(question: Question, gamma: Fraction) -> FlippedHuber:
 
 
 def _wider(gamma: Fraction) -> Fraction:
-    return gamma * (1 + _MARGIN + _MARGIN_OF_GAMMA * gamma)
+    return gamma * (1 + classic.MARGIN + _MARGIN_OF_GAMMA * gamma)
 
 
 def _rounded(number: Fraction) -> Fraction:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from leastnoise._record import field, record, takes
-from leastnoise.guarantees.exact import Exact, exact_where
-from leastnoise.noise.base import DIMENSION, LARGEST_SCALE, SCALE, SMALLEST_SCALE, Noise, points_of
+from leastnoise.guarantees.exact import LARGEST_SQUARED, SMALLEST_SQUARED, Exact, exact_where
+from leastnoise.noise.base import DIMENSION, SCALE, Noise, points_of
 from leastnoise.noise.moments import exponential_moment
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def _gamma(gamma: Exact, *, name: str) -> Fraction:
     return exact_where(
         gamma,
         name=name,
-        holds=lambda width: SMALLEST_SCALE <= width <= LARGEST_SCALE,
+        holds=lambda width: SMALLEST_SQUARED <= width <= LARGEST_SQUARED,
         expected="1e-140 <= gamma <= 1e140",
     )
 

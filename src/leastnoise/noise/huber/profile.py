@@ -20,13 +20,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
+from leastnoise.noise.common.law import NEGLIGIBLE
 from leastnoise.noise.common.profile import solve
 from leastnoise.noise.huber.law import FlippedHuber, standard_mass
 from leastnoise.numerics.quadrature import gauss_legendre
 
-_CUT = 45.0  # the tail is dropped where it is e^-45 of its peak
 _NODES = 32  # exact to 1e-16 for exponents up to 100 over a part
 _GRADING = 4.0 ** -np.arange(9)  # both ends of a stretch may be steep: exponents up to 6e6
 
@@ -133,8 +131,8 @@ class _Sweep:
 
     def pass_over(self, left: float, loss: _Form, here: _Form) -> None:
         """Add the integral of e^(least − h)(1 − e^(ε − L)) over [left, at], and go to `left`."""
-        if left == -math.inf:  # y²/2: on to where it is _CUT above its least
-            rest = max(_CUT - self.height, 1.0)
+        if left == -math.inf:  # on to where e^(−y²/2) is e^-45 of its peak
+            rest = max(NEGLIGIBLE - self.height, 1.0)
             width = 2 * rest / (-self.at + math.sqrt(self.at * self.at + 2 * rest))
         else:
             width = self.at - left
@@ -157,10 +155,8 @@ def _graded_rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.concatenate([x for x, _ in rules]), np.concatenate([w for _, w in rules])
 
 
-def quantile(noise: Noise, outside: float) -> float:
+def quantile(noise: FlippedHuber, outside: float) -> float:
     """Invert the mass beyond y: (e^(−uy) − e^(−u²))/u more than that of the tail, y up to u."""
-    if not isinstance(noise, FlippedHuber):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
     u, gamma = float(noise.corner), float(noise.gamma)
     beyond = outside * standard_mass(u)
     peak = math.exp(-u * u / 2) * math.sqrt(math.pi / 2)  # the tail is peak·erfc(y/√2)

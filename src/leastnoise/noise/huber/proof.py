@@ -11,12 +11,10 @@ from typing import final
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.huber.law import FlippedHuber
 
 
-def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def delta_ball(noise: FlippedHuber, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = F(y) − e^ε F(y − t), y where the privacy loss falls through ε.
 
     notation: in units of scale·γ, t = shift/(scale·γ), u = α/γ, density ∝ e^(−h), F its CDF. The
@@ -25,8 +23,6 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     shifted copy changes form, all rational, L is a polynomial with rational coefficients: which
     stretch y lies on is decided exactly, and y is then the root of a linear or quadratic equation.
     """
-    if not isinstance(noise, FlippedHuber):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
     u, t = noise.corner, shift / (noise.scale * noise.gamma)
     y, here, there = _crossing(u, t, epsilon)
     law = _Masses(u)

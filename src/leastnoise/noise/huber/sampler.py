@@ -17,15 +17,11 @@ from leastnoise.entropy.curves import Constants, Curve, Curved
 from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.huber.law import FlippedHuber
 
 
-def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def sampler(noise: FlippedHuber, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a flipped Huber `noise`, in units of `grid`."""
-    if not isinstance(noise, FlippedHuber):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not flipped-huber")
     c = noise.corner
     tail = Curve(quantile=HALF_NORMAL, constants=lambda: _tail(c))
     body = Curve(quantile=EXPONENTIAL, constants=lambda: _body(c))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from flint import arb
@@ -37,15 +37,13 @@ from leastnoise.balls.losses import (
     symmetric_lattice,
 )
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.kernels.proof.one_shift import Pieces, Quintics, falls, split
+from leastnoise.noise.kernels.law import KernelNoise
+from leastnoise.noise.kernels.proof.one_shift import OUTWARD, Pieces, Quintics, falls, split
 from leastnoise.noise.kernels.proof.table import LEFT_OUT, KernelLaw, Row, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from leastnoise.noise.kernels.law import KernelNoise
 
     Floats = NDArray[np.float64]
 
@@ -58,10 +56,9 @@ _CLOSE = 5e-5  # of H, relatively: cells of shifts where it may be more are halv
 _LEVELS = 8  # how often
 _MOST_HALVED = 500
 _FARTHEST = 1024  # σ from 0 to the outermost kernel
-_OUTWARD = 1 + 1e-12  # more than means, halvings and products of a few floats can be off
 
 
-def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
+def upper(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
     """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`.
 
     Raises NotApplicable where shifts or kernels are too far apart to look at.
@@ -75,7 +72,7 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
         return symmetric_lattice(deltas, step)
 
 
-def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
+def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Return atoms whose δ is nowhere above that of one shift of `noise`.
 
     Of the shifts that `upper` looks at first it is the one with the largest area under δ(ε), but
@@ -89,7 +86,7 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
     return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=0.0)
 
 
-def reach(noise: Noise, shift: Fraction) -> Fraction:
+def reach(noise: KernelNoise, shift: Fraction) -> Fraction:
     """Return a loss beyond which there is next to nothing but what is at infinity; any is right."""
     with precision(BITS):
         found = shifts_of(noise, shift).reach()
@@ -99,10 +96,10 @@ def reach(noise: Noise, shift: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=4)
-def shifts_of(noise: Noise, shift: Fraction) -> Shifts:
+def shifts_of(noise: KernelNoise, shift: Fraction) -> Shifts:
     """Return what is known of `noise` at shifts up to `shift`."""
     with precision(BITS):
-        law = KernelLaw.of(cast("KernelNoise", noise))
+        law = KernelLaw.of(noise)
     longest = shift / noise.scale
     if longest > _LONGEST_SHIFT or law.reach > _FARTHEST:
         raise NotApplicable(
@@ -242,7 +239,7 @@ class Shifts:
         moved, still = self._sides(shift, row)
         p = np.maximum(moved.coefficients + (moved.errors + LEFT_OUT), 0.0)
         q = np.maximum(still.coefficients - (still.errors + _left_out(self._table)), 0.0)
-        p, q = _halved(p * _OUTWARD, q / _OUTWARD, _PARTS)
+        p, q = _halved(p * OUTWARD, q / OUTWARD, _PARTS)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             quotients = np.where(p > 0, p / q, 0.0)
         most = quotients.reshape(6 * 2**_PARTS, -1).max(axis=0)
@@ -283,7 +280,7 @@ class Shifts:
         """Return what f(y) is at least on each item."""
         still = self._long.part(0, self._table.count - 1)
         lowest = still.coefficients.min(axis=0) - still.errors - _left_out(self._table)
-        return np.maximum(lowest, 0.0) / _OUTWARD
+        return np.maximum(lowest, 0.0) / OUTWARD
 
 
 def _halved(p: Floats, q: Floats, times: int) -> tuple[Floats, Floats]:
@@ -302,16 +299,16 @@ def _masses(law: KernelLaw, shift: Fraction) -> tuple[Floats, Floats]:
     moved, still = pieces.of(shift, row, 1.0, 0.0), pieces.of(shift, row, 0.0, 1.0)
     p, q = _halved(moved.coefficients, still.coefficients, _PARTS_BELOW)
     widths = moved.widths / 2**_PARTS_BELOW
-    p = (p.mean(axis=0) - moved.errors - _left_out(table)) / _OUTWARD
-    q = (q.mean(axis=0) + still.errors + _left_out(table)) * _OUTWARD
+    p = (p.mean(axis=0) - moved.errors - _left_out(table)) / OUTWARD
+    q = (q.mean(axis=0) + still.errors + _left_out(table)) * OUTWARD
     p, q = (p * widths).ravel(), (q * widths).ravel()
     return p[p > 0], q[p > 0]
 
 
-def _decay(noise: Noise, shift: Fraction) -> Fraction:
+def _decay(noise: KernelNoise, shift: Fraction) -> Fraction:
     """Return the loss of wide stretches, where the spacing is the shift."""
     del shift
-    return cast("KernelNoise", noise).decay
+    return noise.decay
 
 
 LOSSES = OwnLosses(upper=upper, lower=lower, reach=reach, frequent=_decay)

@@ -12,8 +12,6 @@ from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyNormal, LazyReal, certainly_less, decide
 from leastnoise.entropy.scalar import LazySampler, choose
 from leastnoise.entropy.source import Entropy
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 
 
@@ -29,10 +27,8 @@ class LazyShifted(LazyReal):
         return -value if self._negative else value
 
 
-def mixture_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def mixture_sampler(noise: GaussianMixture, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `gaussian-mixture`, in units of `grid`."""
-    if not isinstance(noise, GaussianMixture):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not gaussian-mixture")
 
     def draw_one() -> LazyReal:
         k = choose(entropy, lambda: _cumulative(noise)) - noise.modes
@@ -49,10 +45,8 @@ def _cumulative(noise: GaussianMixture) -> list[arb]:
     return [*(partial / sums[-1] for partial in sums[1:-1]), arb(1)]
 
 
-def quasi_gaussian_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def quasi_gaussian_sampler(noise: QuasiGaussian, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `quasi-gaussian`, in units of `grid`."""
-    if not isinstance(noise, QuasiGaussian):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not quasi-gaussian")
     t = noise.spacing / noise.scale
 
     def in_the_middle() -> list[arb]:

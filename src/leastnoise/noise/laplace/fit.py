@@ -8,7 +8,7 @@ from fractions import Fraction
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common.fit import classic
-from leastnoise.noise.common.fit.classic import least_scale
+from leastnoise.noise.common.fit.classic import ROUNDING, least_scale
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.laplace.profile import truncated_laplace_log_delta
 from leastnoise.noise.question import Question
@@ -25,10 +25,6 @@ def laplace_search(question: Question) -> Laplace:
 # The truncated Laplace law for a budget (Geng, Ding, Guo & Kumar 2020).
 
 
-# Of the radius: its float formula is accurate to a few ulps, and the proof needs a little room.
-_MARGIN = 1e-14
-
-
 def truncated_laplace_search(question: Question) -> TruncatedLaplace:
     """Return the published law: b = 1/ε at the smallest radius; or the least b at a fixed radius.
 
@@ -43,7 +39,7 @@ def truncated_laplace_search(question: Question) -> TruncatedLaplace:
         )
     radius = least_radius(question.budget)
     return TruncatedLaplace(
-        scale=1 / question.budget.epsilon, radius=Fraction(radius * (1 + _MARGIN))
+        scale=1 / question.budget.epsilon, radius=Fraction(radius * (1 + ROUNDING))
     )
 
 

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import math
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
-from leastnoise.noise.laplace.law import TruncatedLaplace
-
-# δ(ε) of Laplace noise, in closed form (theory/noise.md §1d and §6).
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 
 
-def laplace_log_delta(*, excess: float) -> float:
-    """Return ln δ = ln(1 − e^(−excess/2)), excess = Δ/b − ε; −inf for excess <= 0 (pure DP)."""
-    return math.log(-math.expm1(-excess / 2)) if excess > 0 else -math.inf
-
-
-def laplace_quantile(noise: Noise, outside: float) -> float:
+def laplace_quantile(noise: Laplace, outside: float) -> float:
     """Invert P(|X| > t) = e^(−t)."""
     del noise
     return -math.log(outside)
@@ -49,8 +40,6 @@ def truncated_laplace_log_delta(*, shift_ratio: float, excess: float, radius: fl
     return min(0.0, math.log(total) - log_mass) if total > 0 else -math.inf
 
 
-def truncated_laplace_quantile(noise: Noise, outside: float) -> float:
+def truncated_laplace_quantile(noise: TruncatedLaplace, outside: float) -> float:
     """Invert P(|X| <= t) = (1 − e^(−t))/(1 − e^(−radius))."""
-    if not isinstance(noise, TruncatedLaplace):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
     return -math.log1p((1 - outside) * math.expm1(-float(noise.radius)))

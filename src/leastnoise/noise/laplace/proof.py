@@ -7,15 +7,13 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common import proof as common_proof
-from leastnoise.noise.laplace.law import TruncatedLaplace
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 
 # Enclosure of δ(ε) for i.i.d. Laplace noise against l1 shifts.
 
 
-def laplace_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def laplace_delta_ball(noise: Laplace, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = 1 − exp((ε − shift/scale)/2), or exactly 0 if ε >= shift/scale.
 
     The worst shift of the l1 ball is along an axis (theory/noise.md §1d), where all but one
@@ -27,7 +25,9 @@ def laplace_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> a
 # Enclosure of δ(ε) for truncated Laplace noise.
 
 
-def truncated_laplace_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def truncated_laplace_delta_ball(
+    noise: TruncatedLaplace, *, shift: Fraction, epsilon: Fraction
+) -> arb:
     """Enclose δ(ε) = F(y) − e^ε F(y − t), y the end of {x: f(x) > e^ε f(x − t)}.
 
     notation: t = shift/scale, a = radius, F(x) = P(X/scale <= x). The density is symmetric and
@@ -35,8 +35,6 @@ def truncated_laplace_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Frac
     other density is 0 up to t − a; then the loss is t up to 0, t − 2x up to t, and −t; so it
     exceeds ε up to y. Which case applies is decided between rationals.
     """
-    if not isinstance(noise, TruncatedLaplace):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
     t, a = shift / noise.scale, noise.radius
     if t >= 2 * a:
         return arb(1)

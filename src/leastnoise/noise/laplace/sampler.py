@@ -12,14 +12,12 @@ from leastnoise.entropy.curves import Constants, Curve, Curved
 from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
-from leastnoise.noise.laplace.law import TruncatedLaplace
+from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 
 # Exact Laplace draws: b/g times independent signed exponentials (theory/release.md §2).
 
 
-def laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def laplace_sampler(noise: Laplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a Laplace `noise`, in units of `grid`."""
     factor = Constant(noise.scale / grid)
     return ScaledSampler(factor=factor, quantile=EXPONENTIAL, entropy=entropy)
@@ -30,10 +28,8 @@ def laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
 # P(|X|/b > r) = u is e^(−r) = e^(−a) + (1 − e^(−a))u.
 
 
-def truncated_laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def truncated_laplace_sampler(noise: TruncatedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a truncated Laplace `noise`, in units of `grid`."""
-    if not isinstance(noise, TruncatedLaplace):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not truncated-laplace")
     radius = noise.radius
 
     def constants() -> Constants:

@@ -1,9 +1,8 @@
-"""Parameters, densities, moments: lattice."""
+"""Laws on an evenly spaced lattice, as such or spread over its cells."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
@@ -16,8 +15,8 @@ from leastnoise import _validate
 from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.sensitivity import Norm
-from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
-from leastnoise.noise.common.law import StepNoise, Steps
+from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise
+from leastnoise.noise.common.law import StepNoise, Steps, lattice_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,24 +87,35 @@ class Lattice:
         return np.array([math.log(mass) - log_total if mass else -math.inf for mass in self.masses])
 
 
+@record()
+class LatticeNoise(Noise):
+    """Noise for one number, made of K with P(K = k) ∝ masses[|k|], in cells of scale/cells."""
+
+    most_dimension: ClassVar[int] = 1
+    without_delta: ClassVar[str] = BOUNDED
+    scale: Fraction = field(converter=SCALE)
+    cells: int = field(converter=_CELLS)
+    masses: tuple[int, ...] = field(converter=_MASSES)
+    dimension: int = field(converter=DIMENSION, default=1)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The law of K."""
+        return Lattice(cells=self.cells, masses=self.masses)
+
+
 # Step densities whose steps are even: a law on a lattice, spread evenly over its cells.
 
 
-class LatticeStepNoise(StepNoise):
+class LatticeStepNoise(  # pyright: ignore[reportIncompatibleVariableOverride] - frozen fields
+    LatticeNoise, StepNoise
+):
     """X = scale·(K + U)/cells, P(K = k) ∝ masses[|k|], U uniform on (−½, ½)."""
 
-    @property
-    @abstractmethod
-    def lattice(self) -> Lattice:
-        """The law of K."""
+    norm: ClassVar[Norm] = "l2"
 
-    @property
-    def steps(self) -> Steps:
-        """Edges 0, ½, 1½, … over `cells`; the weights are the masses."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> Steps:
+        """Edges 0, ½, 1½, … over `cells`; the weights are the masses."""
         masses, cells = self.lattice.masses, self.lattice.cells
         ends = (Fraction(2 * k + 1, 2 * cells) for k in range(len(masses)))
         return Steps(
@@ -134,21 +144,6 @@ class Cactus(LatticeStepNoise):
     """
 
     name: ClassVar[str] = "cactus"
-    norm: ClassVar[Norm] = "l2"
-    most_dimension: ClassVar[int] = 1
-    without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
-    dimension: int = field(converter=DIMENSION, default=1)
-
-    @property
-    def lattice(self) -> Lattice:
-        return self._lattice
-
-    @cached_property
-    def _lattice(self) -> Lattice:
-        return Lattice(cells=self.cells, masses=self.masses)
 
 
 # The best noise on the whole numbers, for queries that are whole numbers themselves.
@@ -156,7 +151,7 @@ class Cactus(LatticeStepNoise):
 
 @final
 @record()
-class DiscreteStaircase(Noise):
+class DiscreteStaircase(LatticeNoise):
     """X = scale·K/cells, P(K = k) ∝ masses[|k|]; on the whole numbers for scale = cells.
 
     Private against whole shifts only: it needs a query that is always a whole number
@@ -169,27 +164,13 @@ class DiscreteStaircase(Noise):
 
     name: ClassVar[str] = "discrete-staircase"
     norm: ClassVar[Norm] = "integer"
-    most_dimension: ClassVar[int] = 1
-    without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
-    dimension: int = field(converter=DIMENSION, default=1)
-
-    @cached_property
-    def lattice(self) -> Lattice:
-        """The law of K."""
-        return Lattice(cells=self.cells, masses=self.masses)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """Log P(X = x), −inf off the lattice; see `Noise.log_density`."""
-        places = (
-            np.abs(points_of(x, dimension=self.dimension)[..., 0]) * self.cells / float(self.scale)
-        )
-        nearest = np.rint(places)
+        nearest, on_lattice = lattice_places(self, x, cells=self.cells)
         logs = np.append(self.lattice.log_probabilities(), -np.inf)
         found = logs[np.minimum(nearest, len(logs) - 1).astype(int)]
-        return np.where(np.abs(places - nearest) < 1e-9 * (1 + nearest), found, -np.inf)
+        return np.where(on_lattice, found, -np.inf)
 
     @property
     def variance(self) -> float:
@@ -218,18 +199,3 @@ class Optimal(LatticeStepNoise):
     """
 
     name: ClassVar[str] = "optimal"
-    norm: ClassVar[Norm] = "l2"
-    most_dimension: ClassVar[int] = 1
-    without_delta: ClassVar[str] = BOUNDED
-    scale: Fraction = field(converter=SCALE)
-    cells: int = field(converter=_CELLS)
-    masses: tuple[int, ...] = field(converter=_MASSES)
-    dimension: int = field(converter=DIMENSION, default=1)
-
-    @property
-    def lattice(self) -> Lattice:
-        return self._lattice
-
-    @cached_property
-    def _lattice(self) -> Lattice:
-        return Lattice(cells=self.cells, masses=self.masses)

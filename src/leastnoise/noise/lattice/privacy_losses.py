@@ -22,27 +22,25 @@ import numpy as np
 from flint import arb
 
 from leastnoise.balls.atoms import Falling, inscribed
-from leastnoise.balls.core import ball, float_below, precision
+from leastnoise.balls.core import UNIT, ball, float_below, precision
 from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
     LONGEST_LOSS,
+    SPARE,
     LossLattice,
     LowerCells,
     merged,
     symmetric_lattice,
 )
-from leastnoise.errors import NotApplicable, NotRegistered
-from leastnoise.noise.base import Noise
+from leastnoise.errors import NotApplicable
 from leastnoise.noise.family import OwnLosses
-from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeStepNoise
+from leastnoise.noise.lattice.law import DiscreteStaircase, LatticeNoise
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_UNIT = 2.0**-53
 _TRIFLE = 2.0**-140
-_SPARE = 2.0**-60
 _SHARE = 1e-7  # of the mass at infinity: what may be added to it for a shorter lattice
 _WORK = 2e8  # probabilities looked at, times shifts
 _PLACES, _CLOSER = 400, 4  # where the largest loss is looked for, and how often
@@ -51,7 +49,7 @@ _Shift = tuple[tuple[Fraction, int], ...]
 """Weights that sum to 1, and the whole number of cells by which each part is shifted."""
 
 
-def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
+def upper(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
     """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`.
 
     Raises NotApplicable where there is too much to look at.
@@ -65,7 +63,7 @@ def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLatti
         return symmetric_lattice(deltas, step)
 
 
-def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
+def lower(noise: LatticeNoise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Return atoms whose δ is nowhere above that of one shift of `noise`.
 
     It is the shift with the largest area under δ(ε), but any is right; so is any way to merge.
@@ -78,13 +76,13 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
     with precision(BITS):
         atoms = [merged(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
     if not any(mass for _, mass in atoms):
-        atoms[0] = (float(-step * size), _SPARE)  # taken off what is at infinity, which is about 1
-        infinity -= 2 * _SPARE
+        atoms[0] = (float(-step * size), SPARE)  # taken off what is at infinity, which is about 1
+        infinity -= 2 * SPARE
     return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=infinity)
 
 
 @lru_cache(maxsize=64)
-def reach(noise: Noise, shift: Fraction) -> Fraction:
+def reach(noise: LatticeNoise, shift: Fraction) -> Fraction:
     """Return a loss beyond which there is next to nothing but what is at infinity; any is right.
 
     It is looked for closely, for the largest loss of all is best met by a lattice point.
@@ -101,7 +99,7 @@ def reach(noise: Noise, shift: Fraction) -> Fraction:
     return Fraction(float(grid[max(index, 1)])).limit_denominator(2**40) + Fraction(1, 2**40)
 
 
-def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:
+def shifts(noise: LatticeNoise, longest: Fraction) -> list[_Shift]:
     """Return shifts among which is, for every ε, a worst one (theory/noise.md §4)."""
     if isinstance(noise, DiscreteStaircase):
         stride = noise.cells / noise.scale
@@ -112,8 +110,6 @@ def shifts(noise: Noise, longest: Fraction) -> list[_Shift]:
             return [((Fraction(1), far if most else 0),)]
         whole = [int(stride) * i for i in range(1, most + 1)]
         return _whole(whole[-1:] if noise.lattice.falls else whole)
-    if not isinstance(noise, LatticeStepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     places = longest / noise.scale * noise.lattice.cells
     last = math.floor(places)
     end: _Shift = ((1 - (places - last), last), (places - last, last + 1))
@@ -145,9 +141,7 @@ class _Law:
 
 
 @lru_cache(maxsize=16)
-def _law(noise: Noise) -> _Law:
-    if not isinstance(noise, LatticeStepNoise | DiscreteStaircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
+def _law(noise: LatticeNoise) -> _Law:
     masses, total = noise.lattice.masses, noise.lattice.total
     right = np.array([mass / total for mass in masses])  # rounded right, as Python does
     given = np.array([mass > 0 for mass in masses])
@@ -168,7 +162,7 @@ def _supremum(law: _Law, every: list[_Shift], epsilons: list[Fraction]) -> NDArr
         for weight, cells in parts:
             if weight:
                 found += np.nextafter(float(weight), 2.0) * _divergence(law, cells, alphas)
-        largest = np.maximum(largest, found * (1 + 8 * _UNIT))
+        largest = np.maximum(largest, found * (1 + 8 * UNIT))
     # δ falls in ε
     return np.minimum(np.minimum.accumulate(largest), 1.0)
 
@@ -191,7 +185,7 @@ def _merged(
     p = np.concatenate([np.nextafter(weight, 0.0) * law.low[here] for weight, _ in weights])
     q = np.concatenate([np.nextafter(weight, 2.0) * q_high for weight, q_high in weights])
     seen = q > 0
-    infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * _UNIT)
+    infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * UNIT)
     p_low, q_high = inscribed(p[seen], q[seen], step, size)
     return p_low, q_high, infinity
 

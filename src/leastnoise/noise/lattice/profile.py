@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice
 
 
@@ -35,10 +33,8 @@ def _at(logs: np.ndarray, shift: int, epsilon: float) -> float:
     return math.fsum([*exposed.tolist(), *terms.tolist()])
 
 
-def quantile(noise: Noise, outside: float) -> float:
+def quantile(noise: DiscreteStaircase, outside: float) -> float:
     """Return the least point that holds all but `outside`."""
-    if not isinstance(noise, DiscreteStaircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     chances = noise.lattice.probabilities
     within = 2 * np.cumsum(chances) - chances[0]
     return min(int(np.searchsorted(within, 1 - outside)), len(chances) - 1) / noise.cells

@@ -10,30 +10,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball
 from leastnoise.balls.exponential import exponential_between
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.proof import over
-from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
+from leastnoise.noise.lattice.law import (
+    DiscreteStaircase,
+    Lattice,
+    LatticeNoise,
+    LatticeStepNoise,
+)
 from leastnoise.noise.releases import Releases
 
 # masses times shifts, if they rise anywhere; 6e5 for `optimal` at ε = 20
 MOST_LATTICE_WORK, MOST_LATTICE_WORK_COMPOSED = 3_000_000, 1_000_000
 
 
-def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def step_delta_ball(noise: LatticeStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over |v| <= shift for even steps.
 
     H is linear between lattice shifts (theory/noise.md §4), so that the supremum is among those and
     the longest shift. The sign of v doesn't matter, by symmetry.
     """
-    if not isinstance(noise, LatticeStepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice of steps")
     places = shift / noise.scale * noise.lattice.cells
     whole = math.floor(places)
     law = _Law(noise.lattice, epsilon)
@@ -44,10 +46,8 @@ def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     return law.largest(range(1, whole + 1)).max(longest)
 
 
-def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the largest δ(ε) over whole shifts |v| <= shift for `DiscreteStaircase`."""
-    if not isinstance(noise, DiscreteStaircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     stride = noise.cells / noise.scale  # lattice points in a shift of 1
     most = math.floor(shift)
     if most == 0:
@@ -98,8 +98,8 @@ class _Law:
 
 def too_long(part: Releases, shift: Fraction, _: Fraction) -> str | None:
     """Return why masses on a lattice aren't proved, or None."""
-    noise = part.noise
-    law = noise.lattice  # pyright: ignore[reportAttributeAccessIssue] - its shapes have one
+    noise = cast("LatticeNoise", part.noise)
+    law = noise.lattice
     if law.falls:  # one shift, the longest, is the worst
         return None
     in_cells = shift / noise.scale * law.cells

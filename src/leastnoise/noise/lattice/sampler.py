@@ -14,29 +14,21 @@ from flint import arb
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.pieces import Pieces, finitely_many, inverting
 from leastnoise.entropy.source import Entropy
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
 
-_HALF = Fraction(1, 2)
 
-
-def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def step_sampler(noise: LatticeStepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of even steps, in units of `grid`: a lattice point, and uniform about it."""
-    if not isinstance(noise, LatticeStepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice of steps")
     cell = noise.scale / grid / noise.lattice.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:
-        return cell * max(Fraction(0), k - _HALF), cell * (k + _HALF)
+        return cell * Fraction(max(0, 2 * k - 1), 2), cell * Fraction(2 * k + 1, 2)
 
     return inverting(_pieces(noise.lattice, ends), entropy)
 
 
-def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def sampler(noise: DiscreteStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of `DiscreteStaircase`, in units of `grid`."""
-    if not isinstance(noise, DiscreteStaircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no lattice")
     cell = noise.scale / grid / noise.cells
 
     def ends(k: int) -> tuple[Fraction, Fraction]:

@@ -26,8 +26,6 @@ from leastnoise.balls.losses import (
     symmetric_lattice,
     upper_lattice,
 )
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.family import OwnLosses
 from leastnoise.noise.radial.law import GeneralizedGamma
 from leastnoise.noise.radial.proof.generalized_gamma import delta_ball, largest_loss, tails
@@ -182,7 +180,7 @@ _PART = 2.0**-5  # of P(Z > ε): not much more than δ(ε) anywhere, and a goal 
 _SMALLEST = math.log(1e-300)
 
 
-def upper(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LossLattice:
+def upper(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -> LossLattice:
     """Return a law of losses at −size·step … size·step whose δ is nowhere below that of `noise`."""
     law, scales = _in_scales(noise, shift)
     if law.is_classic:
@@ -201,7 +199,7 @@ def between(points: Sequence[Point], step: Fraction, size: int) -> LossLattice:
         return symmetric_lattice(found, step)
 
 
-def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCells:
+def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -> LowerCells:
     """Return atoms whose δ is nowhere above that of `noise`: outputs merged by their loss."""
     law, scales = _in_scales(noise, shift)
     if law.is_classic:
@@ -223,7 +221,7 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
     return LowerCells(step=step, first=-size, atoms=atoms, infinity=0.0)
 
 
-def reach(noise: Noise, shift: Fraction) -> Fraction:
+def reach(noise: GeneralizedGamma, shift: Fraction) -> Fraction:
     """Return a loss beyond which there is next to nothing but what is at infinity; any is right."""
     law, scales = _in_scales(noise, shift)
     if law.kappa == 0 and law.p == 1:
@@ -245,10 +243,8 @@ class _Known:
     delta: arb
 
 
-def _in_scales(noise: Noise, shift: Fraction) -> tuple[GeneralizedGamma, Fraction]:
+def _in_scales(noise: GeneralizedGamma, shift: Fraction) -> tuple[GeneralizedGamma, Fraction]:
     """Return the law of scale 1 and the shift in scales, all that losses depend on."""
-    if not isinstance(noise, GeneralizedGamma):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     law = GeneralizedGamma(scale=1, alpha=noise.alpha, p=noise.p, dimension=noise.dimension)
     return law, shift / noise.scale
 

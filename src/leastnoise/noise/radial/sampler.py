@@ -12,9 +12,7 @@ from leastnoise.entropy.quantiles import HALF_NORMAL
 from leastnoise.entropy.scaled import ScaledSampler
 from leastnoise.entropy.source import Entropy
 from leastnoise.entropy.spherical import SphericalSampler
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
-from leastnoise.noise.radial.law import GeneralizedGamma
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 
 if TYPE_CHECKING:
     from flint import arb
@@ -25,15 +23,13 @@ if TYPE_CHECKING:
 # notation: k = (α+1)/p. R/scale = G^(1/p), G ~ Gamma(k) (theory/release.md §2).
 
 
-def generalized_gamma_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def generalized_gamma_sampler(noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a generalized gamma `noise`, in units of `grid`."""
     return SphericalSampler(radius(noise, grid, entropy), noise.dimension, entropy)
 
 
-def radius(noise: Noise, grid: Fraction, entropy: Entropy) -> LazyReal:
+def radius(noise: GeneralizedGamma, grid: Fraction, entropy: Entropy) -> LazyReal:
     """Return the length of one draw, in units of `grid`."""
-    if not isinstance(noise, GeneralizedGamma):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     return _Radius(noise, grid, entropy)
 
 
@@ -55,7 +51,7 @@ class _Radius(LazyReal):
 # is (1 + σ²|t|²)^(−(d+1)/2), that of the density ∝ exp(−|x|/σ) (theory/release.md §2).
 
 
-def spherical_laplace_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def spherical_laplace_sampler(noise: SphericalLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of an l2 `noise`, in units of `grid`."""
     gamma = LazyGamma(entropy, shape=Fraction(noise.dimension + 1, 2))
     factor = _RootOfGamma(noise.scale / grid, gamma)

@@ -17,14 +17,18 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import least_scale
-from leastnoise.noise.common.fit.several import Several, find_law_of_best_share, share_budget
+from leastnoise.noise.common.fit.several import (
+    SLOWLY,
+    Several,
+    find_law_of_best_share,
+    share_budget,
+)
 from leastnoise.noise.common.fit.truncated_steps import CutStaircase
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.shells.law import SphericalStaircase
 from leastnoise.noise.shells.profile import log_delta, outside
 
 _SHARE = Fraction(1, 2)  # of δ/k: what one of several releases may leak by itself
-_RELATIVE = 1e-4  # of ε' of one of several
 _MOST_DIMENSIONS = 10  # for several
 _FLOAT_ERROR = 2e-13  # of ln δ, for each dimension; measured: 9e-14
 
@@ -113,5 +117,5 @@ def several(task: Several) -> SphericalStaircase:
         found = float_above(composed_upper([(lattice, question.compositions)], budget.epsilon))
         return math.log(found) - task.log_delta if found > 0 else -math.inf
 
-    found = find_law_of_best_share(task, law_at, shares=(_SHARE,), relative=_RELATIVE, gap=gap)
+    found = find_law_of_best_share(task, law_at, shares=(_SHARE,), relative=SLOWLY, gap=gap)
     return cast("SphericalStaircase", found)

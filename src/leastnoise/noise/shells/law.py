@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar, final
 
@@ -73,13 +72,8 @@ class OptimalRadial(RadialStepNoise):
                 name="weights", value="a list", expected="weights that never rise"
             )
 
-    @property
-    def steps(self) -> RadialSteps:
-        """The edges over `cells`, the weights as they are."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> RadialSteps:
+        """The edges over `cells`, the weights as they are."""
         return RadialSteps(
             edges=tuple(Fraction(edge, self.cells) for edge in self.edges),
             weights=self.weights,
@@ -123,11 +117,6 @@ class SphericalStaircase(RadialStepNoise):
     radius: Fraction = field(converter=RADIUS)
     decay: Fraction = field(converter=DECAY)
 
-    @property
-    def steps(self) -> RadialSteps:
-        """Edges γ, γ + 1, … below R, and R."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> RadialSteps:
+        """Edges γ, γ + 1, … below R, and R."""
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)

@@ -19,8 +19,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import RadialStepNoise, RadialSteps
 from leastnoise.noise.common.profile import cap, slab, solve
 
@@ -130,12 +128,10 @@ def _times(log_ratio: Floats, share: Floats) -> Floats:
     return np.exp(log_ratio + np.log(share))
 
 
-def quantile(noise: Noise, outside: float) -> float:
+def quantile(noise: RadialStepNoise, outside: float) -> float:
     """Sum the caps of all balls beyond t: I_{1−t²/e²}((d + 1)/2, ½) for the ball of radius e."""
     from scipy.special import betainc  # noqa: PLC0415  (0.2 s, needed here alone)
 
-    if not isinstance(noise, RadialStepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
     edges, masses, p = noise.steps.float_edges, noise.ball_masses, (noise.dimension + 1) / 2
 
     def tail(t: float) -> float:

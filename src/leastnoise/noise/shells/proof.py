@@ -10,15 +10,13 @@ from typing import final
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import RadialStepNoise, RadialSteps
 from leastnoise.noise.common.proof import most_steps, over
 from leastnoise.noise.releases import Releases
 from leastnoise.noise.shells.law import OptimalRadial
 
 
-def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def delta_ball(noise: RadialStepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε); NaN if the precision can't tell the order of two heights.
 
     notation: f the density, c = e^ε, v the shift, t = |v| in scales. The density is spherical and
@@ -27,8 +25,6 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     neighbours of the heights h_j and c·h_k, sorted, they are those of radii edge_i and edge_k,
     i <= k as c >= 1. Volumes are in units of the last ball, heights in those of f's definition.
     """
-    if not isinstance(noise, RadialStepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
     steps, d, t = noise.steps, noise.dimension, shift / noise.scale
     own = _heights(steps, Fraction(0), shifted=False)
     heights = _merged(own, _heights(steps, epsilon, shifted=True))

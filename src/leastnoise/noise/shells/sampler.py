@@ -15,8 +15,6 @@ from leastnoise.entropy.direction import DirectionSampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform
 from leastnoise.entropy.scalar import choose
 from leastnoise.entropy.source import Entropy
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import RadialStepNoise
 from leastnoise.noise.common.sampler import cumulative
 
@@ -24,10 +22,8 @@ if TYPE_CHECKING:
     from flint import arb
 
 
-def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def sampler(noise: RadialStepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a spherical step `noise`, in units of `grid`."""
-    if not isinstance(noise, RadialStepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no shells")
     steps, d = noise.steps, noise.dimension
     index = choose(entropy, lambda: cumulative(steps, d))
     radius = _RadiusInBall(entropy, radius=noise.scale / grid * steps.edges[index], dimension=d)

@@ -13,13 +13,12 @@ import numpy as np
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument, NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
-from leastnoise.noise.common.fit.classic import least_scale
+from leastnoise.guarantees.exact import SMALLEST_SQUARED
+from leastnoise.noise.common.fit.classic import ROUNDING, least_scale
 from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.steps import profile as steps_profile
 from leastnoise.noise.steps.law import (
     MAX_STEPS,
-    SMALLEST_DECAY,
-    SMALLEST_GAMMA,
     Geometric,
     Staircase,
     TruncatedStaircase,
@@ -43,9 +42,9 @@ def staircase_search(question: Question) -> Staircase:
     """
     budget = question.budget
     decay = Fraction(question.fixed.get("decay", budget.epsilon))
-    if decay < SMALLEST_DECAY:
+    if decay < SMALLEST_SQUARED:
         raise NotApplicable(family=Staircase.name, why="its steps fall by epsilon, which is 0 here")
-    best = question.fixed.get("gamma", best_gamma(float(decay), question.loss))
+    best = question.fixed.get("gamma", find_best_gamma(float(decay), question.loss))
     law = Staircase(scale=1, gamma=best, decay=decay)
     if decay == budget.epsilon:
         return law
@@ -56,7 +55,7 @@ def staircase_search(question: Question) -> Staircase:
     return _best_at_decay(decay, question)
 
 
-def best_gamma(decay: float, loss: Loss) -> Fraction:
+def find_best_gamma(decay: float, loss: Loss) -> Fraction:
     """Return the γ of least loss at a given scale (Geng & Viswanath 2014, Theorems 4 and 5).
 
     1/(1 + e^(ε/2)) for E|X|, ((b(1 + b)/2)^(1/3) − b)/(1 − b) for E X², b = e^(−ε); the latter as
@@ -70,7 +69,7 @@ def best_gamma(decay: float, loss: Loss) -> Fraction:
         gamma = b * math.expm1((math.log1p(-gap / 2) + 2 * decay) / 3) / gap
     else:
         gamma = (math.exp(-decay / 3) * ((1 + b) / 2) ** (1 / 3) - b) / gap
-    return max(Fraction(gamma), SMALLEST_GAMMA)
+    return max(Fraction(gamma), SMALLEST_SQUARED)
 
 
 def _pure_scale(law: Staircase, budget: Budget) -> Fraction:
@@ -111,7 +110,7 @@ def geometric_search(question: Question) -> Geometric:
     if shift > _validate.MAX_COUNT:
         why = "it has as many cells as the sensitivity, and 2^53 at most"
         raise NotApplicable(family=Geometric.name, why=why)
-    if question.budget.epsilon < SMALLEST_DECAY:
+    if question.budget.epsilon < SMALLEST_SQUARED:
         raise NotApplicable(family=Geometric.name, why="its steps fall by epsilon, which is 0 here")
     if "cells" in fixed:
         cells = _validate.whole(fixed["cells"], name="cells")
@@ -147,15 +146,13 @@ def _cores(question: Question, decay: Fraction, cells: int) -> range:
     where y² = Y² − ¼, Y = c√b/(1 − b) that of the staircase: ½ below at most, if Y >= ½. Otherwise
     the loss grows with a, and Y <= ½ has a <= 1 there too.
     """
-    near = math.floor(best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
+    near = math.floor(find_best_gamma(float(decay), question.loss) * cells + Fraction(1, 2))
     return range(min(max(1, near - 2), cells), min(near + 2, cells) + 1)
 
 
 # The best truncated staircase for a budget (theory/noise.md §2).
 
 
-# Of the radius: the float formula is accurate to a few ulps, and the proof needs a little room.
-_MARGIN = 1e-14
 _LARGEST_EPSILON = 300  # e^−ε is a normal float, with room for products of two
 _POINTS = 129  # of each half of the first look at γ; the loss has kinks where the steps change
 
@@ -182,7 +179,7 @@ def truncated_staircase_search(question: Question) -> TruncatedStaircase:
         gamma = float(question.fixed["gamma"])
     else:
         gamma = minimise(problem.loss_at, _grid(problem.epsilon))
-    radius = problem.radius(gamma) * (1 + _MARGIN)
+    radius = problem.radius(gamma) * (1 + ROUNDING)
     if not radius <= MAX_STEPS:
         raise Refused(
             f"A truncated staircase would need a radius of {radius:.3g} sensitivities; "
@@ -284,7 +281,7 @@ def tulap_search(question: Question) -> Tulap:
         raise InvalidArgument(
             name="decay", value=decay, expected="decay = epsilon unless the radius is set too"
         )
-    radius = least_radius(float(epsilon), float(question.budget.delta)) * (1 + _MARGIN)
+    radius = least_radius(float(epsilon), float(question.budget.delta)) * (1 + ROUNDING)
     if not radius <= MAX_STEPS:
         why = f"it would need {radius:.3g} steps; leastnoise computes with at most {MAX_STEPS:,}"
         raise NotApplicable(family=Tulap.name, why=why)

@@ -11,10 +11,10 @@ import numpy as np
 
 from leastnoise._record import field, record, takes, whole
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, exact_where
+from leastnoise.guarantees.exact import SMALLEST_SQUARED, Exact, exact_where
 from leastnoise.guarantees.sensitivity import Norm
 from leastnoise.noise.base import BOUNDED, DIMENSION, SCALE, Noise, points_of
-from leastnoise.noise.common.law import StepNoise, Steps
+from leastnoise.noise.common.law import GAMMA, LARGEST_DECAY, StepNoise, Steps, lattice_places
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -23,17 +23,12 @@ if TYPE_CHECKING:
 # Staircase noise for one number (Geng & Viswanath 2014).
 
 
-# Second moments are floats: beyond these they would overflow or vanish.
-SMALLEST_GAMMA = Fraction(1, 10**140)
-SMALLEST_DECAY, LARGEST_DECAY = Fraction(1, 10**140), Fraction(10**6)
-
-
 def step_decay(decay: Exact, *, name: str = "decay") -> Fraction:
     """Return by what steps fall, exactly; raises InvalidArgument unless 1e-140 <= decay <= 1e6."""
     return exact_where(
         decay,
         name=name,
-        holds=lambda number: SMALLEST_DECAY <= number <= LARGEST_DECAY,
+        holds=lambda number: SMALLEST_SQUARED <= number <= LARGEST_DECAY,
         expected="1e-140 <= decay <= 1e6",
     )
 
@@ -56,13 +51,7 @@ class Staircase(Noise):
     norm: ClassVar[Norm] = "l2"
     most_dimension: ClassVar[int] = 1
     scale: Fraction = field(converter=SCALE)
-    gamma: Fraction = field(
-        converter=takes(
-            exact_where,
-            holds=lambda gamma: SMALLEST_GAMMA <= gamma <= 1,
-            expected="1e-140 <= gamma <= 1",
-        )
-    )
+    gamma: Fraction = field(converter=GAMMA)
     decay: Fraction = field(converter=takes(step_decay))
     dimension: int = field(converter=DIMENSION, default=1)
 
@@ -99,9 +88,6 @@ class Staircase(Noise):
 
 
 # Purely private noise on the whole numbers: the geometric law, and staircases of several cells.
-
-
-_NEAR = 1e-9  # of the place, and of a cell: how far a float may be from its lattice point
 
 
 @final
@@ -146,14 +132,11 @@ class Geometric(Noise):
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:
         """−decay·s(|K|) − ln(2a − 1 + 2cm), −inf off the lattice; see `Noise.log_density`."""
-        places = np.abs(points_of(x, dimension=self.dimension)[..., 0]) * (
-            self.cells / float(self.scale)
-        )
-        nearest = np.rint(places)
+        nearest, on_lattice = lattice_places(self, x, cells=self.cells)
         steps = np.maximum(0.0, np.floor((nearest - self.core) / self.cells) + 1)
         total = 2 * self.core - 1 + 2 * self.cells * self.staircase.mean_step
         logs = -float(self.decay) * steps - math.log(total)
-        return np.where(np.abs(places - nearest) < _NEAR * (1 + nearest), logs, -np.inf)
+        return np.where(on_lattice, logs, -np.inf)
 
     @property
     def variance(self) -> float:
@@ -228,13 +211,8 @@ class TruncatedStaircase(StepNoise):
     )
     dimension: int = field(converter=DIMENSION, default=1)
 
-    @property
-    def steps(self) -> Steps:
-        """Edges 0, γ, γ + 1, … below R, and R."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> Steps:
+        """Edges 0, γ, γ + 1, … below R, and R."""
         count = max(0, math.ceil(self.radius - self.gamma))
         edges = (Fraction(0), *(self.gamma + j for j in range(count)), self.radius)
         pieces = len(edges) - 1
@@ -272,13 +250,8 @@ class Tulap(StepNoise):
     decay: Fraction = field(converter=_CUT_DECAY)
     dimension: int = field(converter=DIMENSION, default=1)
 
-    @property
-    def steps(self) -> Steps:
-        """Edges 0, ½, 3/2, … below the radius, and the radius."""
-        return self._steps
-
-    @cached_property
     def _steps(self) -> Steps:
+        """Edges 0, ½, 3/2, … below the radius, and the radius."""
         return TruncatedStaircase(
             scale=self.scale, gamma=Fraction(1, 2), radius=self.radius, decay=self.decay
         ).steps

@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import Steps
 from leastnoise.noise.steps.law import Geometric, Staircase
 
 # Quantiles of staircases, on the line and on the whole numbers.
 
 
-def staircase(noise: Noise, outside: float) -> float:
+def staircase(noise: Staircase, outside: float) -> float:
     """Invert the mass beyond γ + i + u, b^i (m/(γ + m)) (1 − u(1 − b)); linear below γ."""
-    if not isinstance(noise, Staircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
     gamma, decay, m = float(noise.gamma), float(noise.decay), noise.mean_step
     if outside >= m / (gamma + m):
         return (1 - outside) * (gamma + m)
@@ -25,10 +21,8 @@ def staircase(noise: Noise, outside: float) -> float:
     return gamma + whole + math.expm1(-decay * (steps - whole)) / math.expm1(-decay)
 
 
-def geometric(noise: Noise, outside: float) -> float:
+def geometric(noise: Geometric, outside: float) -> float:
     """Return the least point k/c beyond which P(|X| > (k + ½)/c) of its staircase is `outside`."""
-    if not isinstance(noise, Geometric):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
     edge = staircase(noise.staircase, outside) * noise.cells
     return max(0, math.ceil(edge - 0.5)) / noise.cells
 

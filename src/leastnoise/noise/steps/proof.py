@@ -9,8 +9,6 @@ from typing import cast
 from flint import arb
 
 from leastnoise.balls.core import ball
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.law import StepNoise, Steps
 from leastnoise.noise.common.proof import most_steps, over
 from leastnoise.noise.releases import Releases
@@ -19,7 +17,7 @@ from leastnoise.noise.steps.law import Geometric, Staircase, TruncatedStaircase,
 # Enclosure of δ(ε) for staircase noise.
 
 
-def staircase_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def staircase_delta_ball(noise: Staircase, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε), exactly 0 if decay·⌈shift/scale⌉ <= ε, which is decided between rationals.
 
     notation: s = shift/scale, n = ⌊s⌋, φ = s − n, j the least number of steps with decay·j > ε. The
@@ -28,8 +26,6 @@ def staircase_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) ->
     y, since the difference only falls there. On x < 0 it is n or n + 1 steps everywhere: all of it
     counts if j <= n, the part with n + 1 if j = n + 1, nothing if j > n + 1.
     """
-    if not isinstance(noise, Staircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
     s = shift / noise.scale
     n = math.floor(s)
     j = math.floor(epsilon / noise.decay) + 1
@@ -93,10 +89,8 @@ def staircase_largest_loss(noise: Staircase, shift: Fraction) -> Fraction:
 # nothing: the privacy losses of the two laws are the same (theory/noise.md §10).
 
 
-def geometric_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the largest δ(ε) over whole shifts |v| <= shift; the longest is the worst."""
-    if not isinstance(noise, Geometric):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
     most = Fraction(math.floor(shift))
     if most and (noise.cells / noise.scale).denominator != 1:
         return arb(1)  # a shift by 1 leaves the lattice, and gives everything away
@@ -111,14 +105,12 @@ def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
 # Enclosure of δ(ε) for step densities (theory/noise.md §2).
 
 
-def step_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def step_delta_ball(noise: StepNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose the supremum of δ(ε) over all shifts up to `shift`.
 
     An atom w at 0 is moved by every shift to where the other copy has none, so that
     δ(ε) = w + (1 − w)·(that of the steps), whatever ε is.
     """
-    if not isinstance(noise, StepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     if isinstance(noise, TruncatedStaircase | Tulap) and shift == noise.scale:
         leaked = closed_form(noise, epsilon)
     else:

@@ -16,8 +16,7 @@ from leastnoise.entropy.pieces import Pieces, Survival, finitely_many, inverting
 from leastnoise.entropy.scalar import LazySampler
 from leastnoise.entropy.scaled import Constant
 from leastnoise.entropy.source import Entropy
-from leastnoise.errors import NotApplicable, NotRegistered
-from leastnoise.noise.base import Noise
+from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import StepNoise, Steps
 from leastnoise.noise.draw import Share
 from leastnoise.noise.steps.law import Geometric, Staircase
@@ -33,10 +32,8 @@ LAST = 16  # a table ends where the density has fallen by e^-16, about 2^-23
 LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number goes to balls
 
 
-def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def staircase_sampler(noise: Staircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a staircase `noise`, in units of `grid`."""
-    if not isinstance(noise, Staircase):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
     return inverting(_staircase_pieces(noise, noise.scale / grid), entropy)
 
 
@@ -74,10 +71,8 @@ def _staircase_pieces(noise: Staircase, unit: Fraction) -> Pieces:
 # = a + ic + ⌊v⌋ with i = ⌊−ln(t/cm)/decay⌋, v = (cm − t/b^i)/b.
 
 
-def geometric_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def geometric_sampler(noise: Geometric, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of `Geometric`, in units of `grid`."""
-    if not isinstance(noise, Geometric):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
     return inverting(_geometric_pieces(noise, noise.scale / grid / noise.cells), entropy)
 
 
@@ -136,14 +131,12 @@ def _floor(number: arb) -> int | None:
 # P(L = k) = ∫ y^(k−1) (1 − y) du = ∫_0^q y^(k−1) dy/(−ln(1 − q)).
 
 
-def share(noise: Noise, grid: Fraction, count: int) -> Share:
+def share(noise: Geometric, grid: Fraction, count: int) -> Share:
     """Return one of `count` shares, on the whole numbers whatever `grid` is: no sum is rounded.
 
     Raises NotApplicable for staircases of several cells, of which there are no shares.
     """
     del grid
-    if not isinstance(noise, Geometric):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
     if noise.cells != 1 or noise.scale != 1:
         why = 'only geometric noise of one cell has shares: give parameters={"cells": 1}'
         raise NotApplicable(family=noise.name, why=why)
@@ -196,10 +189,8 @@ def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
 # An atom at 0 is the innermost piece.
 
 
-def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def step_sampler(noise: StepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a step `noise`, in units of `grid`."""
-    if not isinstance(noise, StepNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     pieces = _step_pieces(noise.steps, noise.atom, noise.scale / grid)
     return inverting(pieces, entropy)
 

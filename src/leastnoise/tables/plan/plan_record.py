@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from leastnoise.certificate import kinds
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
+from leastnoise.certificate.records import write_record
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query.accuracy import wishes
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
@@ -82,7 +82,7 @@ def block_record(
         "dimension": layout.dimension,
         "epsilon": decimal_text(share.epsilon),
         "delta": decimal_text(share.delta),
-        "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
+        "sensitivities": [write_record(one) for one in layout.sensitivities],
         "bounding": None if layout.by_row else layout.bounding.to_record(),
         "bits": layout.bits,
         "exact_rows": rounded_rows(layout, noise),

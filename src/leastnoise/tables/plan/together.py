@@ -26,8 +26,7 @@ import numpy as np
 
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.guarantees.structured import CountingQueries
-from leastnoise.guarantees.within import Within
+from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.noise.common.fit import classic
 from leastnoise.numerics.shares import raised_shares
 from leastnoise.tables.query.layout import for_noise, of_block

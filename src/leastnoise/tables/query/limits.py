@@ -19,8 +19,7 @@ from leastnoise.guarantees.bodies.box import MOST_BOUNDS, Box
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.exact import decimal_text, root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
-from leastnoise.guarantees.structured import CountingQueries, Linf
-from leastnoise.guarantees.within import Within
+from leastnoise.guarantees.structured import CountingQueries, Linf, Within
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body

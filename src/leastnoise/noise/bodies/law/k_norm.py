@@ -71,9 +71,6 @@ class KNorm(BodyNoise):
 # Staircase noise in the gauge of a body.
 
 
-SMALLEST_GAMMA = Fraction(1, 10**140)
-
-
 def _decay(decay: Exact, *, name: str, record: KStaircase) -> Fraction:
     del name
     return step_decay(decay, dimension=record.body.dimension, powers=3)
@@ -173,13 +170,9 @@ class TruncatedKStaircase(BodyNoise):
         """Of the finite losses."""
         return self.decay * min(math.ceil(1 / self.scale), max(self.steps.levels))
 
-    @property
+    @cached_property
     def steps(self) -> RadialSteps:
         """Edges γ, γ + 1, … below R, and R, of N(x)/scale."""
-        return self._steps
-
-    @cached_property
-    def _steps(self) -> RadialSteps:
         return truncated_steps(gamma=self.gamma, radius=self.radius, decay=self.decay)
 
     def log_density(self, x: ArrayLike) -> NDArray[np.float64]:

@@ -6,11 +6,8 @@ made of the same bits; `Source` is how the recipe of one body asks for points of
 
 | file | what |
 |---|---|
-| `reals`, `leaves`, `shares`, `scalars` | random reals |
-| `arrange`, `maxima` | vectors made of others |
-| `choices` | discrete choices and permutations |
-| `capped` | gauges of cells that must not sum to more than a cap |
-| `plain`, `combined`, `signed`, `counts`, `sums` | recipes of bodies |
-| `draw` | which recipe is whose |
-| `k_norm`, `two_sided` | the laws |
+| `reals`, `scalars` | random reals, in vectors and alone; choices |
+| `arrange` | vectors made of others |
+| `plain`, `combined`, `signed`, `sums` | recipes of bodies |
+| `draw` | which recipe is whose, and the laws |
 """

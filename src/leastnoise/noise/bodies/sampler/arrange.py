@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -164,9 +164,6 @@ def scaled(unit: Fraction, reals: Reals) -> Reals:
 # What the recipe of one body may ask of those of others.
 
 
-Known = TypeVar("Known")
-
-
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moves:
@@ -217,10 +214,3 @@ def each(rows: Reals, point: Callable[[LazyReal], Reals]) -> Reals:
 def alone(number: LazyReal) -> Reals:
     """Return one number as a vector."""
     return Listed([number])
-
-
-def known(value: object, kind: type[Known]) -> Known:
-    """Return `value`, of which the table of recipes has said that it is a `kind`."""
-    if not isinstance(value, kind):
-        raise TypeError(f"{type(value).__name__} is not a {kind.__name__}")
-    return value

@@ -24,7 +24,6 @@ from leastnoise.noise.bodies.sampler.arrange import (
     Source,
     alone,
     each,
-    known,
     scaled,
 )
 from leastnoise.noise.bodies.sampler.reals import (
@@ -37,7 +36,7 @@ from leastnoise.noise.bodies.sampler.reals import (
     Shares,
     Uniforms,
 )
-from leastnoise.noise.bodies.sampler.scalars import choices_below
+from leastnoise.noise.bodies.sampler.scalars import choose_below
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
     from leastnoise.entropy.lazy import LazyReal
     from leastnoise.entropy.source import Entropy
-    from leastnoise.guarantees.bodies.base import Body
 
 
 # Gauges of cells that must not sum to more than a cap.
@@ -81,7 +79,7 @@ def capped(entropy: Entropy, *, cells: int, shape: int, cap: int) -> Reals:
             return found
 
 
-def largest_or_share(parts: Reals, cap: int) -> LazyReal:
+def find_largest_or_share(parts: Reals, cap: int) -> LazyReal:
     """Return max(max_j M_j, Σ M_j/k)."""
 
     def gauge(bits: int) -> arb:
@@ -224,29 +222,26 @@ def _moments(tilt: float, shape: int) -> tuple[float, float]:
 # notation: the body has dimension D, its parts K_i have D_i (theory/bodies.md §2).
 
 
-def cells_falling(source: Source, body: Body, count: int) -> Reals:
+def cells_falling(source: Source, body: Cells, count: int) -> Reals:
     """Cell by cell, independently."""
-    cells = known(body, Cells)
 
     def row() -> Reals:
-        pairs = zip(cells.bodies, cells.copies, strict=True)
+        pairs = zip(body.bodies, body.copies, strict=True)
         return Joined([source.falling(one, copies) for one, copies in pairs])
 
     return Joined([row() for _ in range(count)])
 
 
-def cells_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def cells_surface(source: Source, body: Cells, gauges: Reals) -> Reals:
     """Gauges N_i = N·Dirichlet(D_1, …)."""
-    cells = known(body, Cells)
-    shapes = _shapes(cells)
-    return each(gauges, lambda gauge: _cells(source, cells, gauge, shapes))
+    shapes = _shapes(body)
+    return each(gauges, lambda gauge: _cells(source, body, gauge, shapes))
 
 
-def cells_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def cells_uniform(source: Source, body: Cells, radii: Reals) -> Reals:
     """Gauges N_i = R·Dirichlet(D_1, …, 1), without the last."""
-    cells = known(body, Cells)
-    shapes = np.append(_shapes(cells), 1)
-    return each(radii, lambda radius: _cells(source, cells, radius, shapes))
+    shapes = np.append(_shapes(body), 1)
+    return each(radii, lambda radius: _cells(source, body, radius, shapes))
 
 
 def _shapes(cells: Cells) -> NDArray[np.int64]:
@@ -282,21 +277,19 @@ class _Slice(Reals):
         return self._reals.enclose(self._start + index, bits)
 
 
-def at_most_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def at_most_uniform(source: Source, body: AtMost, radii: Reals) -> Reals:
     """Gauges R·M_j, where the M_j sum to k at most."""
-    found = known(body, AtMost)
-    return each(radii, lambda radius: _at_most(source, found, lambda _: radius))
+    return each(radii, lambda radius: _at_most(source, body, lambda _: radius))
 
 
-def at_most_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def at_most_surface(source: Source, body: AtMost, gauges: Reals) -> Reals:
     """Return such points over the gauge that they have together."""
-    found = known(body, AtMost)
     return each(
         gauges,
         lambda gauge: _at_most(
             source,
-            found,
-            lambda parts: scalars.ratio(gauge, largest_or_share(parts, found.most)),
+            body,
+            lambda parts: scalars.divide(gauge, find_largest_or_share(parts, body.most)),
         ),
     )
 
@@ -307,19 +300,18 @@ def _at_most(source: Source, body: AtMost, factor: Callable[[Reals], LazyReal]) 
     return source.surface(body.of, gauges)
 
 
-def together_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def together_surface(source: Source, body: Together, gauges: Reals) -> Reals:
     """Gauges N_i = N·r_i·(G_i/ΣG)^(1/p), G_i ~ Gamma(D_i/p); for p = ∞ one is at its end."""
-    found = known(body, Together)
 
     def point(gauge: LazyReal) -> Reals:
-        if found.exponent is None:
-            return _product(source, found, gauge, end=_by_dimension(source.entropy, found))
-        sizes = [one.dimension for one in found.bodies]
-        shares = power_shares(source.entropy, sizes, found.exponent)
-        own = zip(found.bodies, found.radii, shares, strict=True)
+        if body.exponent is None:
+            return _product(source, body, gauge, end=_by_dimension(source.entropy, body))
+        sizes = [one.dimension for one in body.bodies]
+        shares = draw_power_shares(source.entropy, sizes, body.exponent)
+        own = zip(body.bodies, body.radii, shares, strict=True)
         return Joined(
             [
-                source.surface(one, alone(scalars.times(r, scalars.product(gauge, share))))
+                source.surface(one, alone(scalars.multiply_by(r, scalars.multiply(gauge, share))))
                 for one, r, share in own
             ]
         )
@@ -327,31 +319,29 @@ def together_surface(source: Source, body: Body, gauges: Reals) -> Reals:
     return each(gauges, point)
 
 
-def together_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def together_uniform(source: Source, body: Together, radii: Reals) -> Reals:
     """For p = ∞ the parts' own uniform laws; else a surface within."""
-    found = known(body, Together)
 
     def point(radius: LazyReal) -> Reals:
-        if found.exponent is None:
-            return _product(source, found, radius, end=None)
-        inner = scalars.product(radius, scalars.root(source.entropy, found.dimension))
+        if body.exponent is None:
+            return _product(source, body, radius, end=None)
+        inner = scalars.multiply(radius, scalars.draw_root(source.entropy, body.dimension))
         return together_surface(source, body, alone(inner))
 
     return each(radii, point)
 
 
-def together_falling(source: Source, body: Body, count: int) -> Reals:
+def together_falling(source: Source, body: Together, count: int) -> Reals:
     """By whichever of the two is plain."""
-    found = known(body, Together)
-    if found.exponent is None:
-        radii = Gammas(count, source.entropy, shape=found.dimension + 1)
+    if body.exponent is None:
+        radii = Gammas(count, source.entropy, shape=body.dimension + 1)
         return together_uniform(source, body, radii)
-    return together_surface(source, body, Gammas(count, source.entropy, shape=found.dimension))
+    return together_surface(source, body, Gammas(count, source.entropy, shape=body.dimension))
 
 
 def _by_dimension(entropy: Entropy, body: Together) -> int:
     """Return i with probability D_i/D: at a random point of the boundary, which part is there."""
-    number = choices_below(entropy, body.dimension)
+    number = choose_below(entropy, body.dimension)
     for index, one in enumerate(body.bodies):
         number -= one.dimension
         if number < 0:
@@ -362,18 +352,18 @@ def _by_dimension(entropy: Entropy, body: Together) -> int:
 def _product(source: Source, body: Together, whole: LazyReal, *, end: int | None) -> Reals:
     found = []
     for index, (one, radius) in enumerate(zip(body.bodies, body.radii, strict=True)):
-        scaled = alone(scalars.times(radius, whole))
+        scaled = alone(scalars.multiply_by(radius, whole))
         found.append(source.surface(one, scaled) if index == end else source.uniform(one, scaled))
     return Joined(found)
 
 
-def power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
+def draw_power_shares(entropy: Entropy, sizes: Sequence[int], exponent: Fraction) -> list[LazyReal]:
     """Return (G_i/ΣG)^(1/p), G_i ~ Gamma(sizes[i]/p), p = exponent; 0 for size 0."""
     if sum(size > 0 for size in sizes) == 1:
         return [scalars.ONE if size else scalars.NOTHING for size in sizes]
-    parts = [scalars.gamma(entropy, size / exponent) for size in sizes]
-    whole = scalars.total(parts)
+    parts = [scalars.draw_gamma(entropy, size / exponent) for size in sizes]
+    whole = scalars.add(parts)
     return [
-        scalars.power(scalars.ratio(one, whole), 1 / exponent) if size else scalars.NOTHING
+        scalars.raise_to(scalars.divide(one, whole), 1 / exponent) if size else scalars.NOTHING
         for one, size in zip(parts, sizes, strict=True)
     ]

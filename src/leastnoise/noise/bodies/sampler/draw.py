@@ -1,11 +1,14 @@
-"""The recipe of every body, and noise of its gauge alone."""
+"""The recipe of every body, and exact draws of the laws that are built on one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+from flint import arb, ctx
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
@@ -16,28 +19,31 @@ from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.at_most import AtMost
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.base import Body
-from leastnoise.guarantees.bodies.box import Box
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.cells import Cells
 from leastnoise.guarantees.bodies.counted import Counted
 from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.interval import Interval
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.one_sided import OneSided
 from leastnoise.guarantees.bodies.polygon import Polygon
-from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.guarantees.bodies.together import Together
-from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm, KStaircase, TruncatedKStaircase
+from leastnoise.noise.bodies.law.two_sided import TwoSidedLaplace, TwoSidedStaircase
 from leastnoise.noise.bodies.sampler import combined, plain, scalars, signed, sums
-from leastnoise.noise.bodies.sampler.arrange import Moves, Source, alone, scaled
-from leastnoise.noise.bodies.sampler.reals import Gammas, Listed, Reals, RealsSampler
-from leastnoise.noise.bodies.sampler.scalars import log_concave
+from leastnoise.noise.bodies.sampler.arrange import Moved, Moves, Source, alone, scaled
+from leastnoise.noise.bodies.sampler.reals import Gammas, Listed, Reals, RealsSampler, Uniforms
+from leastnoise.noise.bodies.sampler.scalars import (
+    choose_below,
+    choose_log_concave,
+    choose_weighted,
+)
+from leastnoise.noise.bodies.sampler.signed import weights
 from leastnoise.noise.common.sampler import cumulative
 
 if TYPE_CHECKING:
-    from flint import arb
+    from leastnoise.entropy.lazy import LazyReal
 
 
 # The recipe of every body. A new body is a function or two, and one line here.
@@ -45,8 +51,8 @@ if TYPE_CHECKING:
 
 _MOST_SUMMED = 4  # exponentials in a sum; for one number a gamma of larger shape is drawn as such
 
-Recipe = Callable[[Source, Body, Reals], Reals]
-Sides = Callable[[Source, OneSided, Moves], Reals]
+Recipe = Callable[[Source, Any, Reals], Reals]
+Sides = Callable[[Source, Any, Moves], Reals]
 
 
 @final
@@ -56,7 +62,7 @@ class Recipes:
 
     surface: Recipe
     uniform: Recipe | None = None
-    falling: Callable[[Source, Body, int], Reals] | None = None
+    falling: Callable[[Source, Any, int], Reals] | None = None
 
 
 BODIES: dict[type[Body], Recipes] = {
@@ -128,14 +134,14 @@ class Draw(Source):
             s = moves.shape
             moves = Moves(
                 shape=s,
-                added=scalars.scalars_below(self.entropy, moves.added, s),
-                removed=scalars.scalars_below(self.entropy, moves.removed, of.dimension - s),
+                added=scalars.draw_below(self.entropy, moves.added, s),
+                removed=scalars.draw_below(self.entropy, moves.removed, of.dimension - s),
             )
         return surface(self, of, moves)
 
     def _gammas(self, count: int, shape: int) -> Reals:
         if count == 1 and shape > _MOST_SUMMED:
-            return Listed([scalars.gamma(self.entropy, shape)])
+            return Listed([scalars.draw_gamma(self.entropy, shape)])
         return Gammas(count, self.entropy, shape=shape)
 
 
@@ -149,43 +155,144 @@ def _recipes(body: Body) -> Recipes:
 # Exact draws of noise that depends on the gauge of a body alone.
 
 
-def sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def k_norm_sampler(noise: KNorm, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `k-norm` noise, in units of `grid`."""
-    if not isinstance(noise, KNorm):
-        raise TypeError(f"{noise.name} is not k-norm")
     unit = noise.scale / grid
     return RealsSampler(scaled(unit, Draw(entropy).falling(noise.body, 1)))
 
 
-def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def k_staircase_sampler(noise: KStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a `k-staircase` noise, in units of `grid`.
 
     It is uniform in (k + γ)K with probability ∝ e^(−decay·k)(k + γ)^D.
     """
-    if not isinstance(noise, KStaircase):
-        raise TypeError(f"{noise.name} is not k-staircase")
-    k = step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
+    k = _choose_step(entropy, first=noise.gamma, decay=noise.decay, power=noise.dimension)
     radius = alone(Constant(noise.scale / grid * (k + noise.gamma)))
     return RealsSampler(Draw(entropy).uniform(noise.body, radius))
 
 
-def truncated_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
+def truncated_k_staircase_sampler(
+    noise: TruncatedKStaircase, grid: Fraction, entropy: Entropy
+) -> Sampler:
     """Return one draw of a `truncated-k-staircase` noise, in units of `grid`.
 
     It is uniform in e_j·K, e_j its edges, with the same shares as for a ball.
     """
-    if not isinstance(noise, TruncatedKStaircase):
-        raise TypeError(f"{noise.name} is not truncated-k-staircase")
     j = choose(entropy, lambda: cumulative(noise.steps, noise.dimension))
     radius = alone(Constant(noise.scale / grid * noise.steps.edges[j]))
     return RealsSampler(Draw(entropy).uniform(noise.body, radius))
 
 
-def step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
+def _choose_step(entropy: Entropy, *, first: Fraction, decay: Fraction, power: int) -> int:
     """Return k >= 0 with probability ∝ e^(−decay·k)(k + first)^power."""
 
-    def weights() -> Callable[[int], arb]:
+    def weights_of_steps() -> Callable[[int], arb]:
         a, slope = ball(first), ball(-decay)
         return lambda k: (a + k) ** power * (slope * k).exp()
 
-    return log_concave(entropy, weights, start=max(0, int(power / decay - first)))
+    return choose_log_concave(entropy, weights_of_steps, start=max(0, int(power / decay - first)))
+
+
+# Exact draws of the two-sided laws: a choice of s and of ends A, B, and then uniform in them.
+#
+# notation: as in noise/bodies/law/two_sided.py; P(s) ∝ w[s]·e_s·e_t, e_j = E A^j/j!.
+
+
+def two_sided_staircase_sampler(
+    noise: TwoSidedStaircase, grid: Fraction, entropy: Entropy
+) -> Sampler:
+    """Return one draw of a `two-sided-staircase` noise, in units of `grid`.
+
+    A = a + k with probability ∝ e^(−decay·k)(a + k)^s given s; B alike.
+    """
+    of = noise.of.times(noise.scale / grid)
+    if isinstance(of, Counts) and of.most == of.queries:
+        return _cube_sampler(noise, of, entropy)
+    core, decay = noise.core, noise.decay
+    s = choose(entropy, lambda: _staircase_shares(noise.of, core, decay, ctx.prec))
+    ends = [
+        Constant(core + _choose_step(entropy, first=core, decay=decay, power=power))
+        for power in (s, of.dimension - s)
+    ]
+    moves = Moves(shape=s, added=ends[0], removed=ends[1])
+    return RealsSampler(Draw(entropy).sides(of, moves, inside=True))
+
+
+def _cube_sampler(noise: TwoSidedStaircase, of: Counts, entropy: Entropy) -> Sampler:
+    """Draw uniform numbers in a cube: Σ_s of the volumes of its parts is (A + B)^d.
+
+    k₁ + k₂ = n has the probability ∝ e^(−decay·n)(n + 1)(2a + n)^d, k₁ is uniform on 0 … n.
+    """
+    core, decay, d = noise.core, noise.decay, of.dimension
+
+    def weights_of_sums() -> Callable[[int], arb]:
+        ends, slope = ball(2 * core), ball(-decay)
+        return lambda n: (n + 1) * (ends + n) ** d * (slope * n).exp()
+
+    n = choose_log_concave(entropy, weights_of_sums, start=max(0, int(d / decay - 2 * core)))
+    above = core + choose_below(entropy, n + 1)
+    beneath = 2 * core + n - above
+    parts = Uniforms(d, entropy, signed=True)
+    unit = of.bound / 2
+    return RealsSampler(
+        Moved(parts=parts, centre=unit * (above - beneath), half=unit * (above + beneath))
+    )
+
+
+@lru_cache(maxsize=64)
+def _staircase_shares(of: OneSided, core: Fraction, decay: Fraction, bits: int) -> tuple[arb, ...]:
+    """Cumulate P(s); Σ_j e_j z^j = (1 − q) e^(az)/(1 − q e^z), q = e^(−decay).
+
+    So e_j = a^j/j! + q/(1 − q)·Σ_{i >= 1} e_(j − i)/i!, all positive: nothing cancels.
+    """
+    del bits
+    d, odds = of.dimension, 1 / ball(decay).expm1()
+    inverse, powers = _exponential_terms(Fraction(1), d), _exponential_terms(core, d)
+    ends: list[arb] = []
+    for j in range(d + 1):
+        past = sum((a * b for a, b in zip(reversed(ends), inverse[1:], strict=False)), arb(0))
+        ends.append(powers[j] + odds * past)
+    return _shares_of_shapes(of, ends)
+
+
+def two_sided_laplace_sampler(noise: TwoSidedLaplace, grid: Fraction, entropy: Entropy) -> Sampler:
+    """Return one draw of a `two-sided-laplace` noise, in units of `grid`.
+
+    A = b + y, of density ∝ (b + y)^s e^(−y) given s: y ~ Gamma(s − i + 1), P(i) ∝ b^i/i!, i <= s.
+    """
+    of, core = noise.of.times(noise.scale / grid), noise.core
+    s = choose(entropy, lambda: _laplace_shares(noise.of, core, ctx.prec))
+    ends = [_end(entropy, core, power) for power in (s, of.dimension - s)]
+    moves = Moves(shape=s, added=ends[0], removed=ends[1])
+    return RealsSampler(Draw(entropy).sides(of, moves, inside=True))
+
+
+def _end(entropy: Entropy, core: Fraction, power: int) -> LazyReal:
+    if core == 0:
+        return scalars.draw_gamma(entropy, power + 1)
+    i = choose_weighted(entropy, lambda: _exponential_terms(core, power))
+    return scalars.add([Constant(core), scalars.draw_gamma(entropy, power - i + 1)])
+
+
+def _exponential_terms(core: Fraction, degree: int) -> list[arb]:
+    """Return b^i/i! for i = 0 … degree."""
+    found, b = [arb(1)], ball(core)
+    for i in range(1, degree + 1):
+        found.append(found[-1] * b / i)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _laplace_shares(of: OneSided, core: Fraction, bits: int) -> tuple[arb, ...]:
+    """Cumulate P(s); e_j = Σ_{i <= j} b^i/i!."""
+    del bits
+    sums, partial = [], arb(0)
+    for term in _exponential_terms(core, of.dimension):
+        partial += term
+        sums.append(partial)
+    return _shares_of_shapes(of, sums)
+
+
+def _shares_of_shapes(of: OneSided, ends: list[arb]) -> tuple[arb, ...]:
+    products = zip(weights(of), ends, reversed(ends), strict=True)
+    return scalars.cumulate([w * a * b for w, a, b in products])

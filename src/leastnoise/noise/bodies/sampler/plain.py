@@ -13,11 +13,10 @@ from leastnoise.balls.core import ball
 from leastnoise.entropy.direction import DirectionSampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform
 from leastnoise.guarantees.bodies.ball import Ball
-from leastnoise.guarantees.bodies.box import Box
-from leastnoise.guarantees.bodies.interval import Interval
+from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.polygon import Polygon
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each, known
+from leastnoise.noise.bodies.sampler.arrange import Rows, Source, alone, each
 from leastnoise.noise.bodies.sampler.reals import (
     Computed,
     Estimates,
@@ -27,7 +26,7 @@ from leastnoise.noise.bodies.sampler.reals import (
     Signs,
     Uniforms,
 )
-from leastnoise.noise.bodies.sampler.scalars import choices_below, many_below
+from leastnoise.noise.bodies.sampler.scalars import choose_below, choose_many_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,38 +39,38 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.polygon import Vertex
 
 
-def interval_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def interval_surface(source: Source, body: Interval, gauges: Reals) -> Reals:
     """±bound."""
-    bound = known(body, Interval).bound
+    bound = body.bound
     signs = Signs(gauges.size, source.entropy)
     return Rows(factors=gauges, parts=signs, units=[bound], row=1)
 
 
-def interval_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def interval_uniform(source: Source, body: Interval, radii: Reals) -> Reals:
     """Uniform on (−bound, bound)."""
-    bound = known(body, Interval).bound
+    bound = body.bound
     parts = Uniforms(radii.size, source.entropy, signed=True)
     return Rows(factors=radii, parts=parts, units=[bound], row=1)
 
 
-def interval_falling(source: Source, body: Body, count: int) -> Reals:
+def interval_falling(source: Source, body: Interval, count: int) -> Reals:
     """Laplace noise."""
     return interval_surface(source, body, Gammas(count, source.entropy, shape=1))
 
 
-def box_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def box_uniform(source: Source, body: Box, radii: Reals) -> Reals:
     """All coordinates independent and uniform, but for the radius."""
-    bounds = known(body, Box).bounds
+    bounds = body.bounds
     parts = Uniforms(radii.size * len(bounds), source.entropy, signed=True)
     return Rows(factors=radii, parts=parts, units=bounds, row=len(bounds))
 
 
-def box_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def box_surface(source: Source, body: Box, gauges: Reals) -> Reals:
     """One coordinate, any, at its bound; the others uniform."""
-    bounds = known(body, Box).bounds
+    bounds = body.bounds
     rows, q = gauges.size, len(bounds)
     parts = Uniforms(rows * q, source.entropy, signed=True)
-    ends = np.arange(rows) * q + many_below(source.entropy, q, size=rows)
+    ends = np.arange(rows) * q + choose_many_below(source.entropy, q, size=rows)
     return Rows(factors=gauges, parts=_Ends(parts, ends), units=bounds, row=q)
 
 
@@ -98,11 +97,11 @@ class _Ends(Reals):
         return value
 
 
-def ball_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def ball_surface(source: Source, disc: Ball, gauges: Reals) -> Reals:
     """Return points in uniform directions."""
-    disc = known(body, Ball)
     return each(
-        gauges, lambda gauge: _Direction(scalars.times(disc.bound, gauge), disc, source.entropy)
+        gauges,
+        lambda gauge: _Direction(scalars.multiply_by(disc.bound, gauge), disc, source.entropy),
     )
 
 
@@ -127,15 +126,15 @@ class _Direction(Reals):
         return self._block.enclose(index, bits)
 
 
-def polygon_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def polygon_surface(source: Source, body: Polygon, gauges: Reals) -> Reals:
     """Choose an edge by the area of its triangle from 0, and a uniform point of it."""
-    edges = _edges(known(body, Polygon))
+    edges = _edges(body)
     areas = [u[0] * v[1] - u[1] * v[0] for u, v in edges]
     common = math.lcm(*(area.denominator for area in areas))
     sums = list(accumulate(int(area * common) for area in areas))
 
     def point(gauge: LazyReal) -> Reals:
-        number = choices_below(source.entropy, sums[-1])
+        number = choose_below(source.entropy, sums[-1])
         u, v = edges[next(i for i, limit in enumerate(sums) if number < limit)]
         along = LazyUniform(source.entropy)
         return Listed([_between(u[i], v[i], along, gauge) for i in range(2)])
@@ -159,5 +158,6 @@ def rooted(source: Source, body: Body, radii: Reals) -> Reals:
     """Return radii for `surface` that make of it a uniform point of the body."""
     degree = body.dimension
     return each(
-        radii, lambda radius: alone(scalars.product(radius, scalars.root(source.entropy, degree)))
+        radii,
+        lambda radius: alone(scalars.multiply(radius, scalars.draw_root(source.entropy, degree))),
     )

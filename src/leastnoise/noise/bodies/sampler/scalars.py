@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Weight = Callable[[int], arb]
 
 
-def choices_below(entropy: Entropy, limit: int) -> int:
+def choose_below(entropy: Entropy, limit: int) -> int:
     """Return a whole number, uniform on 0 … limit − 1."""
     size = (limit - 1).bit_length()
     if size == 0:
@@ -43,7 +43,7 @@ def choices_below(entropy: Entropy, limit: int) -> int:
     return found
 
 
-def many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.int64]:
+def choose_many_below(entropy: Entropy, limit: int, *, size: int) -> NDArray[np.int64]:
     """Return `size` independent numbers, each uniform on 0 … limit − 1."""
     bound = np.uint64((1 << 64) - (1 << 64) % limit - 1)
     words = entropy.words(size).copy()  # what is read from a source can't be written to
@@ -65,18 +65,18 @@ def permutation(entropy: Entropy, size: int) -> NDArray[np.int64]:
             return order
 
 
-def cumulative(weights: Sequence[arb]) -> tuple[arb, ...]:
+def cumulate(weights: Sequence[arb]) -> tuple[arb, ...]:
     """Return P(J <= j) for P(J = j) ∝ weights[j]; the last is 1."""
     sums = list(accumulate(weights))
     return (*(partial / sums[-1] for partial in sums[:-1]), arb(1))
 
 
-def weighted(entropy: Entropy, weights: Callable[[], Sequence[arb]]) -> int:
+def choose_weighted(entropy: Entropy, weights: Callable[[], Sequence[arb]]) -> int:
     """Return J with P(J = j) ∝ weights()[j], which are enclosed at the current precision."""
-    return choose(entropy, lambda: cumulative(weights()))
+    return choose(entropy, lambda: cumulate(weights()))
 
 
-def log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start: int) -> int:
+def choose_log_concave(entropy: Entropy, weights: Callable[[], Weight], *, start: int) -> int:
     """Return K with P(K = k) ∝ weight(k), k >= 0, weight(k)² >= weight(k − 1)·weight(k + 1) > 0.
 
     `weights()` makes of the current precision the function weight, which encloses. `start` is best
@@ -128,16 +128,16 @@ _FEW = 3  # exponentials are cheaper than a gamma of larger shape
 NOTHING, ONE = Constant(Fraction(0)), Constant(Fraction(1))
 
 
-def gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
+def draw_gamma(entropy: Entropy, shape: Fraction | int) -> LazyReal:
     """Return a Gamma(shape, 1); 0 for shape 0."""
     if shape == 0:
         return NOTHING
     if shape in range(_FEW + 1):
-        return total([LazyExponential(entropy) for _ in range(int(shape))])
+        return add([LazyExponential(entropy) for _ in range(int(shape))])
     return LazyAnyGamma(entropy, shape=Fraction(shape))
 
 
-def root(entropy: Entropy, degree: int) -> LazyReal:
+def draw_root(entropy: Entropy, degree: int) -> LazyReal:
     """Return U^(1/degree), U uniform: the gauge of a uniform point of a body of that dimension."""
     uniform = LazyUniform(entropy)
     if degree == 1:
@@ -145,32 +145,32 @@ def root(entropy: Entropy, degree: int) -> LazyReal:
     return Computed(lambda bits: (uniform.enclose(bits).log() / degree).exp())
 
 
-def scalars_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
+def draw_below(entropy: Entropy, end: LazyReal, shape: int) -> LazyReal:
     """Return end·Beta(shape, 1): of density ∝ x^(shape − 1) up to `end`; 0 for shape 0."""
-    return product(end, root(entropy, shape)) if shape else NOTHING
+    return multiply(end, draw_root(entropy, shape)) if shape else NOTHING
 
 
-def total(parts: Sequence[LazyReal]) -> LazyReal:
+def add(parts: Sequence[LazyReal]) -> LazyReal:
     """Return the sum."""
     return Computed(lambda bits: sum((part.enclose(bits) for part in parts), ball(0)))
 
 
-def product(*factors: LazyReal) -> LazyReal:
+def multiply(*factors: LazyReal) -> LazyReal:
     """Return the product."""
     return Computed(lambda bits: reduce(mul, (factor.enclose(bits) for factor in factors)))
 
 
-def times(factor: Fraction | int, number: LazyReal) -> LazyReal:
+def multiply_by(factor: Fraction | int, number: LazyReal) -> LazyReal:
     """Return factor·number."""
     return Computed(lambda bits: ball(factor) * number.enclose(bits))
 
 
-def ratio(above: LazyReal, below: LazyReal) -> LazyReal:
+def divide(above: LazyReal, below: LazyReal) -> LazyReal:
     """Return above/below."""
     return Computed(lambda bits: above.enclose(bits) / below.enclose(bits))
 
 
-def power(base: LazyReal, exponent: Fraction) -> LazyReal:
+def raise_to(base: LazyReal, exponent: Fraction) -> LazyReal:
     """Return base^exponent for a base > 0."""
     if exponent == 1:
         return base

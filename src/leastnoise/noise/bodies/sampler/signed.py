@@ -12,8 +12,7 @@ from flint import ctx
 from leastnoise.balls.core import ball
 from leastnoise.entropy.scalar import choose
 from leastnoise.guarantees.bodies.counts import Counts
-from leastnoise.guarantees.bodies.differences import Differences
-from leastnoise.guarantees.bodies.signed import Signed
+from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.noise.bodies.sampler import scalars
 from leastnoise.noise.bodies.sampler.arrange import (
     Gathered,
@@ -23,11 +22,10 @@ from leastnoise.noise.bodies.sampler.arrange import (
     Source,
     alone,
     each,
-    known,
 )
-from leastnoise.noise.bodies.sampler.combined import capped, largest_or_share
+from leastnoise.noise.bodies.sampler.combined import capped, find_largest_or_share
 from leastnoise.noise.bodies.sampler.reals import Reals, Uniforms
-from leastnoise.noise.bodies.sampler.scalars import choices_below, cumulative, permutation
+from leastnoise.noise.bodies.sampler.scalars import choose_below, cumulate, permutation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -35,16 +33,14 @@ if TYPE_CHECKING:
 
     from leastnoise.entropy.lazy import LazyReal
     from leastnoise.entropy.source import Entropy
-    from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.bodies.one_sided import Balls, OneSided
 
 
 # Points of what can be added to counts: the sides of x are x⁺ and x⁻.
 
 
-def counts_sides(source: Source, of: OneSided, moves: Moves, *, inside: bool) -> Reals:
+def counts_sides(source: Source, counts: Counts, moves: Moves, *, inside: bool) -> Reals:
     """Return P·(a point of T within any s coordinates), and −Q·(one within the others)."""
-    counts = known(of, Counts)
 
     def side(size: int, whole: LazyReal, unit: Fraction) -> Reals:
         if size == 0:
@@ -53,7 +49,7 @@ def counts_sides(source: Source, of: OneSided, moves: Moves, *, inside: bool) ->
             return _cube_surface(source, size, whole, unit)
         parts = capped(source.entropy, cells=size, shape=1, cap=counts.most)
         if not inside:
-            whole = scalars.ratio(whole, largest_or_share(parts, counts.most))
+            whole = scalars.divide(whole, find_largest_or_share(parts, counts.most))
         return Rows(factors=alone(whole), parts=parts, units=[unit], row=size)
 
     d = counts.queries
@@ -64,7 +60,7 @@ def counts_sides(source: Source, of: OneSided, moves: Moves, *, inside: bool) ->
 
 def _cube_surface(source: Source, size: int, whole: LazyReal, unit: Fraction) -> Reals:
     """One coordinate at the end, the first: they are shuffled anyway; the others below it."""
-    largest = alone(scalars.times(unit, whole))
+    largest = alone(scalars.multiply_by(unit, whole))
     if size == 1:
         return largest
     others = Uniforms(size - 1, source.entropy)
@@ -94,9 +90,9 @@ def _weights(of: OneSided, bits: int) -> Balls:
     return of.pieces().weights
 
 
-def signed_falling(source: Source, body: Body, count: int) -> Reals:
+def signed_falling(source: Source, body: Signed, count: int) -> Reals:
     """P ~ Gamma(s) and Q ~ Gamma(t), independent."""
-    of = known(body, Signed).of
+    of = body.of
     return Joined([_falling(source, of) for _ in range(count)])
 
 
@@ -106,47 +102,47 @@ def _falling(source: Source, of: OneSided) -> Reals:
     # a uniform point of a cube needs no gauge of its own
     inside = isinstance(of, Counts)
     shapes = (s + 1, t + 1) if inside else (s, t)
-    added, removed = (scalars.gamma(source.entropy, shape) for shape in shapes)
+    added, removed = (scalars.draw_gamma(source.entropy, shape) for shape in shapes)
     moves = Moves(shape=s, added=added, removed=removed)
     return source.sides(of, moves, inside=inside)
 
 
-def signed_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def signed_surface(source: Source, body: Signed, gauges: Reals) -> Reals:
     """P/N ~ Beta(s, t), Q the rest."""
-    of = known(body, Signed).of
+    of = body.of
     return each(gauges, lambda gauge: _hull(source, of, gauge, extra=0))
 
 
-def signed_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def signed_uniform(source: Source, body: Signed, radii: Reals) -> Reals:
     """(P, Q, rest) is Dirichlet(s, t, 1)."""
-    of = known(body, Signed).of
+    of = body.of
     return each(radii, lambda radius: _hull(source, of, radius, extra=1))
 
 
 def _hull(source: Source, of: OneSided, whole: LazyReal, *, extra: int) -> Reals:
     s = _shape_of_hull(source.entropy, of)
-    parts = [scalars.gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
-    factor = scalars.ratio(whole, scalars.total(parts))
-    added, removed = (scalars.product(factor, one) for one in parts[:2])
+    parts = [scalars.draw_gamma(source.entropy, shape) for shape in (s, of.dimension - s, extra)]
+    factor = scalars.divide(whole, scalars.add(parts))
+    added, removed = (scalars.multiply(factor, one) for one in parts[:2])
     return source.sides(of, Moves(shape=s, added=added, removed=removed), inside=False)
 
 
 def _shape_of_hull(entropy: Entropy, of: OneSided) -> int:
     """Return s with P(s) ∝ w[s]."""
     if isinstance(of, Counts) and of.most == of.queries:
-        return choices_below(entropy, of.dimension + 1)  # all alike
+        return choose_below(entropy, of.dimension + 1)  # all alike
     return choose(entropy, lambda: _hull_shares(of, ctx.prec))
 
 
 @lru_cache(maxsize=64)
 def _hull_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
     del bits
-    return cumulative(weights(of))
+    return cumulate(weights(of))
 
 
-def differences_uniform(source: Source, body: Body, radii: Reals) -> Reals:
+def differences_uniform(source: Source, body: Differences, radii: Reals) -> Reals:
     """Uniform in {P <= R, Q <= R}."""
-    of = known(body, Differences).of
+    of = body.of
 
     def point(radius: LazyReal) -> Reals:
         s = _shape_of_differences(source.entropy, of)
@@ -155,18 +151,18 @@ def differences_uniform(source: Source, body: Body, radii: Reals) -> Reals:
     return each(radii, point)
 
 
-def differences_surface(source: Source, body: Body, gauges: Reals) -> Reals:
+def differences_surface(source: Source, body: Differences, gauges: Reals) -> Reals:
     """P is the gauge, with probability s/D, and Q uniform below, or the reverse."""
-    of = known(body, Differences).of
+    of = body.of
 
     def point(gauge: LazyReal) -> Reals:
         s = _shape_of_differences(source.entropy, of)
         t = of.dimension - s
-        if choices_below(source.entropy, of.dimension) < s:
-            lower = scalars.scalars_below(source.entropy, gauge, t)
+        if choose_below(source.entropy, of.dimension) < s:
+            lower = scalars.draw_below(source.entropy, gauge, t)
             moves = Moves(shape=s, added=gauge, removed=lower)
         else:
-            lower = scalars.scalars_below(source.entropy, gauge, s)
+            lower = scalars.draw_below(source.entropy, gauge, s)
             moves = Moves(shape=s, added=lower, removed=gauge)
         return source.sides(of, moves, inside=False)
 
@@ -181,7 +177,7 @@ def _shape_of_differences(entropy: Entropy, of: OneSided) -> int:
 @lru_cache(maxsize=64)
 def _differences_shares(of: OneSided, bits: int) -> tuple[arb, ...]:
     del bits
-    return cumulative([w * c for w, c in zip(weights(of), binomials(of.dimension), strict=True)])
+    return cumulate([w * c for w, c in zip(weights(of), binomials(of.dimension), strict=True)])
 
 
 def binomials(size: int) -> list[arb]:

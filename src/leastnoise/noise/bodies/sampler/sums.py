@@ -20,30 +20,28 @@ from leastnoise.guarantees.bodies.counted_sums import CountedSums
 from leastnoise.guarantees.bodies.jointly import Jointly
 from leastnoise.guarantees.bodies.mixing import coefficients
 from leastnoise.noise.bodies.sampler import scalars
-from leastnoise.noise.bodies.sampler.arrange import Joined, Moves, Rows, Source, alone, known
-from leastnoise.noise.bodies.sampler.combined import power_shares
+from leastnoise.noise.bodies.sampler.arrange import Joined, Moves, Rows, Source, alone
+from leastnoise.noise.bodies.sampler.combined import draw_power_shares
 from leastnoise.noise.bodies.sampler.reals import Computed, Reals, Uniforms
-from leastnoise.noise.bodies.sampler.scalars import choices_below, many_below, weighted
+from leastnoise.noise.bodies.sampler.scalars import choose_below, choose_many_below, choose_weighted
 from leastnoise.noise.bodies.sampler.signed import weights
 
 if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
-    from leastnoise.guarantees.bodies.one_sided import OneSided
 
 
-def counted_sums_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
+def counted_sums_surface(source: Source, body: CountedSums, moves: Moves) -> Reals:
     """Return cells with α_j = P·Dirichlet(s_1, …), β_j alike."""
-    body = known(of, CountedSums)
     q = len(body.bounds)
     shapes = _shapes_of_cells(source.entropy, body, moves.shape)
-    above = power_shares(source.entropy, shapes, Fraction(1))
-    beneath = power_shares(source.entropy, [q - s for s in shapes], Fraction(1))
+    above = draw_power_shares(source.entropy, shapes, Fraction(1))
+    beneath = draw_power_shares(source.entropy, [q - s for s in shapes], Fraction(1))
     cells = []
     for s, alpha, beta in zip(shapes, above, beneath, strict=True):
         own = Moves(
             shape=s,
-            added=scalars.product(moves.added, alpha),
-            removed=scalars.product(moves.removed, beta),
+            added=scalars.multiply(moves.added, alpha),
+            removed=scalars.multiply(moves.removed, beta),
         )
         cells.append(_cell(source, body, own))
     return Joined(cells)
@@ -57,7 +55,9 @@ def _shapes_of_cells(entropy: Entropy, body: CountedSums, total: int) -> list[in
     """
     q, cells = len(body.bounds), body.cells
     while True:
-        found = many_below(entropy, q, size=cells) + many_below(entropy, 2, size=cells)
+        found = choose_many_below(entropy, q, size=cells) + choose_many_below(
+            entropy, 2, size=cells
+        )
         if int(found.sum()) == total:
             return found.tolist()
 
@@ -68,34 +68,33 @@ def _cell(source: Source, body: CountedSums, moves: Moves) -> Reals:
     That is |c| itself where α or β is 0, and else any one of the sums; the others are below it.
     """
     q = len(body.bounds)
-    largest = scalars.total([moves.added, moves.removed])
+    largest = scalars.add([moves.added, moves.removed])
     count = _difference(moves, body.bounds[0])
-    end = -1 if moves.shape in (0, q) else choices_below(source.entropy, q - 1)
+    end = -1 if moves.shape in (0, q) else choose_below(source.entropy, q - 1)
     found: list[Reals] = [alone(count)]
     for index, bound in enumerate(body.bounds[1:]):
         if index == end:
             sign = 1 if source.entropy.bits(1) else -1
-            found.append(alone(scalars.times(sign * bound, largest)))
+            found.append(alone(scalars.multiply_by(sign * bound, largest)))
         else:
             uniform = Uniforms(1, source.entropy, signed=True)
             found.append(Rows(factors=alone(largest), parts=uniform, units=[bound], row=1))
     return Joined(found)
 
 
-def counted_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
+def counted_surface(source: Source, body: Counted, moves: Moves) -> Reals:
     """Return P₀ = P and Q₀ below Q, or Q₀ = Q and P₀ below P, by their weights; n = P − Q."""
-    body = known(of, Counted)
     s, last = moves.shape, body.of.dimension
 
     def reached_or_passed() -> list[arb]:
         own = weights(body.of)
         return [own[s] if s <= last else arb(0), own[s - 1] if s > 0 else arb(0)]
 
-    if weighted(source.entropy, reached_or_passed) == 0:
-        lower = scalars.scalars_below(source.entropy, moves.removed, last - s)
+    if choose_weighted(source.entropy, reached_or_passed) == 0:
+        lower = scalars.draw_below(source.entropy, moves.removed, last - s)
         inner = Moves(shape=s, added=moves.added, removed=lower)
     else:
-        lower = scalars.scalars_below(source.entropy, moves.added, s - 1)
+        lower = scalars.draw_below(source.entropy, moves.added, s - 1)
         inner = Moves(shape=s - 1, added=lower, removed=moves.removed)
     rows = _difference(moves, body.bound)
     return Joined([source.sides(body.of, inner, inside=False), alone(rows)])
@@ -107,9 +106,8 @@ def _difference(moves: Moves, unit: Fraction) -> LazyReal:
     return Computed(lambda bits: ball(unit) * (above.enclose(bits) - beneath.enclose(bits)))
 
 
-def jointly_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
+def jointly_surface(source: Source, body: Jointly, moves: Moves) -> Reals:
     """Choose shapes s_i by their weights given s; P_i share P as in `Together`, Q_i Q."""
-    body = known(of, Jointly)
     shapes = _shapes_of_parts(source.entropy, body, moves.shape)
     sizes = [one.dimension - s for one, s in zip(body.parts, shapes, strict=True)]
     above = _parts(source.entropy, shapes, body.exponent)
@@ -118,8 +116,8 @@ def jointly_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
     for one, r, s, p, q in zip(body.parts, body.radii, shapes, above, beneath, strict=True):
         own = Moves(
             shape=s,
-            added=scalars.times(r, scalars.product(moves.added, p)),
-            removed=scalars.times(r, scalars.product(moves.removed, q)),
+            added=scalars.multiply_by(r, scalars.multiply(moves.added, p)),
+            removed=scalars.multiply_by(r, scalars.multiply(moves.removed, q)),
         )
         found.append(source.sides(one, own, inside=False))
     return Joined(found)
@@ -128,13 +126,13 @@ def jointly_surface(source: Source, of: OneSided, moves: Moves) -> Reals:
 def _parts(entropy: Entropy, shapes: Sequence[int], exponent: Fraction | None) -> list[LazyReal]:
     """Return P_i/(r_i P): for p = ∞ one, any of the s coordinates', is 1 and the others below."""
     if exponent is not None:
-        return power_shares(entropy, shapes, exponent)
-    number = choices_below(entropy, sum(shapes)) if any(shapes) else 0
+        return draw_power_shares(entropy, shapes, exponent)
+    number = choose_below(entropy, sum(shapes)) if any(shapes) else 0
     found = []
     for size in shapes:
         at_end = 0 <= number < size
         number -= size
-        found.append(scalars.ONE if at_end else scalars.scalars_below(entropy, scalars.ONE, size))
+        found.append(scalars.ONE if at_end else scalars.draw_below(entropy, scalars.ONE, size))
     return found
 
 
@@ -142,7 +140,7 @@ def _shapes_of_parts(entropy: Entropy, body: Jointly, total: int) -> list[int]:
     """Return the parts' shapes given their sum, one after the other."""
     found, left = [], total
     for index in range(len(body.parts)):
-        found.append(weighted(entropy, lambda i=index, n=left: _next_shapes(body, i, n)))
+        found.append(choose_weighted(entropy, lambda i=index, n=left: _next_shapes(body, i, n)))
         left -= found[-1]
     return found
 

@@ -20,10 +20,14 @@ from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
 
 
 # Of the log of the shift ratio: far above the float error of ln δ, far below the 1e-9 promised.
-_SHIFT_ROOT = IncreasingRoot(tolerance=4e-13)
+ROOT = IncreasingRoot(tolerance=4e-13)
+
+# Of scales, radii and widths that are roots of the float δ, accurate to 1e-12: the proof needs a
+# little room above its error. It is far below the 1e-9 promised too.
+MARGIN = Fraction(1, 10**11)
 
 # Room for the roundings of a closed form, and for δ's own enclosure to be rounded up to a float.
-_ROUNDING = 1e-14
+ROUNDING = 1e-14
 
 # Below this excess over ε (relative to ε) the pure guarantee is within 1e-9 of the minimum.
 PURE = 5e-10
@@ -45,7 +49,7 @@ def gaussian(dimension: int, budget: Budget) -> Fraction:
     t = math.sqrt(max(0.0, -2 * (log_target + math.log(2))))
     guess = max(2 * epsilon / (t + math.hypot(t, math.sqrt(2 * epsilon)) + 1e-300), 1e-300)
     guess = max(guess, 2.5 * math.exp(log_target))
-    return Fraction(math.exp(-_SHIFT_ROOT.find(over, guess=math.log(guess))))
+    return Fraction(math.exp(-ROOT.find(over, guess=math.log(guess))))
 
 
 def laplace(dimension: int, budget: Budget) -> Fraction:
@@ -54,7 +58,7 @@ def laplace(dimension: int, budget: Budget) -> Fraction:
     if budget.delta == 0:
         return 1 / budget.epsilon
     least = 1 / (float(budget.epsilon) - 2 * math.log1p(-float(budget.delta)))
-    return Fraction(least * (1 + _ROUNDING))
+    return Fraction(least * (1 + ROUNDING))
 
 
 def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
@@ -75,7 +79,7 @@ def spherical_laplace(dimension: int, budget: Budget) -> Fraction:
     # Guess: the variance of the Gaussian that meets the budget, but no less than near the pure one.
     sigma = float(gaussian(dimension, budget)) / math.sqrt(dimension + 1)
     guess = max(1 / sigma - epsilon, 1e-3 * epsilon)
-    excess = math.exp(_SHIFT_ROOT.find(over, guess=math.log(guess)))
+    excess = math.exp(ROOT.find(over, guess=math.log(guess)))
     return 1 / budget.epsilon if excess < PURE * epsilon else Fraction(1 / (epsilon + excess))
 
 
@@ -93,7 +97,7 @@ def least_scale(log_delta: Callable[[float], float], budget_delta: Fraction) -> 
     def over(log_shift: float) -> float:
         return max(log_delta(math.exp(log_shift)), LOG_ZERO) - log_target
 
-    return Fraction(1 / math.exp(_SHIFT_ROOT.find(over, guess=0.0)))
+    return Fraction(1 / math.exp(ROOT.find(over, guess=0.0)))
 
 
 # The budget that Gaussian noise of a given σ meets once: other shapes are taken for it.

@@ -18,10 +18,9 @@ from functools import cache, partial
 
 from leastnoise.balls.losses import POINTS_PER_STD
 from leastnoise.errors import Refused
-from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.budget import Budget, check_rate
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.samples import check_rate
 from leastnoise.noise.base import Noise
 from leastnoise.noise.question import Question
 
@@ -30,6 +29,7 @@ _ALL = 1 - Fraction(1, 10**12)  # no ball tells a sum that is just δ from one a
 _LEAST_GROWTH = 1.5
 RELATIVE = 1e-7  # of the scale: far below what the lattice itself costs
 _ROUGHLY = 1e-3  # of ε', to tell which share is the best
+SLOWLY = 1e-4  # of ε', where a law for one release takes long to find
 _SPARE = 0.01  # by which it is too small there, or less
 _NEARLY = 1e-4  # of the scale, on a lattice so coarse that it is off by more
 COARSE = 12  # its steps in a standard deviation of the loss

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.errors import NotApplicable
-from leastnoise.noise.common.law import MAX_STEPS, SMALLEST_GAMMA
+from leastnoise.guarantees.exact import SMALLEST_SQUARED
+from leastnoise.noise.common.fit.classic import MARGIN
+from leastnoise.noise.common.law import MAX_STEPS
 from leastnoise.noise.question import Loss
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot, falling_root
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_MARGIN = 1e-11  # of the radius: the root is accurate to 1e-12, and the proof needs a little room
 _RADIUS_ROOT = IncreasingRoot(tolerance=1e-13)  # of R
 _ROUGH = IncreasingRoot(tolerance=1e-9)  # while γ is searched
 _POINTS = 12  # of either half of the first look at γ; the loss has kinks where the steps change
@@ -71,15 +72,15 @@ class CutStaircase:
 
         if gamma is None:
             found = minimise(moment, self._grid(), rounds=_GAMMA_ROUNDS, thorough=False)
-            gamma = max(Fraction(found), SMALLEST_GAMMA)
+            gamma = max(Fraction(found), SMALLEST_SQUARED)
         _, radius = self._radius(float(gamma), guess=whole)
-        return gamma, Fraction(radius * (1 + _MARGIN))
+        return gamma, Fraction(radius * (1 + float(MARGIN)))
 
     def _grid(self) -> list[float]:
         """Even steps, and geometric ones for large ε, where γ^d is compared with e^−ε."""
         even = np.linspace(1 / _POINTS, 1.0, _POINTS)
         first = math.exp(-self.epsilon / self.dimension) / 10
-        geometric = np.geomspace(max(first, float(SMALLEST_GAMMA)), 1.0, _POINTS)
+        geometric = np.geomspace(max(first, float(SMALLEST_SQUARED)), 1.0, _POINTS)
         return sorted({*even.tolist(), *geometric.tolist()})
 
     def _radius(self, gamma: float, *, guess: int) -> tuple[int, float]:

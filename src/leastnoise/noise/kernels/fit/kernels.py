@@ -31,7 +31,6 @@ _NARROW = 10  # kernels so much narrower have nothing to do with each other
 _ANOTHER = -0.3  # √(H/δ) − 1 so far below 0 is another peak's
 _AGREES, _ALMOST = 1e-11, 1e-6  # of ln δ; where it is steep, the last digits of σ move it more
 _BACK, _ONWARD = 0.3, 20  # how far a peak may move: as σ grows it mostly nears the longest shift
-_MARGIN = 1e-11  # of σ: above the float error of ln δ, far below the 1e-9 promised
 # Of δ: what the proof in floats leaves open; the second where masses cancel that aren't small. What
 # it adds to σ is far less there, as δ is steep: 1e-10 at δ = 1e-9, 1e-7 at 1e-12.
 _OPEN, _OPEN_IN_ALL, _MOST_OPEN = 5e-10, 3e-16, 1e-4
@@ -92,7 +91,7 @@ def least_scale(
 
 
 def _widened(log_ratio: float) -> Fraction:
-    return Fraction(math.exp(-log_ratio) * (1 + _MARGIN))
+    return Fraction(math.exp(-log_ratio) * (1 + float(classic.MARGIN)))
 
 
 def apart(epsilon: Fraction) -> float:

@@ -13,12 +13,12 @@ import numpy as np
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.common import profile as common_profile
+from leastnoise.noise.common.fit.classic import ROOT
 from leastnoise.noise.kernels.fit.kernels import apart, check_proof, least_scale
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 from leastnoise.noise.kernels.profile.crossings import Kernels
 from leastnoise.noise.question import Question
 from leastnoise.numerics.minima import minimise
-from leastnoise.numerics.roots import IncreasingRoot
 
 # The best mixture of Gaussians for a budget (Liu, Selvi & Wiesemann 2026, Definition 3.1).
 
@@ -121,9 +121,6 @@ class _Problem:
 # The least quasi-Gaussian law for a budget, exactly and as published (Liu et al. 2026, §4).
 
 
-_ROOT = IncreasingRoot(tolerance=4e-13)  # of ln σ, as in `classic`
-
-
 def quasi_gaussian_search(question: Question) -> QuasiGaussian:
     """Return the law with spacing 1 and decay ε at the least σ whose δ, at any shift, is met.
 
@@ -180,7 +177,7 @@ def _longest_shift(budget: Budget) -> float:
         )
 
     most = math.sqrt(2 * (epsilon - log_target)) / epsilon  # Lemma 4.3
-    return math.exp(-_ROOT.find(over, guess=-math.log(most)))
+    return math.exp(-ROOT.find(over, guess=-math.log(most)))
 
 
 def _flat_middle(epsilon: float) -> float:
@@ -198,4 +195,4 @@ def _flat_middle(epsilon: float) -> float:
         dip = minimise(log_f, [0.5, (2 + root) / 4, (1 + root) / 2]) if root > 0 else 1.0
         return highest - min(log_f(dip), log_f(1.0)) - epsilon
 
-    return math.exp(-_ROOT.find(over, guess=math.log(2 * epsilon) / 2))
+    return math.exp(-ROOT.find(over, guess=math.log(2 * epsilon) / 2))

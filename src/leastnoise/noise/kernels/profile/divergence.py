@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.profile import solve
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.profile.crossings import NOISE, Crossings, Kernels, crossings
@@ -336,10 +334,8 @@ def _log_divergence_at_multiple(law: Kernels, periods: int, epsilon: float) -> f
 # Quantiles of sums of Gaussian kernels.
 
 
-def quantile(noise: Noise, outside: float) -> float:
+def quantile(noise: KernelNoise, outside: float) -> float:
     """P(|X| > t) is a sum of normal tails; a folded kernel has but one, on its own side of 0."""
-    if not isinstance(noise, KernelNoise):
-        raise NotRegistered(family=noise.name, table=__name__, why="it has no kernels")
     spacing, decay = float(noise.spacing / noise.scale), float(noise.decay)
     if noise.folded:
         kernels = [(0.0, 1.0), (spacing, math.exp(-decay))]

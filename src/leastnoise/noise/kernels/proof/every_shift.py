@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import cast, final
+from typing import final
 
 import numpy as np
 from flint import arb, arb_poly, ctx
 
 from leastnoise._record import derived, record
 from leastnoise.balls.core import ball, falls_through, float_above, float_below
-from leastnoise.noise.base import Noise
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.kernels.proof.one_shift import Divergence, Look, falls
 from leastnoise.noise.kernels.proof.table import LEFT_OUT, MOST_KERNEL_EPSILON, KernelLaw, Table
@@ -37,14 +36,14 @@ _FARTHEST = 4096  # σ from 0 to the outermost kernel: beyond, tables take gigab
 _REMEMBERED = 2**22  # points of looks kept, of 48 bytes
 
 
-def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def delta_ball(noise: KernelNoise, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε) = sup of H over [0, shift]; H is even, and H(0) = 0."""
-    law = KernelLaw.of(cast("KernelNoise", noise))
+    law = KernelLaw.of(noise)
     longest = shift / noise.scale
     too_long = longest * _PER_SIGMA[0] > _MOST_CELLS or law.reach > _FARTHEST
     if epsilon > MOST_KERNEL_EPSILON or too_long:
         return arb(0).union(arb(1))
-    decay = cast("KernelNoise", noise).decay
+    decay = noise.decay
     far = math.ceil(math.sqrt(2 * (98 + epsilon)))
     cells: list[_Cell] | None = None
     low = high = 0.0

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from leastnoise.noise.kernels.proof.table import LEFT_OUT, UNIT, Row, Table
+from leastnoise.balls.core import UNIT
+from leastnoise.noise.kernels.proof.table import LEFT_OUT, Row, Table
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _ITEM_HALVINGS = 10  # of an item on which p is neither of one sign nor monotone
 _ROOT = Bisection(halvings=60)
-_OUTWARD = 1 + 1e-12  # more than means of six, products and sums rounded once can be off
+OUTWARD = 1 + 1e-12  # more than means of six, halvings, products and sums of a few can be off
 
 
 @final
@@ -72,7 +73,7 @@ class Divergence:
         row = self.table.row(shift)
         found = self._pieces.of(shift, row, 1.0, -self.c)
         errors = found.errors + LEFT_OUT
-        low, high = positive_part(found.coefficients, errors, found.widths)
+        low, high = integrate_positive_part(found.coefficients, errors, found.widths)
         most = found.per_item(found.coefficients.max(axis=0) + errors)
         return Look(shift=shift, low=max(0.0, low), high=high + LEFT_OUT, most=most, row=row)
 
@@ -125,7 +126,7 @@ class Pieces:
         # the other terms of a coefficient are w·f′ and w²·f″/20, |f′| <= 39f, |f″| <= 39²f and
         # w <= 1/32; the rest of the 5 is for sums and for cutting items
         errors = 5 * self.table.rounding * items.sizes
-        errors += items.sixth * items.widths**6 / 46080 * _OUTWARD
+        errors += items.sixth * items.widths**6 / 46080 * OUTWARD
         return Quintics(_quintic(items), errors, items.widths, kink)
 
     def _items(self, row: Row, a: float, b: float) -> _Items:
@@ -205,7 +206,9 @@ def _quintic(items: _Items) -> Floats:
     )
 
 
-def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple[float, float]:
+def integrate_positive_part(
+    coefficients: Floats, errors: Floats, widths: Floats
+) -> tuple[float, float]:
     """Bound Σ ∫ max(0, p + e) over items, for any |e| <= errors.
 
     coefficients: those of p, of shape (6, items).
@@ -214,8 +217,8 @@ def positive_part(coefficients: Floats, errors: Floats, widths: Floats) -> tuple
     inside, cut, touched = low >= 0, (low < 0) & (high > 0), high > -errors
     sure = _sum(coefficients[:, inside].mean(axis=0), widths[inside])
     least, most = _cut_parts(coefficients[:, cut], widths[cut])
-    doubt = _sum(errors[touched], widths[touched]) * _OUTWARD
-    return (sure + least) / _OUTWARD - doubt, (sure + most) * _OUTWARD + doubt
+    doubt = _sum(errors[touched], widths[touched]) * OUTWARD
+    return (sure + least) / OUTWARD - doubt, (sure + most) * OUTWARD + doubt
 
 
 def _cut_parts(coefficients: Floats, widths: Floats) -> tuple[float, float]:

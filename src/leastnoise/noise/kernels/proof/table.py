@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.core import ball, float_above
+from leastnoise.balls.core import UNIT, ball, float_above
 from leastnoise.noise.common.proof import over
 from leastnoise.noise.kernels.law import KernelNoise
 from leastnoise.noise.releases import Releases
@@ -109,7 +109,6 @@ class KernelLaw:
 # kernel once; the rest is +, − and × of doubles, which IEEE 754 rounds to nearest.
 
 
-UNIT = 2.0**-53
 LEFT_OUT = 1e-36
 """More than e^ε times what is left out where kernels end: of density, derivatives and mass."""
 _ABOVE = 1 + 1e-3  # e^(a²/2) <= this, |a| <= 1/64, and rounding

@@ -14,7 +14,7 @@ from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.classic import NEARLY, matched
-from leastnoise.noise.common.fit.several import Several, by_share, find_least_factor
+from leastnoise.noise.common.fit.several import SLOWLY, Several, by_share, find_least_factor
 from leastnoise.noise.lattice import profile as lattice
 from leastnoise.noise.lattice.fit.least_divergence import Floats, Program
 from leastnoise.noise.lattice.law import MAX_POINTS, Cactus, Lattice
@@ -161,7 +161,6 @@ def cactus_several(task: Several) -> Cactus:
 
 # Of δ/k: what one release may leak by itself. Where losses just add up it is all of δ.
 _SHARES = (Fraction(1, 2), Fraction(63, 64))
-_RELATIVE = 1e-4  # of ε'
 
 
 def discrete_staircase_several(task: Several) -> Noise:
@@ -170,4 +169,4 @@ def discrete_staircase_several(task: Several) -> Noise:
     It can't be spread out, and has a largest loss of ε' but for what leaks: ε' is searched, between
     ε/k and ε/√k. Raises what the design raises.
     """
-    return by_share(task, shares=_SHARES, relative=_RELATIVE)
+    return by_share(task, shares=_SHARES, relative=SLOWLY)

@@ -77,7 +77,7 @@ def _least(
     if len(given) == 2:
         shape = Shape(alpha=given["alpha"], p=given["p"])
     else:
-        shape = best_shape(dimension, problem.log_loss, given)
+        shape = find_best_shape(dimension, problem.log_loss, given)
     return problem.calibrated(shape)
 
 
@@ -177,7 +177,7 @@ class _Problem:
         return law.scaled(Fraction(math.exp(-log_shift) * (1 + margin + 4e-12)))
 
 
-def best_shape(
+def find_best_shape(
     dimension: int,
     log_loss: Callable[[Shape], float],
     fixed: Mapping[str, Fraction],

@@ -31,7 +31,12 @@ from leastnoise.noise.common.fit import classic
 from leastnoise.noise.common.fit.several import Several, find_least_factor
 from leastnoise.noise.question import Loss
 from leastnoise.noise.radial.fit import generalized_gamma
-from leastnoise.noise.radial.fit.generalized_gamma import Shape, best_shape, check_epsilon, fixed_of
+from leastnoise.noise.radial.fit.generalized_gamma import (
+    Shape,
+    check_epsilon,
+    find_best_shape,
+    fixed_of,
+)
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.privacy_losses import LossSketch, between, chosen, reach, sketch
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
@@ -101,7 +106,7 @@ def _least(task: _Task) -> GeneralizedGamma:
     problem, given = _Several(task), dict(task.fixed)
     if len(given) == 2:
         return problem.calibrated(Shape(alpha=given["alpha"], p=given["p"]))
-    searched = best_shape(
+    searched = find_best_shape(
         task.dimension, problem.log_loss, given, flat=_FLAT, no_gain=_NO_GAIN_SEVERAL
     )
     # The classic ones are proved more closely, and in no time: others must be ahead by that.

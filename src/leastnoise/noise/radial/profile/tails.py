@@ -7,10 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
-from leastnoise.noise.common.profile import MOST_BY_TERMS, cap, solve
-from leastnoise.noise.radial.law import GeneralizedGamma
+from leastnoise.noise.common.profile import MOST_BY_TERMS, SMALL_TERM, cap, solve
+from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile.generalized_gamma import Law, log_delta
 from leastnoise.numerics.quadrature import gauss_legendre
 
@@ -29,7 +27,6 @@ from leastnoise.numerics.quadrature import gauss_legendre
 _Array = NDArray[np.float64]
 
 _MOST_LOST = 1e5  # of the parts to their difference; they are accurate to a few 1e-15
-_SMALL = 1e-18  # of the first term: where a series is left
 _TERMS = 1_000
 
 
@@ -93,7 +90,7 @@ def _mass_within(law: Law, radius: float) -> float:
     k, log_b = (law.alpha + 1) / law.p, law.p * math.log(radius)
     b = math.exp(log_b)  # may underflow, where k·ln b needn't
     term, total, n = 1.0, 1.0, 0
-    while term > _SMALL and n < _TERMS:
+    while term > SMALL_TERM and n < _TERMS:
         n += 1
         term *= b / (k + n)
         total += term
@@ -109,7 +106,7 @@ def _beyond_cosine(dimension: int, down: _Array, up: _Array) -> _Array:
 # The law of one coordinate of spherical noise.
 
 
-def spherical_laplace(noise: Noise, outside: float) -> float:
+def spherical_laplace(noise: SphericalLaplace, outside: float) -> float:
     """X_i = √(2G)·Z, G ~ Gamma((d+1)/2), Z normal (theory/release.md §2)."""
     k = (noise.dimension + 1) / 2
     # g = s²: the density of s ∝ s^(2k−1) e^(−s²) is smooth at 0 and nearly normal for large k
@@ -126,12 +123,10 @@ def spherical_laplace(noise: Noise, outside: float) -> float:
     return solve(tail, outside, guess=2 * mode)
 
 
-def generalized_gamma(noise: Noise, outside: float) -> float:
+def generalized_gamma(noise: GeneralizedGamma, outside: float) -> float:
     """P(|X_i| > t) = E P(|W| > t/R), R^p ~ Gamma(k), W the cosine to a uniform direction."""
     from scipy.special import betainc, gammainccinv  # noqa: PLC0415  (0.2 s, needed here alone)
 
-    if not isinstance(noise, GeneralizedGamma):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     p, half = float(noise.p), (noise.dimension - 1) / 2
     k = float((noise.alpha + 1) / noise.p)
     if noise.dimension == 1:

@@ -22,8 +22,6 @@ from typing import final
 from flint import acb, arb
 
 from leastnoise.balls.core import ball
-from leastnoise.errors import NotRegistered
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common import proof as common_proof
 from leastnoise.noise.radial.law import GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.proof import generalized_gamma_line, spherical_laplace
@@ -42,10 +40,8 @@ MOST_EVALUATIONS = 200_000  # of integrands for one δ, at most; laws that we ca
 _COARSE = 12  # steps from one place to the next of a first guess
 
 
-def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def delta_ball(noise: GeneralizedGamma, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε): by the proof of a Gaussian or l2 mechanism, or a closed form, or as above."""
-    if not isinstance(noise, GeneralizedGamma):
-        raise NotRegistered(family=noise.name, table=__name__, why="it is not generalized-gamma")
     if noise.is_classic:
         return _as_classic(noise, shift=shift, epsilon=epsilon)
     return tails(noise, shift=shift, epsilon=epsilon).delta

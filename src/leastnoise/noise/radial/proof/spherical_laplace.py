@@ -11,14 +11,14 @@ from flint import acb, arb, ctx
 from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball
 from leastnoise.balls.integrals import positive_integral
-from leastnoise.noise.base import Noise
 from leastnoise.noise.common.proof import over
+from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.releases import Releases
 
 MOST_SCALES = 10**9  # in a shift, of l2 noise: with more its angular integral takes minutes
 
 
-def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
+def delta_ball(noise: SphericalLaplace, *, shift: Fraction, epsilon: Fraction) -> arb:
     """Enclose δ(ε), exactly 0 if ε >= shift/scale (decided between Fractions).
 
     theory/noise.md §6 with latitude x = π/2 − θ: δ = ∫ (1 − e^(ε − a sin x)) w(x) dx from

@@ -3,9 +3,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from leastnoise.accounting.proof.single import prove_delta
-from leastnoise.guarantees.gaussian_shift import gaussian_differential, zero_concentrated
 from leastnoise.guarantees.sensitivity import L2
 from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.gaussian.profile import gaussian_differential, zero_concentrated
 from leastnoise.noise.kernels.law import GaussianMixture
 
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from leastnoise.certificate.body_records import read_body, record_of_body
+from leastnoise.certificate.records import read_record, write_record
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Interval
 from leastnoise.guarantees.bodies.cells import Cells
-from leastnoise.guarantees.bodies.interval import Interval
 from tests.guarantees.bodies.examples import BODIES
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_round_trip(name: str) -> None:
     body = BODIES[name].times("0.123456789012345678901")
-    text = json.dumps(record_of_body(body))
-    assert read_body(json.loads(text), where="body") == body
+    text = json.dumps(write_record(body))
+    assert read_record(json.loads(text), Body, where="body") == body
 
 
 def edits(record: Any) -> list[Any]:
@@ -45,12 +45,12 @@ def edits(record: Any) -> list[Any]:
 @pytest.mark.parametrize("name", ["nested", "skew polygon", "signed three halves", "2 of 3 discs"])
 def test_what_is_damaged_is_refused_or_another_body(name: str) -> None:
     body = BODIES[name]
-    record = record_of_body(body)
+    record = write_record(body)
     for edited in edits(record):
         if edited == record:
             continue
         try:
-            found: Body = read_body(edited, where="body")
+            found: Body = read_record(edited, Body, where="body")
         except (CertificateRejected, InvalidInput):
             continue
         # the few that read: a parameter that has become another one, never the same body
@@ -62,14 +62,14 @@ def test_what_is_damaged_is_refused_or_another_body(name: str) -> None:
 )
 def test_other_values_are_no_bodies(record: object) -> None:
     with pytest.raises(CertificateRejected):
-        read_body(record, where="body")
+        read_record(record, Body, where="body")
 
 
 def test_a_record_is_not_nested_without_end() -> None:
     body: Body = Interval(bound=1)
-    for _ in range(7):
+    for _ in range(8):
         body = Cells(bodies=[body], copies=[1])
-    record = record_of_body(body)
-    assert read_body(record, where="body") == body
+    record = write_record(body)
+    assert read_record(record, Body, where="body") == body
     with pytest.raises(CertificateRejected, match="deep"):
-        read_body(record_of_body(Cells(bodies=[body], copies=[1])), where="body")
+        read_record(write_record(Cells(bodies=[body], copies=[1])), Body, where="body")

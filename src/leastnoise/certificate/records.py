@@ -1,0 +1,162 @@
+"""Noise, sensitivities, geometries and bodies as JSON values: exact, and read strictly.
+
+A record is `{"kind": …}` and the fields that its class declares, each written and read as its type
+says (`_record.list_arguments`); that of a noise law is its name and its parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import NoneType
+from typing import Any, Literal, TypeVar, cast, final, get_args, get_origin
+
+from leastnoise._record import list_arguments
+from leastnoise.certificate.strict_json import exact_fields, number, number_text, typed
+from leastnoise.errors import CertificateRejected
+from leastnoise.guarantees.bodies.at_most import AtMost
+from leastnoise.guarantees.bodies.ball import Ball
+from leastnoise.guarantees.bodies.base import Body
+from leastnoise.guarantees.bodies.box import Box, Interval
+from leastnoise.guarantees.bodies.cells import Cells
+from leastnoise.guarantees.bodies.counted import Counted
+from leastnoise.guarantees.bodies.counted_sums import CountedSums
+from leastnoise.guarantees.bodies.counts import Counts
+from leastnoise.guarantees.bodies.jointly import Jointly
+from leastnoise.guarantees.bodies.one_sided import OneSided
+from leastnoise.guarantees.bodies.polygon import Polygon
+from leastnoise.guarantees.bodies.signed import Differences, Signed
+from leastnoise.guarantees.bodies.together import Together
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.geometry import Blocks, CountEllipse, Geometry, Matrix
+from leastnoise.guarantees.geometry import Cells as CellsAlone
+from leastnoise.guarantees.sensitivity import BALLS, Sensitivity
+from leastnoise.guarantees.structured import CountingQueries, Groups, Linf, Vertices, Within
+from leastnoise.noise.base import Noise
+from leastnoise.noise.body_noise import VectorNoise
+from leastnoise.noise.registry import family_named
+
+_DEEPEST = 9  # noise on a block of cells of what is signed of what is counted …
+_READABLE = 24  # characters; longer decimals are floats, and shorter in hex
+_INFINITY = "infinity"  # where a body keeps None
+
+Kind = TypeVar("Kind")
+Record = Sensitivity | Geometry | Body | OneSided | Noise
+
+
+def _brief_text(value: Fraction) -> str:
+    short = decimal_text(value)
+    return short if len(short) <= _READABLE else number_text(value)
+
+
+@final
+@dataclass(frozen=True)
+class _Kinds:
+    """Records by the name that certificates use, and how they spell a number."""
+
+    named: Mapping[str, type[Any]]
+    spell: Callable[[Fraction], str]
+
+    @classmethod
+    def of(cls, kinds: Iterable[Any], spell: Callable[[Fraction], str]) -> _Kinds:
+        return cls({kind.kind: kind for kind in kinds}, spell)
+
+
+KINDS: Mapping[type[Any], _Kinds] = {
+    Sensitivity: _Kinds.of(
+        (*BALLS.values(), CountingQueries, Groups, Linf, Vertices, Within), _brief_text
+    ),
+    Geometry: _Kinds.of((CountEllipse, Blocks, Matrix, CellsAlone), _brief_text),
+    Body: _Kinds.of(
+        (AtMost, Ball, Box, Cells, Differences, Interval, Polygon, Signed, Together), decimal_text
+    ),
+    OneSided: _Kinds.of((Counted, CountedSums, Counts, Jointly), decimal_text),
+}
+
+
+def write_record(value: Record) -> dict[str, Any]:
+    """Return `value` as JSON values that `read_record`, or `read_noise`, understands.
+
+    The dimension of a noise law is kept by the record around it.
+    """
+    if isinstance(value, Noise):
+        parameters = {"scale": value.scale, **value.parameters}
+        written = {name: _written(one, number_text) for name, one in parameters.items()}
+        return {"name": value.name, "parameters": written}
+    spell = next(kinds.spell for root, kinds in KINDS.items() if isinstance(value, root))
+    fields = list_arguments(type(value))
+    return {"kind": value.kind} | {name: _written(getattr(value, name), spell) for name in fields}
+
+
+def read_record(record: object, kind: type[Kind], *, where: str) -> Kind:
+    """Return what `write_record` wrote of a `kind`: a Sensitivity, Geometry, Body or OneSided.
+
+    Raises CertificateRejected for unknown kinds, unknown or missing fields, wrong types and what is
+    nested too deep, and InvalidArgument for values that the class refuses.
+    """
+    return _value(record, kind, where=where, depth=0)
+
+
+def read_noise(record: object, *, dimension: int) -> Noise:
+    """Return the law of `dimension` numbers that `record` describes.
+
+    Raises CertificateRejected for what is no such record; InvalidArgument for what is no such law.
+    """
+    noise = exact_fields(record, ("name", "parameters"), where="noise")
+    family = family_named(typed(noise["name"], str, where="noise.name"))
+    kinds = {"scale": Fraction, **family.parameter_kinds}
+    values = _values(noise["parameters"], kinds, where="noise.parameters", depth=0)
+    if not issubclass(family, VectorNoise):
+        return family(**values, dimension=dimension)
+    law = family(**values)
+    if law.dimension != dimension:
+        raise CertificateRejected(f"The noise has {law.dimension} coordinates.")
+    return law
+
+
+def _written(value: Any, spell: Callable[[Fraction], str]) -> Any:
+    if isinstance(value, tuple):
+        return [_written(one, spell) for one in cast("tuple[Any, ...]", value)]
+    if isinstance(value, Fraction):
+        return spell(value)
+    if isinstance(value, Body | OneSided):
+        return write_record(value)
+    return _INFINITY if value is None else value
+
+
+def _value(value: object, kind: Any, *, where: str, depth: int) -> Any:
+    """Return what `_written` wrote of a `kind`."""
+    if kind in KINDS:
+        return _read(value, KINDS[kind].named, where=where, depth=depth)
+    if kind is Fraction:
+        return number(value, where=where)
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        return tuple(
+            _value(one, inner[0], where=f"{where}[{i}]", depth=depth)
+            for i, one in enumerate(typed(value, list, where=where))
+        )
+    if NoneType in inner:
+        return None if value == _INFINITY else _value(value, inner[0], where=where, depth=depth)
+    return typed(value, str if origin is Literal else kind, where=where)
+
+
+def _read(record: object, named: Mapping[str, type[Any]], *, where: str, depth: int) -> Any:
+    if not isinstance(record, dict):
+        raise CertificateRejected(f"{where} must be an object.")
+    if depth >= _DEEPEST:
+        raise CertificateRejected(f"{where} is nested more than {_DEEPEST} deep.")
+    name = typed(record.get("kind"), str, where=f"{where}.kind")
+    if name not in named:
+        raise CertificateRejected(f"Unknown {where} {name[:40]!r}.")
+    fields = {key: value for key, value in record.items() if key != "kind"}
+    return named[name](**_values(fields, list_arguments(named[name]), where=where, depth=depth))
+
+
+def _values(record: object, kinds: Mapping[str, Any], *, where: str, depth: int) -> dict[str, Any]:
+    fields = exact_fields(record, kinds, where=where)
+    return {
+        name: _value(fields[name], kind, where=f"{where}.{name}", depth=depth + 1)
+        for name, kind in kinds.items()
+    }
