@@ -56,10 +56,10 @@ def pure_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
         # the gauge treats 0 like the d coordinates, so that j ones are as d + 1 − j
         most = (queries + 1) // 2
         return _largest(_corner(queries, ones, largest - epsilon) for ones in range(1, most + 1))
-    return find_frequent_loss(noise) * -ball(epsilon - largest).expm1()
+    return frequent_loss(noise) * -ball(epsilon - largest).expm1()
 
 
-def find_frequent_loss(noise: Noise) -> arb:
+def frequent_loss(noise: Noise) -> arb:
     """Enclose a number that P(loss = ε₀) is at most, for a law whose losses are 0 and ±ε₀.
 
     For another law it is that of randomised response, whose curve is above that of any ε₀-DP law.
