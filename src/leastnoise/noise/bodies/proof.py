@@ -54,7 +54,7 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
         # the gauge treats 0 like the d coordinates, so that j ones are as d + 1 − j
         most = (queries + 1) // 2
         return _largest(_corner(queries, ones, largest - epsilon) for ones in range(1, most + 1))
-    return find_frequent_loss(noise) * -ball(epsilon - largest).expm1()
+    return frequent_loss(noise) * -ball(epsilon - largest).expm1()
 
 
 def find_frequent_loss(noise: VectorNoise) -> arb:
