@@ -11,8 +11,7 @@ import leastnoise as ln
 from benchmarks.timing import median_seconds, print_rows, show
 from leastnoise.accounting.composition import Composition
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import L1, L2
-from leastnoise.guarantees.sensitivity import ShiftBounds
+from leastnoise.guarantees.sensitivity import L1, L2, ShiftBounds
 from leastnoise.noise.base import Noise
 from leastnoise.noise.laplace.law import TruncatedLaplace
 from leastnoise.noise.releases import Releases
