@@ -57,7 +57,7 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
     return frequent_loss(noise) * -ball(epsilon - largest).expm1()
 
 
-def find_frequent_loss(noise: VectorNoise) -> arb:
+def frequent_loss(noise: VectorNoise) -> arb:
     """Enclose a number that P(loss = ε₀) is at most, for a law whose losses are 0 and ±ε₀.
 
     For another law it is that of randomised response, whose curve is above that of any ε₀-DP law.

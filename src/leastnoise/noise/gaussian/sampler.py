@@ -11,8 +11,8 @@ from leastnoise.entropy.quantiles import HALF_NORMAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
+from leastnoise.noise.draw import Share
 from leastnoise.noise.gaussian.law import Gaussian
-from leastnoise.noise.share import Share
 
 
 def sampler(noise: Gaussian, grid: Fraction, entropy: Entropy) -> Sampler:
