@@ -12,7 +12,7 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.special import exponential_between
 from leastnoise.design.lower_bound import Witness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.special import exponential_between
 from leastnoise.design import closed_form, repair
 from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of

@@ -13,7 +13,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.curves import Constants, Curve, Curved
+from leastnoise.entropy.pieces import Constants, Curve, Curved
 from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy

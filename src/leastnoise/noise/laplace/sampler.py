@@ -8,7 +8,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.curves import Constants, Curve, Curved
+from leastnoise.entropy.pieces import Constants, Curve, Curved
 from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import Falling, inscribed
+from leastnoise.balls.atoms import Falling, chords, inscribed
 from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
     LossLattice,

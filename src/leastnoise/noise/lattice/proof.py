@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.special import exponential_between
 from leastnoise.errors import NotRegistered
 from leastnoise.noise.base import Noise
 from leastnoise.noise.common.proof import over

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import inscribed
+from leastnoise.balls.atoms import Point, chords, inscribed
 from leastnoise.balls.core import at_most_one, ball, float_above, float_below, precision
-from leastnoise.balls.hull import Point, chords
 from leastnoise.balls.losses import (
     BITS,
     LossLattice,

@@ -13,8 +13,7 @@ from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform, certainly_less, decide
 from leastnoise.entropy.pieces import Pieces, Survival, finitely_many, inverting
-from leastnoise.entropy.scalar import LazySampler
-from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.scaled import Constant, LazySampler
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable, NotRegistered
 from leastnoise.noise.base import Noise

@@ -20,8 +20,8 @@ from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, 
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.radial.profile.tails import quick_log_delta
 from leastnoise.noise.request import Request
+from leastnoise.numerics.minima import simplex
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
-from leastnoise.numerics.simplex import simplex
 
 # The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026).
 
