@@ -44,6 +44,10 @@ class Subject:
         """Numbers in one output."""
         return self.outputs[0].shape[1]
 
+    def coordinates(self, most: int = 8) -> range:
+        """Return those of the first `most` coordinates that there are: not all are looked at."""
+        return range(min(self.dimension, most))
+
     @property
     def draws(self) -> int:
         """Outputs on each input."""
@@ -82,7 +86,7 @@ def _as_vector(value: Any, dimension: int) -> NDArray[np.float64] | None:
     return found.astype(np.float64).reshape(dimension)
 
 
-def drawn(draw: Draw, value: Any, count: int) -> NDArray[np.float64]:
+def draw_outputs(draw: Draw, value: Any, count: int) -> NDArray[np.float64]:
     """Return `count` outputs as floats of shape (count, dimension).
 
     Raises InvalidArgument for outputs that aren't that; it names their shape alone.

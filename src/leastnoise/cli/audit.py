@@ -70,8 +70,7 @@ def command(
 
     Exit code 1 if one was found. That none was found doesn't prove privacy.
     """
-    from leastnoise.audit.audit import examine, prepared
-    from leastnoise.audit.mechanisms import one_by_one
+    from leastnoise.audit.audit import examine, one_by_one, prepare
     from leastnoise.audit.program import Program
     from leastnoise.errors import InvalidArgument
 
@@ -92,7 +91,7 @@ def command(
     else:
         function = _guarded(_function(target or ""))
         draw = one_by_one(function) if one_a_call else function
-    plan = prepared(
+    plan = prepare(
         claim,
         inputs=[_input(text) for text in inputs] or None,
         draws=draws,
