@@ -12,7 +12,7 @@ from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.calibration.single import unit_law
 from leastnoise.design import radial
 from leastnoise.design.effort import Effort
-from leastnoise.design.radial_program import RadialProgram
+from leastnoise.design.radial import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

@@ -54,6 +54,10 @@ def positive_integral(f: Callable[[acb], acb], first: arb, last: arb, *, bits: i
     return total
 
 
+FACTOR_BITS = 128
+"""Of e^ε in whole numbers, in designs and their proofs: rounding costs a relative 2^-120."""
+
+
 def exponential_between(epsilon: Fraction, *, bits: int) -> tuple[int, int]:
     """Return whole a <= e^epsilon · 2^bits <= b, at most 2 apart, for 0 <= epsilon <= 100,000.
 

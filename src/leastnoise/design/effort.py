@@ -19,6 +19,9 @@ Progress = Callable[[str], None]
 WORK = 3 * 10**9
 """Of a whole search: about a minute. A unit is a step of the simplex method in one row (20 ns)."""
 
+TOLERANCE = 1e-9
+"""Of rows of size 1 of a linear program: at HiGHS' smallest, 1e-10, it often gives up."""
+
 _INTERIOR = 20  # steps of the simplex method that one of an interior-point method counts for
 
 

@@ -21,12 +21,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.design.effort import Allowance
+from leastnoise.design.effort import TOLERANCE, Allowance
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_TOLERANCE = 1e-9  # of rows of size 1; at the smallest that HiGHS takes, 1e-10, it often gives up
 # Where one way ends in "unknown", another mostly doesn't. Prices that are a little wrong are
 # repaired for next to nothing (`repair.witness`); masses less so, at a small δ.
 _STRATEGIES = (
@@ -35,8 +34,6 @@ _STRATEGIES = (
     ("highs-ipm", {"dual_feasibility_tolerance": 1e-7}),
 )
 _PATIENCE = 5  # steps a row: where the simplex takes more, it has mostly lost its way
-_SOLVED = 0
-_MOST_SOLVED = 40
 _SPREAD = 8  # shifts to begin with, the longest among them
 _EXCESS = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
 _STALLED = 1e-7  # a relative gain of a round below this says that what is broken is rounding
@@ -48,7 +45,7 @@ class Program:
     """One lattice program; `power` is 1 for mae and 2 for mse, lengths in sensitivities.
 
     Points |i| < `calm` may not be exposed at all, which makes the law one that can be lengthened
-    there (`repair.lengthened`); its prices prove a bound only for calm = 0. Rows are added until
+    there (`repair.lengthen`); its prices prove a bound only for calm = 0. Rows are added until
     a round gains less than `accuracy` of the loss and the law can be mended for as little: by
     mixing it with one for half of δ, the loss of which is larger by the share `halving`.
     """
@@ -77,7 +74,7 @@ class Program:
         if start is not None:
             active |= np.isin(rows.keys, start.keys)
         solved, losses = None, list[float]()
-        for _ in range(_MOST_SOLVED):
+        for _ in range(40):
             chosen = rows.where(active)
             found = self._optimum(chosen, allowance)
             if found is None:
@@ -140,11 +137,11 @@ class Program:
                 bounds=(0, None),
                 method=method,
                 options=options
-                | {"primal_feasibility_tolerance": _TOLERANCE}
+                | {"primal_feasibility_tolerance": TOLERANCE}
                 | allowance.options(rows=size, most=_PATIENCE * count),
             )
             allowance.charge(found, rows=size, interior=method == "highs-ipm")
-            if found.status == _SOLVED:
+            if found.status == 0:
                 return found
         return None
 
