@@ -14,7 +14,7 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.design import closed_form, repair
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound, Scope
-from leastnoise.design.program import Program
+from leastnoise.design.program import LatticeProgram
 from leastnoise.design.refine import Design, Task, examine_law, mend, refine
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -174,7 +174,7 @@ def test_the_prices_beyond_the_reach_are_repaired() -> None:
 
     A sweep that forgets the periodic part of the prices loses 8 % of the bound here.
     """
-    program = Program(
+    program = LatticeProgram(
         cells=61, reach=277, epsilon=5.0, delta=1e-6, power=1, accuracy=2.5e-4, halving=3e-7
     )
     solved = program.solve(allowance=Effort().begin())

@@ -193,7 +193,7 @@ def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _read(mechanism: Any, claim: Any, *, one_a_call: bool) -> tuple[Claim, Draw, int]:
-    """Return what is claimed, how outputs are drawn, and for how many numbers, if that is known."""
+    """Return the claim, the function that draws outputs, and their dimension, 1 if unknown."""
     own = isinstance(mechanism, Mechanism)
     if claim is None and own:
         claim = Claim.of(mechanism)
@@ -231,7 +231,7 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
 
 
 def draws_of(mechanism: Mechanism) -> Draw:
-    """Return how outputs of `mechanism` are drawn, many at a time where its noise allows it.
+    """Return a function that draws outputs of `mechanism`, many at a time where noise allows it.
 
     Independent draws of noise for one number, and those of Gaussian and Laplace noise, are the
     coordinates of one longer draw, by the same code and rounding as a release.
@@ -257,7 +257,7 @@ def _as_one_vector(mechanism: Mechanism, value: Any, count: int) -> NDArray[np.f
 
 
 def one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
-    """Return how many outputs are drawn of a function that returns one."""
+    """Return a function that draws many outputs from one that returns one."""
     return lambda value, count: np.array([mechanism(value) for _ in range(count)])
 
 

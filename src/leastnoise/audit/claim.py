@@ -68,7 +68,7 @@ class Claim:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> Claim:
-        """Return what a mechanism of this library claims: all that is in its certificate.
+        """Return the claim of a mechanism of this library: all that is in its certificate.
 
         The noise is left out where a geometry maps it to other numbers than are released. Raises
         InvalidArgument for what is no `Mechanism`.
@@ -162,7 +162,7 @@ class Audit:
         return max((one.delta_lower or 0.0 for one in self.findings), default=0.0)
 
     def sentences(self) -> list[str]:
-        """Return what was found in sentences, a paragraph a detector."""
+        """Return the findings in sentences, a paragraph for each detector."""
         claim = _words.private(self.claimed.epsilon, self.claimed.delta)
         head = f"Claimed: {claim}. {self.draws:,} draws on each of two inputs; "
         head += f"all findings hold but for a probability of {_words.number(self.error)}."

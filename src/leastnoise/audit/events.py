@@ -189,7 +189,7 @@ def _tested(event: Event, subject: Subject, level: Fraction) -> Tested:
 
 
 def _would_detect(tested: Sequence[Tested], subject: Subject, level: Fraction) -> str:
-    """Say how large ε would have had to be, at the event where that is the least."""
+    """Return the sentence on the least ε that would have been found, at the best event."""
     epsilon, delta = float(subject.claim.epsilon), float(subject.claim.delta)
     found: list[tuple[float, float]] = []
     for one in tested:

@@ -346,7 +346,7 @@ def noise_of(claim: Claim) -> str:
 def refute_outright(
     law: ClaimedLaw, sample: Sample, centre: Centre, *, level: Fraction, noise: str
 ) -> str:
-    """Return what the claimed noise can't do at any centre; empty if there is nothing.
+    """Return why the claimed noise is refuted at every centre; empty if it isn't.
 
     `level` is that of each bound: the two of `centre`, and one of what is no number of the noise.
     """

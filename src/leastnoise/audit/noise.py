@@ -157,7 +157,7 @@ def _samples(law: ClaimedLaw, subject: Subject) -> tuple[list[Sample], Fraction]
 
 
 def _would_detect(law: ClaimedLaw, tested: list[_Tested], *, error: Fraction) -> str:
-    """Say which smaller scale would have been found; on whole numbers, which thinner tail."""
+    """Return the sentence on the smaller scale, or thinner tail, that would have been found."""
     sizes = tested[0].sample.chosen.size, tested[0].sample.counted.size
     if not law.whole:
         level = min(one.level for one in tested)
@@ -259,7 +259,7 @@ def _gap(one: tuple[float, Centre], other: tuple[float, Centre]) -> Fraction | N
 
 
 def _would_detect_distance(law: ClaimedLaw, bound: float, subject: Subject, level: Fraction) -> str:
-    """Say how far beyond Δ the centres are found to be with a probability of 99 %.
+    """Return the sentence on the least distance beyond Δ that is found with a probability of 99 %.
 
     Of each coordinate either end may lie as far from c as it does but for an equal share of the
     1 %. In floats, for the report alone.

@@ -42,7 +42,7 @@ _LONGEST = 10**6  # seconds of a run
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class ProgramUnderTest:
     """A command, and after how many seconds a run of it is given up.
 
     Raises InvalidArgument for a command that can't be split into words, or is empty.

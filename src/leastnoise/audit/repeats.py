@@ -51,7 +51,7 @@ def detect_repeats(subject: Subject) -> Finding:
         tests = [*_repeats(subject), *_signs(subject)]
     level = half / (4 * max(1, len(tests)))
     worst = next((one for one in tests if one.refutes(level)), None)
-    apart = _cancelled(subject.with_error(half))
+    apart = _cancelled(replace(subject, error=half))
     ways_tried = len({one.name for one in tests})
     found = Finding(
         detector="repeats",
@@ -247,7 +247,7 @@ def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
-    """Say which share of repeated outputs would have been found between two runs."""
+    """Return the sentence on the share of repeated outputs that would have been found."""
     from leastnoise.audit.power import detectable_rate  # noqa: PLC0415 (scipy, for this alone)
 
     runs = [one for one in tests if one.name.startswith("Outputs of ")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -70,10 +70,6 @@ class Subject:
         """The inputs as vectors of the outputs' dimension, None if they aren't numbers."""
         found = [_as_vector(one, self.dimension) for one in self.inputs]
         return None if found[0] is None or found[1] is None else (found[0], found[1])
-
-    def with_error(self, error: Fraction) -> Subject:
-        """Return the same at another error level."""
-        return replace(self, error=error)
 
 
 def _as_vector(value: Any, dimension: int) -> NDArray[np.float64] | None:

@@ -74,7 +74,7 @@ def _in_threads(draw: Draw, value: Any, count: int) -> Pair:
 
 
 def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
-    """Return what a child draws that is forked here; None if it fails or hangs."""
+    """Return the outputs of a child that is forked here; None if it fails or hangs."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python warns of a fork beside other threads, which is what is tried; a child that
@@ -128,7 +128,7 @@ def _unpack(data: bytes) -> NDArray[np.float64] | None:
 
 
 def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
-    """Return what a new process draws; None for a function that it can't import, or if it fails."""
+    """Return the outputs of a new process; None if it fails, or can't import the function."""
     own = inspect.unwrap(draw)
     module, name = getattr(own, "__module__", None), getattr(own, "__qualname__", "")
     if module in (None, "__main__") or function_at(str(module), name) is not own:

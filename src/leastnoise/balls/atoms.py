@@ -63,7 +63,7 @@ class Falling:
         return np.maximum(np.nextafter(more - less, 2.0), 0.0)
 
 
-def inscribed(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
+def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
     """Merge atoms so that the merged ones lie at the lattice points −size·step … size·step.
 
     p > 0 is at most an atom's mass of P, q > 0 at least that of Q; so are the sums returned, by
@@ -144,6 +144,6 @@ class _Vertex:
     delta: arb
 
     def buries(self, middle: _Vertex, first: _Vertex) -> bool:
-        """Say whether `middle` is on or above the chord from `first` to here."""
+        """Return whether `middle` is on or above the chord from `first` to here."""
         rise = (middle.delta - first.delta) * (self.alpha - first.alpha)
         return bool(rise >= (self.delta - first.delta) * (middle.alpha - first.alpha))

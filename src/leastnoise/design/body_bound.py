@@ -154,7 +154,7 @@ def _coordinates(room: Projections, power: int) -> set[int]:
 
 
 def fits(room: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int) -> bool:
-    """Say whether a bound from so many coordinates and times is known, and not too much work."""
+    """Return whether a bound from so many coordinates and times is known and little work."""
     return (
         1 <= coordinates <= min(room.largest, MOST_COORDINATES)
         and 1 <= times <= MOST_TIMES

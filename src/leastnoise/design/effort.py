@@ -61,7 +61,7 @@ class Effort:
         return f"work {self.work}" if self.seconds is None else "clock"
 
     def begin(self) -> Allowance:
-        """Return what may be spent, from now on."""
+        """Return the allowance of work and time, from now on."""
         if self.seconds is None:
             return Allowance(work=self.work)
         return Allowance(work=math.inf, deadline=time.perf_counter() + self.seconds)

@@ -210,7 +210,7 @@ class LowerBound:
         steps: int | None = None,
         sensitivity: Sensitivity | None = None,
     ) -> bool:
-        """Say whether it bounds that loss of that many numbers' noise at that budget.
+        """Return whether it bounds this loss at this budget, for noise of `dimension` numbers.
 
         `steps` asks for a bound on whole-number noise for a sensitivity of so many steps, and
         `sensitivity` for one on noise for these shifts; without them, for one on any noise, and
@@ -280,7 +280,7 @@ def power_of(loss: Loss) -> int:
 
 
 def _proved(bound: LowerBound) -> Fraction:
-    """Return what the witness of `bound` proves, whatever value it states.
+    """Return the value that the witness of `bound` proves, whichever it states.
 
     Rounding any real noise to the lattice at random, so that the mean stays, keeps it private
     against lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).

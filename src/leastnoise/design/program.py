@@ -41,7 +41,7 @@ _STALLED = 1e-7  # a relative gain of a round below this says that what is broke
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class LatticeProgram:
     """One lattice program; `power` is 1 for mae and 2 for mse, lengths in sensitivities.
 
     Points |i| < `calm` may not be exposed at all, which makes the law one that can be lengthened
@@ -60,7 +60,7 @@ class Program:
     accuracy: float = 0.0
     halving: float = 1.0
 
-    def solve(self, *, allowance: Allowance, start: Rows | None = None) -> Solution | None:
+    def solve(self, *, allowance: Allowance, start: LatticeRows | None = None) -> Solution | None:
         """Return the optimum, or the last relaxation of it that was solved within it.
 
         `start` are rows to begin with, of a program like this one. None if nothing was solved.
@@ -87,7 +87,9 @@ class Program:
             active |= missing
         return solved
 
-    def _broken(self, rows: Rows, active: Bools, solved: Solution, losses: list[float]) -> Bools:
+    def _broken(
+        self, rows: LatticeRows, active: Bools, solved: Solution, losses: list[float]
+    ) -> Bools:
         """Mark the rows to add: of each place, source and shift the two that are broken worst."""
         masses = np.maximum(solved.columns, 0.0)
         exposed = np.maximum(masses[np.abs(rows.place)] - rows.factor * masses[rows.source], 0.0)
@@ -116,7 +118,7 @@ class Program:
         share = excess / (excess + 0.5)  # of the law for δ/2 in the mixture that meets δ
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
-    def _optimum(self, rows: Rows, allowance: Allowance) -> Any:
+    def _optimum(self, rows: LatticeRows, allowance: Allowance) -> Any:
         """Return scipy's result for these rows, None if it has none within the allowance."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
@@ -145,7 +147,7 @@ class Program:
                 return found
         return None
 
-    def _solution(self, rows: Rows, kept: Any) -> Solution:
+    def _solution(self, rows: LatticeRows, kept: Any) -> Solution:
         prices = -kept.ineqlin.marginals
         multipliers = prices[len(rows.shift) :] / self.delta
         return Solution(
@@ -157,7 +159,7 @@ class Program:
             level=float(kept.eqlin.marginals[0]),
         )
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> LatticeRows:
         """Return the rows (j, i) with the columns and coefficients of q_i and q_{i−j}.
 
         A row is divided by the size that q_i has (about e^{−ε|ih|}, δ in the far tail): without
@@ -174,7 +176,7 @@ class Program:
         shift, place = np.concatenate(shifts), np.concatenate(places)
         source = place - shift
         tail = source < -n
-        return Rows(
+        return LatticeRows(
             shift=shift,
             place=place,
             source=np.where(tail, -source, np.abs(source)),  # n + 1 + r is the column of T_r
@@ -205,7 +207,7 @@ class Program:
 
         return csr_matrix(np.append(self._weights(), np.zeros(rows))[None, :])
 
-    def _matrix(self, rows: Rows) -> object:
+    def _matrix(self, rows: LatticeRows) -> object:
         from scipy.sparse import csr_matrix  # noqa: PLC0415
 
         count, sizes = len(rows.shift), self._sizes
@@ -223,7 +225,7 @@ class Program:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
+class LatticeRows:
     """The rows (j, i) of a program: `shift` j, `place` i, `source` the column of q_{i−j}."""
 
     shift: NDArray[np.int64]
@@ -232,9 +234,9 @@ class Rows:
     factor: Floats
     size: Floats
 
-    def where(self, chosen: Bools) -> Rows:
+    def where(self, chosen: Bools) -> LatticeRows:
         """Return those that are marked."""
-        return Rows(
+        return LatticeRows(
             shift=self.shift[chosen],
             place=self.place[chosen],
             source=self.source[chosen],
@@ -256,10 +258,10 @@ class Solution:
     `level` is the price of the normalisation, which the dual bound's minimum over i should reach.
     """
 
-    program: Program
+    program: LatticeProgram
     columns: Floats
     multipliers: Floats
-    rows: Rows
+    rows: LatticeRows
     prices: Floats
     level: float
 

@@ -15,7 +15,7 @@ from leastnoise.balls.special import FACTOR_BITS, exponential_between
 from leastnoise.design import closed_form, repair
 from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
-from leastnoise.design.program import Program, Solution
+from leastnoise.design.program import LatticeProgram, Solution
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import proof as certify_lattice
@@ -192,7 +192,7 @@ def _on_lattice(
         prices = closed_form.witness(budget, power=power, points=len(weights))
         law, _ = examine_law(task, 1, weights)
         return Design(law=law, bound=_bound(task, prices))
-    program = Program(
+    program = LatticeProgram(
         cells=cells,
         reach=math.ceil(cells * (rough.radius + 1)),
         epsilon=max(0.0, rough.epsilon - _EPSILON_MARGIN),
@@ -216,7 +216,7 @@ def _on_lattice(
     return best
 
 
-def _attempts(program: Program, rough: _Rough) -> Iterator[Program]:
+def _attempts(program: LatticeProgram, rough: _Rough) -> Iterator[LatticeProgram]:
     """Yield the programs to solve until one's law needs no dear repair."""
     yield program
     if rough.periods:

@@ -2,9 +2,9 @@
 
 notation: Q, u, w, V as in entropy/base.py, N = 2^63.
 
-`Pieces` are intervals on which |X| is uniform, or fixed numbers. notation: pieces j = 0, 1, … from
-the centre outward, |X|/g uniform on [l_j, r_j] (equal to both if they are the same: an atom) with
-probability S_j − S_{j+1}, so S_j = P(not in the first j pieces). Then
+`UniformPieces` are intervals on which |X| is uniform, or fixed numbers. notation: pieces j = 0, 1,
+… from the centre outward, |X|/g uniform on [l_j, r_j] (equal to both if they are the same: an atom)
+with probability S_j − S_{j+1}, so S_j = P(not in the first j pieces). Then
 
     Q(u) = r_j − (r_j − l_j)(u − S_{j+1})/(S_j − S_{j+1})   for S_{j+1} < u < S_j:
 
@@ -12,8 +12,8 @@ probability S_j − S_{j+1}, so S_j = P(not in the first j pieces). Then
 piece it is is decided in balls, or by whole numbers where those are certainly right; that u is an
 S_j has probability 0.
 
-A `Curve` is a part of Q that is another law's, rescaled. notation: parts from the tail inward, each
-on bottom < u < top, where |X| = factor·T(v),
+A `RescaledPart` is a part of Q that is another law's. notation: parts from the tail inward, each on
+bottom < u < top, where |X| = factor·T(v),
 
     v = low + slope·(u − bottom),
 
@@ -59,7 +59,7 @@ _STEEPEST = 2.0**8  # curves with a larger slope have too few digits; they are i
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Pieces:
+class UniformPieces:
     """The law of |X|/g, in the notation of this file.
 
     `ends(j)` are l_j and r_j; `survival(j)` encloses S_j at the current precision, S_0 = 1;
@@ -75,7 +75,7 @@ class Pieces:
 
 def finitely_many(
     ends: Callable[[int], tuple[Fraction, Fraction]], survival: Callable[[int], arb], count: int
-) -> Pieces:
+) -> UniformPieces:
     """Return `count` pieces, S_count = 0; each has a positive probability."""
 
     def locate(u: arb) -> int | None:
@@ -85,7 +85,7 @@ def finitely_many(
         below = j == 0 or u <= survival(j)
         return j if above and below else None
 
-    return Pieces(ends=ends, survival=survival, locate=locate, tabled=count)
+    return UniformPieces(ends=ends, survival=survival, locate=locate, tabled=count)
 
 
 @final
@@ -113,7 +113,7 @@ class Survival:
 class PiecewiseUniform(InverseSurvival):
     """Q of `pieces`: exact from the first word on, and by a table once that has paid off."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: UniformPieces) -> None:
         self._pieces = pieces
         self._table: _Table | None = None
         self._words = 0
@@ -158,7 +158,7 @@ class _Table:
     (r_j − l_j)/(hN) is below 2^-23 (r_j − l_j)/(E|X|/g).
     """
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: UniformPieces) -> None:
         count = pieces.tabled
         survival = [pieces.survival(j) for j in range(count + 1)]
         masses = [near - far for near, far in pairwise(survival)]
@@ -197,12 +197,12 @@ def _slope(width: Fraction, mass: arb) -> float:
     return float_near(ball(width) / (mass * arb((1, WORD_BITS))))
 
 
-def inverting(pieces: Pieces, entropy: Entropy) -> Sampler:
+def sample_pieces(pieces: UniformPieces, entropy: Entropy) -> Sampler:
     """Return one draw of a fair sign times a magnitude made of `pieces`."""
     return ScaledSampler(quantile=PiecewiseUniform(pieces), entropy=entropy)
 
 
-class Constants(NamedTuple):
+class PartConstants(NamedTuple):
     """What belongs to a part; balls, at the precision that they were asked for."""
 
     bottom: arb
@@ -214,7 +214,7 @@ class Constants(NamedTuple):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class RescaledPart:
     """One part: T, and `constants()` that enclose what the notation names.
 
     |T′(v)| <= 1.3/v has to hold. It does for both laws: v|T′| is 1 for the exponential one, and
@@ -222,14 +222,14 @@ class Curve:
     """
 
     quantile: Quantile
-    constants: Callable[[], Constants]
+    constants: Callable[[], PartConstants]
 
 
 @final
-class Curved(InverseSurvival):
+class PiecewiseRescaled(InverseSurvival):
     """Q of the given parts, which cover (0, 1)."""
 
-    def __init__(self, *curves: Curve) -> None:
+    def __init__(self, *curves: RescaledPart) -> None:
         self._curves = curves
         self._parts: list[_Part] | None = None
         self._words = 0
@@ -279,7 +279,7 @@ class _Part:
     2^-50 factor·reach.
     """
 
-    def __init__(self, curve: Curve) -> None:
+    def __init__(self, curve: RescaledPart) -> None:
         bottom, top, low, slope, factor = curve.constants()
         self._quantile = curve.quantile
         self._start = nearest_word(bottom)

@@ -1,10 +1,19 @@
-"""Minima without derivatives: of functions of one variable that have kinks, and of two."""
+"""Minima without derivatives: of functions of one variable that have kinks, and of two.
+
+And the best shares of a whole in given proportions, none below a least one, in closed form.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _NEIGHBOURHOODS = 3  # how many of the best grid points are looked at closely
@@ -129,3 +138,26 @@ def _halved(
 ) -> tuple[float, Point]:
     point = ((towards[0] + corner[0]) / 2, (towards[1] + corner[1]) / 2)
     return f(*point), point
+
+
+def raised_shares(
+    proportions: NDArray[np.float64], least: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
+
+    They have the largest Σ proportions_i·ln u_i of all with u_i >= least_i. None where the least
+    shares add up to more than 1.
+
+    >>> raised_shares(np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.0])).round(3).tolist()
+    [0.5, 0.167, 0.333]
+    """
+    whole = 1 - 1e-9  # the rest is for roundings
+    if least.sum() > whole:
+        return None
+    rate, free = 0.0, np.ones(len(least), dtype=bool)  # the others are held at their least
+    while True:
+        rate = (whole - least[~free].sum()) / proportions[free].sum()
+        raised = rate * proportions >= least
+        if raised[free].all():
+            return np.maximum(rate * proportions, least)
+        free &= raised

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import Point, chords, inscribed
+from leastnoise.balls.atoms import Point, chords, inscribe
 from leastnoise.balls.core import at_most_one, ball, float_above, float_below, precision
 from leastnoise.balls.losses import (
     BITS,
@@ -217,7 +217,7 @@ def lower(noise: Noise, shift: Fraction, step: Fraction, size: int) -> LowerCell
             (float_below(p0 - p1), float_above(q0 - q1)) for (p0, q0), (p1, q1) in pairwise(ends)
         ]
         p, q = np.array([cell for cell in cells if min(cell) > 0]).T
-        sums = zip(*inscribed(p, q, float(step), size), strict=True)
+        sums = zip(*inscribe(p, q, float(step), size), strict=True)
         atoms = tuple(merged(arb(p), arb(q)) for p, q in sums)
     return LowerCells(step=step, first=-size, atoms=atoms, infinity=0.0)
 

@@ -12,7 +12,7 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform, certainly_less, decide
-from leastnoise.entropy.pieces import Pieces, Survival, finitely_many, inverting
+from leastnoise.entropy.pieces import Survival, UniformPieces, finitely_many, sample_pieces
 from leastnoise.entropy.scaled import Constant, LazySampler
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable, NotRegistered
@@ -36,10 +36,10 @@ def staircase_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler
     """Return one draw of a staircase `noise`, in units of `grid`."""
     if not isinstance(noise, Staircase):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not a staircase")
-    return inverting(_staircase_pieces(noise, noise.scale / grid), entropy)
+    return sample_pieces(_staircase_pieces(noise, noise.scale / grid), entropy)
 
 
-def _staircase_pieces(noise: Staircase, unit: Fraction) -> Pieces:
+def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
     """Return the steps in multiples of `unit`; there is no last one."""
     gamma, decay = noise.gamma, noise.decay
 
@@ -61,7 +61,7 @@ def _staircase_pieces(noise: Staircase, unit: Fraction) -> Pieces:
 
     count = math.ceil(LAST / decay) + 2
     tabled = count if count <= LARGEST_TABLE else 0
-    return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
+    return UniformPieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
 
 
 # Exact draws on the whole numbers, by inversion: a whole number is a piece, a logarithm its step.
@@ -77,10 +77,10 @@ def geometric_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler
     """Return one draw of `Geometric`, in units of `grid`."""
     if not isinstance(noise, Geometric):
         raise NotRegistered(family=noise.name, table=__name__, why="it is not geometric")
-    return inverting(_geometric_pieces(noise, noise.scale / grid / noise.cells), entropy)
+    return sample_pieces(_geometric_pieces(noise, noise.scale / grid / noise.cells), entropy)
 
 
-def _geometric_pieces(noise: Geometric, unit: Fraction) -> Pieces:
+def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
     """Return the points |K| = 0, 1, … in multiples of `unit`; there is no last one."""
     cells, core, decay = noise.cells, noise.core, noise.decay
 
@@ -115,7 +115,7 @@ def _geometric_pieces(noise: Geometric, unit: Fraction) -> Pieces:
 
     count = core + cells * math.ceil(LAST / decay) + 1
     tabled = count if count <= LARGEST_TABLE else 0
-    return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
+    return UniformPieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
 
 
 def _floor(number: arb) -> int | None:
@@ -200,10 +200,10 @@ def step_sampler(noise: Noise, grid: Fraction, entropy: Entropy) -> Sampler:
     if not isinstance(noise, StepNoise):
         raise NotRegistered(family=noise.name, table=__name__, why="it has no steps")
     pieces = _step_pieces(noise.steps, noise.atom, noise.scale / grid)
-    return inverting(pieces, entropy)
+    return sample_pieces(pieces, entropy)
 
 
-def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> Pieces:
+def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> UniformPieces:
     """Return the atom, if there is one, and the steps that aren't 0, in multiples of `unit`."""
     kept = [j for j, weight in enumerate(steps.weights) if weight]
     areas = [steps.weights[j] * (steps.edges[j + 1] - steps.edges[j]) for j in kept]

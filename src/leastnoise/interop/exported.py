@@ -1,21 +1,76 @@
-"""A mechanism as a privacy loss distribution of dp-accounting."""
+"""A mechanism for dp-accounting: as a `DpEvent` where one says exactly the same, or by its losses.
+
+`to_dp_event` names the mechanism, `to_pld` makes a privacy loss distribution of it.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from leastnoise import _validate
 from leastnoise.accounting.composition import Composition
-from leastnoise.errors import InvalidArgument
+from leastnoise.errors import InvalidArgument, NotApplicable
+from leastnoise.guarantees.exact import float_at_least, float_at_most
 from leastnoise.interop.domination import dominating_laws
 from leastnoise.interop.extra import require
 from leastnoise.mechanism.mechanism import Mechanism
-
-_MOST_POINTS = 10**6
+from leastnoise.noise.longest_shift import worst_shift
+from leastnoise.noise.releases import Releases
 
 if TYPE_CHECKING:
+    from dp_accounting.dp_event import DpEvent
+
     from leastnoise.interop.proved_pld import ProvedPld
+
+
+def to_dp_event(releases: Mechanism | Composition) -> DpEvent:
+    """Return the event of a composition, or of all releases that a mechanism is certified for.
+
+    A mechanism for k releases, or one of which a person reaches k draws, is a `SelfComposedDpEvent`
+    with that count, each of a Poisson sample of its own if the certificate is of samples. The event
+    of one of k releases is that of `mechanism.compose(1)`.
+
+    Gaussian and Laplace noise, of Poisson samples too, have events: `GaussianDpEvent(σ/Δ₂)` and
+    `LaplaceDpEvent(b/Δ₁)`, in `PoissonSampledDpEvent`, `SelfComposedDpEvent` and `ComposedDpEvent`.
+    Multipliers are rounded down to floats and sampling rates up, so that no event promises more
+    than the mechanism does. An event is a description; what an accountant of dp-accounting makes of
+    it is as good as that accountant, and for the neighbours that the sensitivity was declared for.
+
+    Raises NotApplicable for other noise, for which there is no event (`MixtureOfGaussiansDpEvent`
+    is about random sensitivities, not about the noise `gaussian-mixture`): use `to_pld`. Raises
+    MissingExtra without dp-accounting.
+    """
+    events = require("dp_accounting.dp_event")
+    like = "a Mechanism or a Composition"
+    _validate.instance(releases, (Mechanism, Composition), name="releases", like=like)
+    if isinstance(releases, Mechanism):
+        return _several(events, releases.certificate.releases)
+    found = [_several(events, part) for part in releases.parts]
+    return found[0] if len(found) == 1 else events.ComposedDpEvent(found)
+
+
+def _several(events: Any, part: Releases) -> DpEvent:
+    event = _one(events, part)
+    return event if part.count == 1 else events.SelfComposedDpEvent(event, part.count)
+
+
+def _one(events: Any, part: Releases) -> DpEvent:
+    noise = part.noise
+    kinds = {
+        "gaussian": events.GaussianDpEvent,
+        "laplace": events.LaplaceDpEvent,
+    }
+    if noise.name not in kinds:
+        raise NotApplicable(
+            family=noise.name,
+            why="dp-accounting has no event for such noise; interop.to_pld exports what it costs",
+        )
+    multiplier = noise.scale / worst_shift(noise, part.shifts.outer)
+    event = kinds[noise.name](float_at_most(multiplier))
+    if part.rate == 1:
+        return event
+    return events.PoissonSampledDpEvent(float_at_least(part.rate), event)
 
 
 def to_pld(
@@ -50,7 +105,7 @@ def to_pld(
     if not 0 < step <= 1:
         raise InvalidArgument(name="interval", value=step, expected="0 < interval <= 1")
     if points is not None:
-        points = _validate.whole(points, name="points", most=_MOST_POINTS)
+        points = _validate.whole(points, name="points", most=10**6)
     removed, added = dominating_laws(_composition(releases), interval=Fraction(step), points=points)
     pld = ProvedPld.create_from_rounded_probability(
         removed.masses,
