@@ -23,7 +23,7 @@ _FIRST_STEP = 2.0**-40  # relative; scipy's inverse is good to about 1e-14
 
 
 def lower(successes: int, trials: int, error: Fraction) -> float:
-    """Return a float that the probability is below with probability at most `error`.
+    """Return a lower bound of the probability, which is wrong with probability at most `error`.
 
     >>> round(lower(50, 100, Fraction(1, 1000)), 4)
     0.3448
@@ -32,7 +32,7 @@ def lower(successes: int, trials: int, error: Fraction) -> float:
 
 
 def upper(successes: int, trials: int, error: Fraction) -> float:
-    """Return a float that the probability is above with probability at most `error`.
+    """Return an upper bound of the probability, which is wrong with probability at most `error`.
 
     >>> round(upper(0, 100, Fraction(1, 1000)), 4)
     0.0667

@@ -4,8 +4,9 @@ For Gaussian and Laplace noise it is computed in balls. For other families it is
 quantiles, which are floats that are accurate to about 1e-10, and for a distribution that the user
 gives it is what that returns: 1e-9 is added on either side.
 
-Noise counts as the claimed one if it is within 2^-20 of its spread of it, whatever the reason:
-rounding to a grid, the roundings of floats. The spread of noise on whole numbers is 1 at least.
+Noise counts as the claimed one if it differs from it by at most 2^-20 of its spread, whatever the
+reason: rounding to a grid, the roundings of floats. The spread of noise on whole numbers is 1 at
+least.
 
 Outputs are looked at less a number near their middle, so that thresholds and centres are near 0,
 where floats are dense: of outputs near 1e17 no float lies between two neighbours.

@@ -51,7 +51,7 @@ class Falling:
         )
 
     def above(self, alphas: Floats) -> Floats:
-        """Return numbers that H isn't above at the ε with e^ε >= alphas: P(A) − α Q(A).
+        """Return upper bounds of H at every ε with e^ε >= alphas: P(A) − α Q(A).
 
         A holds all k with p > αq, and as the quotients are rounded, perhaps some for which p is
         below αq by a relative 2^-49: they take so much of P(A) off the sum.

@@ -170,12 +170,12 @@ def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
 
 
 def composed_upper(parts: Sequence[Part], epsilon: Fraction) -> arb:
-    """Return a ball no point of which is below δ(ε) of what the lattices are upper bounds of."""
+    """Return an upper bound of δ(ε) of the laws that the lattices bound from above, as a ball."""
     return Convolution.of(parts, tilt_for(parts, epsilon)).delta(epsilon)[1]
 
 
 def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -> arb:
-    """Return a ball no point of which is above δ(ε) of what the cells are lower bounds of."""
+    """Return a lower bound of δ(ε) of the laws that the cells bound from below, as a ball."""
     tilt = tilt_for([(cells.lattice(0.0), count) for cells, count in parts], epsilon)
     placed = [(cells.lattice(float(tilt)), count) for cells, count in parts]
     return Convolution.of(placed, tilt).delta(epsilon)[0]

@@ -53,7 +53,7 @@ class Tilted:
 
 
 def log_moment_above(weights: Floats, t: arb) -> arb:
-    """Return a ball no point of which is below log Σ weights[i]·e^(ti)."""
+    """Return an upper bound of log Σ weights[i]·e^(ti), as a ball: every point of it is one."""
     _, total, log_scale = _scaled_terms(weights, t)
     return (arb(total) * (1 + arb(2) ** -50)).log() + log_scale
 

@@ -104,7 +104,7 @@ def _publish(
 
 @contextmanager
 def _published(released: ReleasedTables, what: str) -> Iterator[None]:
-    """Say that the release is published if what comes after it can't be written."""
+    """Raise InvalidInput that says that the release is published, if `what` can't be written."""
     from leastnoise.errors import InvalidInput
 
     try:

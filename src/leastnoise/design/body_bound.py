@@ -50,7 +50,7 @@ class BodyWitness:
     gamma: Fraction = field(converter=takes(exact))
 
     def bound(self, *, epsilon: Fraction, power: int) -> Fraction:
-        """Return a number that E Σ|X_i|^power is not below, rounded down to a float.
+        """Return a lower bound of E Σ|X_i|^power, rounded down to a float.
 
         Raises CertificateRejected where nothing is proved: for power 1 and j > 1 too, since E‖X‖₁
         is not E‖X‖₂.

@@ -30,10 +30,10 @@ _INTERIOR = 20  # steps of the simplex method that one of an interior-point meth
 class Effort:
     """How near to the best possible a design has to be, and how long it is worth trying.
 
-    `gap` is relative (0.005 is half a per cent; None leaves it to who designs). The best so far is
-    taken after `work`, or, if that is set, after so many `seconds` instead, where it depends on
-    the machine what that is. `progress` is told the stages. Raises InvalidArgument for a gap or a
-    time that isn't positive.
+    `gap` is relative (0.005 is half a per cent; None leaves it to who designs). The best design so
+    far is taken after `work`; or after so many `seconds`, if they are set, and then it depends on
+    the machine which one that is. `progress` is told the stages. Raises InvalidArgument for a gap
+    or a time that isn't positive.
     """
 
     gap: float | None = field(converter=optional(real()), default=None)

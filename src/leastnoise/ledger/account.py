@@ -47,7 +47,7 @@ class Account(Shown):
     """The budget of one dataset, for one unit and neighbour relation, and what was spent of it.
 
     `rule` is the filter, None until the first charge chooses it. `spent` counts every charge and
-    every plan, made use of or not; `charges` is how many, and `last` is what the last of them cost.
+    every plan, used or not; `charges` is how many, and `last` is what the last of them cost.
     """
 
     dataset: str

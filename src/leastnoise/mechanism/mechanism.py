@@ -176,10 +176,10 @@ class Mechanism:
 
         For the same sensitivity, δ and number of releases; parameters beside the scale are found
         anew. The ε is that of its certificate, proved as ever, and is found to a relative 1e-6
-        (1e-5 where a shape is searched). A shape on whole numbers may jump so that errors grow with
-        ε, by a step: then no ε down to about half of it is enough, as far as a look at each 2 %
-        shows. Raises InvalidArgument unless half_width > 0 and 0 < probability < 1, Refused unless
-        that ε is from 1e-6 to 1,000.
+        (1e-5 where a shape is searched). On whole numbers a shape may jump, so that errors grow by
+        a step as ε does: smaller ε are tried, too, down to about half of it at steps of 2 %.
+        Raises InvalidArgument unless half_width > 0 and 0 < probability < 1, Refused unless that ε
+        is from 1e-6 to 1,000.
 
         >>> from leastnoise.guarantees.sensitivity import L1
         >>> from leastnoise.selection.public import calibrate

@@ -35,9 +35,9 @@ def minimise(
 
     A golden-section search around each of the three best grid points. It finds the least value of
     any f that has a single dip within two grid cells of its minimum; kinks do no harm. A round
-    shortens the bracket of two cells to 0.62 of it. Unless it is to be `thorough`, a bracket is
-    left as soon as f, were it twice as steep as it was seen to be there, couldn't get below what
-    another found, or when it closes on the same dip: half the values of f will do.
+    shortens the bracket of two cells to 0.62 of it. If not `thorough`, a bracket is given up when
+    it closes on a dip that was found before, or when f couldn't get below the best value even if
+    it were twice as steep as was seen there: half as many values of f will do.
 
     >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
     0.3
