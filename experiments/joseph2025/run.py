@@ -21,9 +21,9 @@ import algorithm3
 import numpy as np
 
 import leastnoise as ln
-from leastnoise.design import radial_bound_find
+from leastnoise.design import find
 from leastnoise.design.effort import Effort
-from leastnoise.design.radial_bound_find import VectorTask
+from leastnoise.design.find import VectorTask
 from leastnoise.noise.common.fit import classic
 from leastnoise.report.figures import Figure, Line
 
@@ -84,7 +84,7 @@ def beyond(dimension: int) -> Row:
     best = ln.least_noise(
         epsilon=BUDGET.epsilon, delta=BUDGET.delta, sensitivity=ln.L2(1), dimension=dimension
     )
-    bound = radial_bound_find.prove(VectorTask(budget=BUDGET, dimension=dimension), effort=Effort())
+    bound = find.find_bound(VectorTask(budget=BUDGET, dimension=dimension), effort=Effort())
     return [str(dimension), best.noise.name, f"{best.mse:.9g}", f"{bound.value:.9g}"]
 
 

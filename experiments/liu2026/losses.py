@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leastnoise.design.effort import WORK, Effort
-from leastnoise.design.find import design
+from leastnoise.design.find import find_design
 from leastnoise.design.refine import Task
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
@@ -52,7 +52,7 @@ def cells_of(delta: str, epsilon: str) -> Iterator[Cell]:
     as_published = QuasiGaussian(scale=published_scale(budget), spacing=1, decay=budget.epsilon)
     for loss in Loss:
         best, certified = certified_mixture(min(mixtures, key=loss.of), budget)
-        found = design(Task(budget=budget, loss=loss), EFFORT)
+        found = find_design(Task(budget=budget, loss=loss), EFFORT)
         yield {
             "delta": delta,
             "epsilon": epsilon,

@@ -17,7 +17,7 @@ import textwrap
 from pathlib import Path
 
 from leastnoise.design.effort import WORK, Effort
-from leastnoise.design.find import design
+from leastnoise.design.find import find_design
 from leastnoise.design.refine import Task
 from leastnoise.errors import Refused
 from leastnoise.guarantees.budget import Budget
@@ -62,7 +62,7 @@ def cell_of(delta: str, epsilon: str, loss: Loss) -> Cell:
             print(f"{name} at ({epsilon}, {delta}): {error}", flush=True)
             cell[name] = "inf"
     task = Task(budget=Budget(epsilon=epsilon, delta=delta), loss=loss)
-    best = design(task, EFFORT)
+    best = find_design(task, EFFORT)
     cell["optimal"] = f"{loss.of(best.law):.9g}" if best.law else "inf"
     cell["bound"] = f"{best.bound.value:.9g}" if best.bound else "0"
     return cell

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import leastnoise as ln
-from leastnoise.design import radial_bound_find
+from leastnoise.design import find
 from leastnoise.design.effort import Effort
-from leastnoise.design.radial_bound_find import VectorTask
+from leastnoise.design.find import VectorTask
 from leastnoise.noise.common import profile as common_profile
 from leastnoise.noise.radial.fit.generalized_gamma import greatest_advantage
 from leastnoise.noise.radial.law import GeneralizedGamma
@@ -140,7 +140,7 @@ def figure_2(dimension: int, delta: Fraction | str, *, with_bound: bool = False)
     bound = ""
     if with_bound:
         task = VectorTask(budget=budget, dimension=dimension)
-        bound = f"{radial_bound_find.prove(task, effort=Effort()).value:.9g}"
+        bound = f"{find.find_bound(task, effort=Effort()).value:.9g}"
     errors = (by_name["gaussian"].mse, by_name["l2"].mse, sgg.mse)
     shape = (float(sgg.noise.parameters["alpha"]), float(sgg.noise.parameters["p"]))
     return [

@@ -3,9 +3,9 @@ from . import noise as noise
 from .accounting.composition import Composition as Composition
 from .accounting.conversions import Converted as Converted
 from .audit.audit import audit_mechanism as audit_mechanism
+from .audit.claim import Audit as Audit
 from .audit.claim import Claim as Claim
-from .audit.finding import Audit as Audit
-from .audit.finding import Finding as Finding
+from .audit.claim import Finding as Finding
 from .certificate.certificate import Certificate as Certificate
 from .certificate.plan import PlanCertificate as PlanCertificate
 from .clusters.vectors import release_vector as release_vector
@@ -22,9 +22,9 @@ from .guarantees.structured import Vertices as Vertices
 from .ledger.account import Account as Account
 from .ledger.check import CheckedLedger as CheckedLedger
 from .ledger.check import check_ledger as check_ledger
+from .ledger.filters import Remaining as Remaining
 from .ledger.ledger import Charge as Charge
 from .ledger.ledger import Ledger as Ledger
-from .ledger.remaining import Remaining as Remaining
 from .mechanism.mechanism import Mechanism as Mechanism
 from .mechanism.mechanism import Released as Released
 from .mechanism.mechanism import compose as compose

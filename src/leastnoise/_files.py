@@ -37,7 +37,7 @@ def read_certificate(path: Path) -> str:
 
 
 def read_bytes(path: Path, *, most: int, links: bool = True) -> bytes:
-    """Return what the regular file `path` holds; see `read_text`."""
+    """Return the bytes of the regular file `path`; raises SourceError like `read_text`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _AT_ONCE | (0 if links else _NO_LINK))
         try:

@@ -43,10 +43,8 @@ NUMBERS = 'a list of numbers, such as ["0.5", 1]'
 _WITH_COMMA = re.compile(r"([+-]?[0-9]+),([0-9]{1,2}|[0-9]{4,})")  # 1,500 may mean either
 _PERCENTAGE = re.compile(r"([+-]?[0-9]+\.?[0-9]*) ?%")
 _MOST_SHOWN = 40  # characters of a value
-_MOST_COMPARED = 200  # names, in search of the nearest
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255  # bytes, of a path and of a name in it
 _MOST_BITS = 128  # of a whole number that is shown: longer ones have no use in a message
-_EXACT_BYTES = 8  # of the numpy floats that a float64 holds exactly
 
 T = TypeVar("T")
 
@@ -113,7 +111,7 @@ def _at_most(most: int) -> str:
 
 
 def _write_an_int(value: object, name: str) -> str:
-    """Return what to write in place of `value`."""
+    """Return a hint: the int to write in place of `value`."""
     number = _as_float(value)
     if number is not None and number.is_integer() and abs(number) < MAX_COUNT:
         return f"Write {name}={int(number)}."
@@ -162,7 +160,8 @@ def _as_float(value: object) -> float | None:
         return number if Fraction(number) == exact else None
     if not isinstance(value, Real) or isinstance(value, Integral):
         return None
-    return float(value) if 0 < getattr(value, "nbytes", 0) <= _EXACT_BYTES else None
+    # of numpy's floats a float64 holds those of 8 bytes or fewer exactly
+    return float(value) if 0 < getattr(value, "nbytes", 0) <= 8 else None
 
 
 def text(value: object, *, name: str, longest: int | None = None, hint: str = "") -> str:
@@ -197,7 +196,7 @@ def one_of(value: object, allowed: Sequence[str], *, name: str) -> str:
 
 def nearest(value: str, allowed: Sequence[str]) -> str:
     """Return "Did you mean …?" for the closest of `allowed`, or nothing; of many it takes long."""
-    if len(allowed) > _MOST_COMPARED:
+    if len(allowed) > 200:
         return ""
     close = get_close_matches(value[:_MOST_SHOWN], allowed, n=1, cutoff=0.5)
     return f"Did you mean {close[0]}?" if close else ""
@@ -229,7 +228,7 @@ def instance(
 
 
 def items(value: object, *, name: str, like: str) -> tuple[Any, ...]:
-    """Return what is in `value`, in order, which is `like` "numbers, such as [1, 2]".
+    """Return the items of `value`, in order; it is to be `like` "numbers, such as [1, 2]".
 
     A text is refused, whose characters would be taken for the items, and what has no order.
     """

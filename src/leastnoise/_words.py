@@ -7,7 +7,7 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -49,7 +49,7 @@ def plain(text: str, *, lines: bool = False) -> str:
 
 
 def is_seen(text: str) -> bool:
-    r"""Say whether each character of `text` is shown as one.
+    r"""Return whether each character of `text` is shown as one.
 
     >>> is_seen("a b"), is_seen("a\u3164"), is_seen("a\x1b")
     (True, False, False)
@@ -89,6 +89,17 @@ def number(value: Fraction | float) -> str:
     return _short(_rounded(value, ROUND_HALF_EVEN))
 
 
+def tenths(value: float, *, digits: int, comma: Literal["", ","] = "") -> str:
+    """Return a published number: tenths of hundreds and more, so many `digits` of what is small.
+
+    Numbers from 10^15 on are written with an exponent: floats tell no tenths there.
+
+    >>> tenths(1234.56, digits=3, comma=","), tenths(0.123456, digits=3), tenths(1e15, digits=3)
+    ('1,234.6', '0.123', '1e+15')
+    """
+    return f"{value:{comma}.1f}" if 100 <= abs(value) < 10**15 else f"{value:.{digits}g}"
+
+
 def at_least(value: Fraction | float) -> str:
     """Return `value` rounded up to four digits: what is stated of a budget holds as it is read.
 
@@ -116,6 +127,16 @@ def private(epsilon: Fraction, delta: Fraction) -> str:
     if not delta:
         return f"{at_least(epsilon)}-DP"
     return f"({at_least(epsilon)}, {at_least(delta)})-DP"
+
+
+def neighbours(relation: str, unit: str) -> str:
+    """Return which tables are neighbours, in a sentence.
+
+    >>> neighbours("replace-one", "person")
+    'Neighbouring tables differ by one person that is replaced by another.'
+    """
+    how = "is there or not" if relation == "add-remove" else "is replaced by another"
+    return f"Neighbouring tables differ by one {unit} that {how}."
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
-from leastnoise.audit import noise, sensitivity
+from leastnoise.audit import noise
 from leastnoise.audit.audit import DETECTORS
 from leastnoise.audit.subject import Subject
 from leastnoise.errors import InvalidArgument
@@ -145,13 +145,16 @@ def test_what_would_have_been_found_is_found() -> None:
         ]  # fmt: skip
         return float(np.mean(found))
 
-    for detector, pattern in ((sensitivity, r"distance of ([\d.]+)"), (noise, r"is ([\d.]+) % sm")):
+    for detector, pattern in (
+        (noise.detect_sensitivity, r"distance of ([\d.]+)"),
+        (noise.detect_noise, r"is ([\d.]+) % sm"),
+    ):
         honest = _subject(claim, *(generator.laplace(0, 10, draws) for _ in range(2)))
-        said = re.search(pattern, detector.detect(honest).would_detect)
+        said = re.search(pattern, detector(honest).would_detect)
         assert said is not None
         asked = float(said[1])
-        scaled = detector is noise
-        found = rate(detector.detect, 0.0 if scaled else asked, 1 - asked / 100 if scaled else 1.0)
+        scaled = detector is noise.detect_noise
+        found = rate(detector, 0.0 if scaled else asked, 1 - asked / 100 if scaled else 1.0)
         assert found >= 0.985
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
-from leastnoise.audit.mechanisms import default_inputs, draws_of, one_by_one
+from leastnoise.audit.audit import default_inputs, draws_of, one_by_one
 
 MADE: dict[str, tuple[dict[str, Any], Any]] = {
     "gaussian": ({"delta": "1e-5", "sensitivity": ln.L2(1)}, 700.25),

@@ -11,7 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.audit import noise
-from leastnoise.audit.refuted import point
+from leastnoise.audit.law import show_point
 from leastnoise.audit.subject import Subject
 
 Generator = np.random.Generator
@@ -52,7 +52,7 @@ def _said(claim: ln.Claim, epsilon: float, draws: int) -> tuple[str, float, floa
     """Return the sentence of an honest audit, and its share and point."""
     generator = np.random.default_rng(23)
     honest = _subject(claim, *(_geometric(generator, epsilon, draws) + at for at in (0, 1)))
-    found = noise.detect(honest)
+    found = noise.detect_noise(honest)
     assert found.verdict == "nothing found"
     said = re.search(_SAID, found.would_detect)
     assert said is not None, found.would_detect
@@ -81,7 +81,7 @@ def _check(epsilon: float, draws: int, *, audits: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(noise, "least_thinning", lambda _: None)  # a second of each audit
         found = sum(
-            noise.detect(
+            noise.detect_noise(
                 _subject(
                     claim,
                     _thinned(generator, epsilon, draws, share=share, above=above),
@@ -99,7 +99,7 @@ def test_it_does_not_depend_on_the_outputs() -> None:
     claim = _claim(0.5)
     generator = np.random.default_rng(5)
     said = {
-        noise.detect(
+        noise.detect_noise(
             _subject(claim, *(_geometric(generator, 0.5, 3000) + at for at in ends))
         ).would_detect
         for ends in ((0, 1), (10**6, 10**6 + 1))
@@ -121,12 +121,12 @@ def test_it_does_not_depend_on_the_outputs() -> None:
 def test_points_are_as_precise_as_they_have_to_be(
     anchor: float, beyond: float, near: float, text: str
 ) -> None:
-    assert point(anchor, beyond, near=near) == text
+    assert show_point(anchor, beyond, near=near) == text
 
 
 def test_outputs_far_from_0_are_told_apart() -> None:
     claim = ln.Claim(epsilon="0.1", sensitivity=ln.L1(1), noise=ln.noise.Laplace(scale=10))
     two = np.where(np.arange(2000) % 2, 1e17, 1e17 + 32)
-    (statement,) = {noise.detect(_subject(claim, two, two)).statement}
+    (statement,) = {noise.detect_noise(_subject(claim, two, two)).statement}
     ends = re.findall(r"P\(Y <= (.*?)\)", statement)
     assert len(set(ends)) == 2, statement

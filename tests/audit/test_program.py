@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leastnoise.audit.program import Program, text_of
+from leastnoise.audit.program import ProgramUnderTest, text_of
 from leastnoise.errors import InvalidInput
 
 
@@ -22,7 +22,7 @@ def _python(code: str, folder: Path) -> str:
 
 
 def _drawn(code: str, folder: Path, *, count: int = 3, seconds: float = 60) -> np.ndarray:
-    return Program(command=_python(code, folder), seconds=seconds).draw(1.5, count)
+    return ProgramUnderTest(command=_python(code, folder), seconds=seconds).draw(1.5, count)
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,13 @@ for place in range(3): print(place, flush=True)
 @pytest.mark.parametrize("command", ["", "'unclosed", "no-such-program {value}", "a\0b"])
 def test_commands_that_are_none(command: str) -> None:
     with pytest.raises(InvalidInput, match="command"):
-        Program(command=command, seconds=1).draw(0, 1)
+        ProgramUnderTest(command=command, seconds=1).draw(0, 1)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
 def test_times_that_are_none(seconds: float) -> None:
     with pytest.raises(InvalidInput, match="--timeout"):
-        Program(command="true", seconds=seconds)
+        ProgramUnderTest(command="true", seconds=seconds)
 
 
 def test_a_command_that_prints_enough_and_fails_then_has_served(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_run_that_waits_to_be_read_has_all_its_time(tmp_path: Path) -> None:
         "time.sleep(3)\n"
         "print('2\\n' * 50_000, end='', flush=True)\n"
     )
-    runs = Program(command=_python(code, tmp_path), seconds=5).together(0, 100_000)
+    runs = ProgramUnderTest(command=_python(code, tmp_path), seconds=5).together(0, 100_000)
     assert [run.sum() for run in runs] == [150_000] * 2
 
 
@@ -191,6 +191,6 @@ folder = pathlib.Path({str(tmp_path)!r})
 while len(list(folder.glob("*.run"))) < 2: time.sleep(0.01)
 for _ in range(int(sys.argv[2])): print(os.getpid(), flush=True)
 """
-    one, other = Program(command=_python(code, tmp_path), seconds=60).together(0, 4)
+    one, other = ProgramUnderTest(command=_python(code, tmp_path), seconds=60).together(0, 4)
     assert one.shape == other.shape == (4, 1)
     assert one[0] != other[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 import leastnoise as ln
 from leastnoise.audit.subject import Subject
-from leastnoise.audit.twice import ways
+from leastnoise.audit.twice import run_twice
 from tests.audit import seeded_module
 from tests.audit.scenarios import Fresh
 
@@ -23,7 +23,7 @@ def _ways(draw: Any, together: Any = None) -> dict[str, bool]:
         claim=ln.Claim(epsilon=1), inputs=(0.0, 1.0), outputs=(zeros, zeros), draw=draw,
         error=Fraction(1, 10), together=together,
     )  # fmt: skip
-    return {name: np.array_equal(one, other) for name, (one, other) in ways(subject, 50)}
+    return {name: np.array_equal(one, other) for name, (one, other) in run_twice(subject, 50)}
 
 
 EVERY = ("two calls", "two threads", "a fork and its parent", "two forks")

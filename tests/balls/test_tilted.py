@@ -13,7 +13,7 @@ from mpmath import log, mp, mpf
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import LossLattice
-from leastnoise.balls.tilted import BLOCK, Tilted, geometric, joined, log_moment_above
+from leastnoise.balls.tilted import BLOCK, Tilted, geometric, join_floats, log_moment_above
 
 UNIT = mpf(2) ** -53
 
@@ -64,7 +64,7 @@ def test_progressions_are_within_three_units(ratio: str) -> None:
 
 
 def test_far_below_all_floats_is_zero_and_far_above_infinite() -> None:
-    found = joined(np.array([0.5, 0.75, 0.5, 0.5]), np.array([1, -1074, -(10**12), 10**12]))
+    found = join_floats(np.array([0.5, 0.75, 0.5, 0.5]), np.array([1, -1074, -(10**12), 10**12]))
     assert found.tolist() == [1.0, 2.0**-1074, 0.0, math.inf]
 
 

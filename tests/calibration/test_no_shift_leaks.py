@@ -60,7 +60,7 @@ class Setting:
     def design(self) -> Design:
         work = WORK if self.budget.epsilon <= 5 else LITTLE_WORK
         task = Task(budget=self.budget, loss=self.loss)
-        return find.design(task, Effort(gap=GAP, work=work))
+        return find.find_design(task, Effort(gap=GAP, work=work))
 
     def proved(self, family: type[Noise]) -> Certificate:
         def designed(question: Question) -> Noise:

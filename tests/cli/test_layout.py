@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leastnoise.cli import layout, records
+from leastnoise.cli import records, terminal
 from leastnoise.tables.query.results import Table
 from tests.cli.program import run, run_in_terminal
 
@@ -135,12 +135,12 @@ def test_a_path_that_no_line_holds_stays_whole(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     path = "/".join(["a-folder"] * 12)
-    layout.print_table("A title", ("file", "noise"), [(path, "l2")])
+    terminal.print_table("A title", ("file", "noise"), [(path, "l2")])
     assert path in capsys.readouterr().out
 
 
 def test_names_move_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
-    layout.print_table("a\x1b[1A", ("b\x1b[2K",), [("c\x1b]0;d\x07",)])
+    terminal.print_table("a\x1b[1A", ("b\x1b[2K",), [("c\x1b]0;d\x07",)])
     assert "\x1b" not in capsys.readouterr().out
 
 
@@ -152,11 +152,11 @@ def test_a_cell_of_a_million_letters_is_cut_where_it_is_seen(
     """Its columns were made narrower letter by letter: a label of a ledger took ten seconds."""
     monkeypatch.setenv("COLUMNS", columns)
     cells = [(text * (10**6 // len(text)), "1"), (text * (1000 // len(text)), "2")]
-    layout.print_table("A title", ("label", "number"), cells)
+    terminal.print_table("A title", ("label", "number"), cells)
     shown = capsys.readouterr().out
     assert shown.count("x") == (2000 + 1000) // len(text)
     assert shown.count("…") == 1
-    layout.print_table("A title", ("x" * 10**6,), [("1",)])
+    terminal.print_table("A title", ("x" * 10**6,), [("1",)])
     shown = capsys.readouterr().out
     assert shown.count("x") == 2000
     assert shown.count("…") == 1

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import pytest
 
-from leastnoise.cli import progress
+from leastnoise.cli.terminal import stages
 from tests.cli.program import PROGRAM, Terminal, run, run_in_terminal
 
 CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -118,7 +118,7 @@ def test_a_terminal_that_goes_away_stops_nothing(
 ) -> None:
     monkeypatch.setattr(threading, "Timer", Stopped)
     monkeypatch.setattr(sys, "stderr", Closed())
-    with progress.stages("Working") as tell:
+    with stages("Working") as tell:
         if not ended:
             Stopped.strike()
         tell("Working on")
@@ -129,7 +129,7 @@ def test_a_stage_is_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
     with Terminal(80) as terminal, open(terminal.name, "w") as stderr:
         monkeypatch.setattr(threading, "Timer", Stopped)
         monkeypatch.setattr(sys, "stderr", stderr)
-        with progress.stages("Reading [red]x[/red]\x1b]0;y\x07"):
+        with stages("Reading [red]x[/red]\x1b]0;y\x07"):
             Stopped.strike()
         stderr.close()
         assert "[red]x[/red]?]0;y? …" in terminal.text()

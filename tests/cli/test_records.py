@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leastnoise.cli import demo, records
+from leastnoise.cli import demo, records, terminal
 from leastnoise.tables.publish.release import Release
 from tests.cli.program import run
 
@@ -96,5 +96,5 @@ def test_wishes_and_assumed_sizes(tmp_path: Path) -> None:
 
 
 def test_what_a_release_calls_things_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
-    records.print_sentences(["Each row\x1b[1A\x1b[2KVerified by all.\u202e has 1-DP"])
+    terminal.print_sentences(["Each row\x1b[1A\x1b[2KVerified by all.\u202e has 1-DP"])
     assert capsys.readouterr().out == "Each row?[1A?[2KVerified by all.? has 1-DP\n"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from leastnoise.design import cache, find, radial_bound_find
+from leastnoise.design import cache, find
 from leastnoise.design.effort import Effort
+from leastnoise.design.find import VectorTask
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.radial_bound import RadialWitness
-from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
@@ -28,37 +28,37 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_design_is_kept_and_proved_again(folder: Path) -> None:
-    assert find.cached(TASK) is None
-    made = find.design(TASK)
-    assert find.cached(TASK) == made
+    assert find.load_design(TASK) is None
+    made = find.find_design(TASK)
+    assert find.load_design(TASK) == made
     assert len(list(folder.iterdir())) == 1
     for other in (
         Task(budget=TASK.budget, loss=Loss.MSE),
         Task(budget=Budget(epsilon="1", delta="0.02"), loss=Loss.MAE),
         Task(budget=TASK.budget, loss=Loss.MAE, scope="integer"),
     ):
-        assert find.cached(other) is None
+        assert find.load_design(other) is None
 
 
 def test_what_was_found_before_changes_nothing(folder: Path) -> None:
-    coarse = find.design(TASK, Effort(gap=0.05))
-    fine = find.design(TASK, Effort(gap=0.002))
+    coarse = find.find_design(TASK, Effort(gap=0.05))
+    fine = find.find_design(TASK, Effort(gap=0.002))
     assert fine.gap <= 0.002 < coarse.gap
-    assert find.design(TASK, Effort(gap=0.05)) == coarse
+    assert find.find_design(TASK, Effort(gap=0.05)) == coarse
     for path in folder.iterdir():
         path.unlink()
-    assert find.design(TASK, Effort(gap=0.05)) == coarse
+    assert find.find_design(TASK, Effort(gap=0.05)) == coarse
 
 
 def test_a_clock_takes_what_is_fine_enough_and_else_goes_on(folder: Path) -> None:
     timed = Effort(gap=0.002, seconds=1e-3)
-    found = find.design(TASK, Effort(gap=0.002))
+    found = find.find_design(TASK, Effort(gap=0.002))
     with pytest.raises(NotApplicable, match="effort"):
-        find.design(TASK, timed)
+        find.find_design(TASK, timed)
     record = json.loads(next(folder.iterdir()).read_text())
     record.pop("key")
     cache.store(find._key(TASK, timed), record)
-    assert find.design(TASK, timed) == found
+    assert find.find_design(TASK, timed) == found
 
 
 DAMAGES: dict[str, Callable[[Any], object]] = {
@@ -77,22 +77,22 @@ DAMAGES: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_file_is_ignored_and_replaced(folder: Path, damage: str) -> None:
-    find.design(TASK)
+    find.find_design(TASK)
     (path,) = folder.iterdir()
     record = json.loads(path.read_text())
     DAMAGES[damage](record)
     path.write_text(json.dumps(record))
-    assert find.cached(TASK) is None
-    assert find.design(TASK).gap <= find.GAP
-    assert find.cached(TASK) is not None
+    assert find.load_design(TASK) is None
+    assert find.find_design(TASK).gap <= find.GAP
+    assert find.load_design(TASK) is not None
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000])
 def test_what_is_no_record_is_ignored(folder: Path, content: bytes) -> None:
-    find.design(TASK)
+    find.find_design(TASK)
     (path,) = folder.iterdir()
     path.write_bytes(content)
-    assert find.cached(TASK) is None
+    assert find.load_design(TASK) is None
 
 
 def test_a_disk_that_cannot_be_written_is_no_error(
@@ -100,7 +100,7 @@ def test_a_disk_that_cannot_be_written_is_no_error(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LEASTNOISE_CACHE", str(tmp_path / "file" / "below"))
-    assert find.design(TASK).law is not None
+    assert find.find_design(TASK).law is not None
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin", "win32"])
@@ -127,9 +127,9 @@ def test_a_law_is_as_good_as_asked() -> None:
     question = Question(budget=TASK.budget, loss=TASK.loss)
     stages: list[str] = []
     find.optimal(question, effort=Effort(gap=0.05, progress=stages.append))
-    coarse = find.cached(TASK, Effort(gap=0.05))
+    coarse = find.load_design(TASK, Effort(gap=0.05))
     find.optimal(question, effort=Effort())
-    usual = find.cached(TASK)
+    usual = find.load_design(TASK)
     assert coarse is not None
     assert usual is not None
     assert stages
@@ -153,19 +153,19 @@ def test_a_bound_kept_under_another_problems_name_is_not_shown(folder: Path) -> 
     )
     one = Task(budget=TASK.budget, loss=Loss.MSE)
     cache.store(find._key(one, USUAL), {"bound": bound.to_json(), "masses": None, "cells": None})
-    assert find.cached(one) is None
+    assert find.load_design(one) is None
     plane = VectorTask(budget=TASK.budget, dimension=2)
-    cache.store(radial_bound_find._key(plane, USUAL), {"bound": bound.to_json()})
-    assert radial_bound_find.cached(plane, USUAL) is None
-    cache.store(radial_bound_find._key(vector, USUAL), {"bound": bound.to_json()})
-    assert radial_bound_find.cached(vector, USUAL) == bound
+    cache.store(find._bound_key(plane, USUAL), {"bound": bound.to_json()})
+    assert find.load_bound(plane, USUAL) is None
+    cache.store(find._bound_key(vector, USUAL), {"bound": bound.to_json()})
+    assert find.load_bound(vector, USUAL) == bound
 
 
 def test_a_bound_for_whole_numbers_is_none_for_all_noise(folder: Path) -> None:
     whole = Task(budget=TASK.budget, loss=Loss.MAE, scope="integer", steps=2)
-    kept = find.design(whole)
+    kept = find.find_design(whole)
     assert kept.bound is not None
     for other in (TASK, Task(budget=TASK.budget, loss=Loss.MAE, scope="integer", steps=3)):
         record = {"bound": kept.bound.to_json(), "masses": None, "cells": None}
         cache.store(find._key(other, USUAL), record)
-        assert find.cached(other) is None
+        assert find.load_design(other) is None

@@ -11,7 +11,7 @@ import pytest
 from leastnoise.accounting.proof.single import prove_delta
 from leastnoise.design import radial
 from leastnoise.design.effort import Effort
-from leastnoise.design.radial_program import RadialProgram
+from leastnoise.design.radial import RadialProgram
 from leastnoise.errors import InvalidArgument, NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2

@@ -16,8 +16,7 @@ from scipy.stats import gamma
 from leastnoise.design import radial_dual
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness
-from leastnoise.design.radial_bound_tail import tail
+from leastnoise.design.radial_bound import LEVEL_BITS, RadialWitness, tail
 from leastnoise.errors import CertificateRejected, InvalidInput
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.question import Loss, Question

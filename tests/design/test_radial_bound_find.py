@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import scipy.optimize
 
-from leastnoise.design import cache, radial_bound_find, radial_dual
+from leastnoise.design import cache, find, radial_dual
 from leastnoise.design.effort import Effort
+from leastnoise.design.find import VectorTask
 from leastnoise.design.lower_bound import LowerBound
 from leastnoise.design.radial_bound import RadialWitness
-from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L1, L2
@@ -34,19 +34,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_a_bound_is_kept_and_proved_again() -> None:
-    assert radial_bound_find.cached(TASK, EFFORT) is None
-    made = radial_bound_find.prove(TASK, effort=EFFORT)
-    assert radial_bound_find.cached(TASK, EFFORT) == made
+    assert find.load_bound(TASK, EFFORT) is None
+    made = find.find_bound(TASK, effort=EFFORT)
+    assert find.load_bound(TASK, EFFORT) == made
     for other in (
         VectorTask(budget=TASK.budget, dimension=7),
         VectorTask(budget=Budget(epsilon="1", delta="1e-5"), dimension=6),
     ):
-        assert radial_bound_find.cached(other, EFFORT) is None
+        assert find.load_bound(other, EFFORT) is None
 
 
 @pytest.mark.slow
 def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    radial_bound_find.prove(TASK, effort=EFFORT)
+    find.find_bound(TASK, effort=EFFORT)
     (stored,) = (p.read_text() for p in cache.directory().iterdir())
     damages: dict[str, Any] = {
         "dimension": stored.replace('\\"dimension\\": 6', '\\"dimension\\": 7'),
@@ -57,9 +57,9 @@ def test_a_file_that_says_something_else_is_ignored(monkeypatch: pytest.MonkeyPa
         assert text != stored, name
         (path,) = cache.directory().iterdir()
         path.write_text(text)
-        assert radial_bound_find.cached(TASK, EFFORT) is None, name
+        assert find.load_bound(TASK, EFFORT) is None, name
         path.write_text(stored)
-    assert radial_bound_find.cached(TASK, EFFORT) is not None
+    assert find.load_bound(TASK, EFFORT) is not None
 
 
 @pytest.mark.slow
@@ -97,7 +97,7 @@ def test_a_program_that_the_simplex_has_to_end_is_not_given_up(
 
 @pytest.mark.slow
 def test_it_scales_with_the_sensitivity() -> None:
-    unit = radial_bound_find.prove(TASK, effort=EFFORT)
+    unit = find.find_bound(TASK, effort=EFFORT)
     found = _compared(sensitivity=(L2(5), L2("2.5")), bound=True).best_possible
     assert found is not None
     assert found.bound == unit
@@ -111,14 +111,14 @@ def _compared(**arguments: Any) -> Comparison:
 
 @pytest.mark.slow
 def test_what_the_cache_holds_is_not_shown_unasked() -> None:
-    radial_bound_find.prove(TASK, effort=EFFORT)
+    find.find_bound(TASK, effort=EFFORT)
     assert _compared(sensitivity=L2(1)).best_possible is None
 
 
 @pytest.mark.slow
 def test_there_is_none_where_it_would_not_hold() -> None:
     """An l1 ball holds fewer shifts than the l2 ball; rotations don't keep E‖X‖₁."""
-    radial_bound_find.prove(TASK, effort=EFFORT)
+    find.find_bound(TASK, effort=EFFORT)
     for change in ({"loss": "mae"}, {"sensitivity": L1(1)}, {"sensitivity": (L2(1), L1(1))}):
         arguments: dict[str, Any] = {"sensitivity": L2(1), "bound": True} | change
         assert _compared(**arguments).best_possible is None
@@ -126,19 +126,19 @@ def test_there_is_none_where_it_would_not_hold() -> None:
 
 def test_pure_privacy_has_a_bound_too() -> None:
     task = VectorTask(budget=Budget(epsilon="1", delta=0), dimension=5)
-    made = radial_bound_find.prove(task, effort=EFFORT)
+    made = find.find_bound(task, effort=EFFORT)
     assert 3 < made.value < 30  # E‖X‖² = d(d + 1)/ε² of the l2 mechanism
 
 
 def test_what_is_too_wide_is_refused() -> None:
     task = VectorTask(budget=Budget(epsilon="1e-6", delta="1e-9"), dimension=9)
     with pytest.raises(NotApplicable):
-        radial_bound_find.prove(task, effort=EFFORT)
+        find.find_bound(task, effort=EFFORT)
 
 
 def test_progress_is_told() -> None:
     told: list[str] = []
-    made = radial_bound_find.prove(TASK, effort=Effort(progress=told.append))
+    made = find.find_bound(TASK, effort=Effort(progress=told.append))
     assert told
     assert all("6 dimensions" in line for line in told)
     assert isinstance(made, LowerBound)

@@ -14,8 +14,8 @@ from leastnoise.balls.core import ball, precision
 from leastnoise.design import closed_form, repair
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound, Scope
-from leastnoise.design.program import Program
-from leastnoise.design.refine import Design, Task, examined, mended, refine
+from leastnoise.design.program import LatticeProgram
+from leastnoise.design.refine import Design, Task, examine_law, mend, refine
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import profile as analysis_lattice
@@ -173,7 +173,7 @@ def test_the_prices_beyond_the_reach_are_repaired() -> None:
 
     A sweep that forgets the periodic part of the prices loses 8 % of the bound here.
     """
-    program = Program(
+    program = LatticeProgram(
         cells=61, reach=277, epsilon=5.0, delta=1e-6, power=1, accuracy=2.5e-4, halving=3e-7
     )
     solved = program.solve(allowance=Effort().begin())
@@ -195,14 +195,14 @@ def test_a_law_that_is_not_private_is_mended_by_a_mixture() -> None:
     task = Task(budget=Budget(epsilon="1", delta="0.01"), loss=Loss.MAE)
     weights = list(law.masses)
     weights[-1] *= 2
-    exposed, excess = examined(task, law.cells, tuple(weights))
+    exposed, excess = examine_law(task, law.cells, tuple(weights))
     assert exposed is None
     assert excess > 1e-3
-    mixed, growth = mended(task, law.cells, tuple(weights))
+    mixed, growth = mend(task, law.cells, tuple(weights))
     assert mixed is not None
     assert 0 < growth < 0.01
-    assert examined(task, law.cells, mixed.masses)[0] == mixed
-    again, none = mended(task, law.cells, law.masses)
+    assert examine_law(task, law.cells, mixed.masses)[0] == mixed
+    again, none = mend(task, law.cells, law.masses)
     assert (again, none) == (law, 0.0)
 
 
@@ -210,8 +210,8 @@ def test_a_staircase_rounded_to_the_lattice_is_as_private() -> None:
     budget = Budget(epsilon="0.7", delta="1e-4")
     law = steps_fit.truncated_staircase_search(Question(budget=budget, loss=Loss.MSE))
     task = Task(budget=Budget(epsilon="0.7", delta="1.000001e-4"), loss=Loss.MSE)
-    rounded = repair.rounded(law.steps, cells=7, delta=1e-4)
-    private, _ = examined(task, 7, rounded)
+    rounded = repair.round_to_lattice(law.steps, cells=7, delta=1e-4)
+    private, _ = examine_law(task, 7, rounded)
     assert private is not None
     assert private.mean_abs == pytest.approx(law.mean_abs, rel=1e-2)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from leastnoise.entropy import curves
+from leastnoise.entropy import pieces
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.base import Noise
@@ -112,8 +112,8 @@ def test_estimates_are_as_near_as_they_claim(name: str) -> None:
 def test_constants_that_are_off_by_little_are_caught(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    near = curves.float_near
-    monkeypatch.setattr(curves, "float_near", lambda number: near(number) * (1 + 2.0**-37))
+    near = pieces.float_near
+    monkeypatch.setattr(pieces, "float_near", lambda number: near(number) * (1 + 2.0**-37))
     assert _dishonest(name) > 0
 
 

@@ -9,11 +9,11 @@ from scipy import stats
 
 from leastnoise.balls.core import precision
 from leastnoise.entropy.base import Block
-from leastnoise.entropy.direction import DirectionSampler
 from leastnoise.entropy.lazy import GUARD, LEVELS, LazyExponential
 from leastnoise.entropy.quantiles import ETA
 from leastnoise.entropy.scaled import Constant
 from leastnoise.entropy.source import InsecureSeededEntropy
+from leastnoise.entropy.spherical import DirectionSampler
 from leastnoise.mechanism.rounding import round_sums
 
 RADIUS = Fraction(10**7, 3)

@@ -15,9 +15,17 @@ from leastnoise.errors import InvalidArgument, OverBudget
 from leastnoise.guarantees.budget import Budget
 from leastnoise.ledger.account import Account
 from leastnoise.ledger.costs import Cost
-from leastnoise.ledger.filters import MOST_ALIKE, RULES, SUMS, ZCDP, fits, holds, rho_left
+from leastnoise.ledger.filters import (
+    MOST_ALIKE,
+    RULES,
+    SUMS,
+    ZCDP,
+    Remaining,
+    fits,
+    holds,
+    rho_left,
+)
 from leastnoise.ledger.ledger import Ledger
-from leastnoise.ledger.remaining import Remaining
 from tests.ledger.releases import certificate
 
 BUDGET = Budget(epsilon=1, delta="1e-6")

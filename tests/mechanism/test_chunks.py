@@ -12,7 +12,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.entropy.source import InsecureSeededEntropy
 from leastnoise.errors import InvalidArgument, NotApplicable
-from leastnoise.mechanism.rounding import Draw, add_noise
+from leastnoise.mechanism.rounding import VectorDraw, add_noise
 from leastnoise.noise.base import Noise
 
 BLOCK = 1 << 14  # coordinates that are drawn together, whatever the chunks
@@ -34,7 +34,7 @@ def mechanism(name: str = "l2", dimension: int = 1000) -> ln.Mechanism:
 def test_from_the_same_bits_come_the_same_values(law: Noise) -> None:
     values = np.linspace(-50, 50, DIMENSION)
     whole = add_noise(law, GRID, values, entropy=InsecureSeededEntropy(7))
-    draw = Draw(law, GRID, entropy=InsecureSeededEntropy(7))
+    draw = VectorDraw(law, GRID, entropy=InsecureSeededEntropy(7))
     parts = [draw.chunk(part) for part in np.split(values, [BLOCK, 3 * BLOCK])]
     assert np.array_equal(np.concatenate(parts), whole)
     assert draw.left == 0
@@ -45,7 +45,7 @@ def test_all_chunks_share_one_radius() -> None:
     law = ln.noise.SphericalLaplace(scale=1, dimension=20)
     pairs = []
     for _ in range(4000):
-        draw = Draw(law, Fraction(1, 2**20))
+        draw = VectorDraw(law, Fraction(1, 2**20))
         first, second = draw.chunk(np.zeros(10)), draw.chunk(np.zeros(10))
         pairs.append((first @ first, second @ second))
     squares = np.array(pairs) / law.variance / 10

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from leastnoise.mechanism.reading import as_exact
-from leastnoise.mechanism.sums import total_steps
 from leastnoise.mechanism.values import LARGEST_STEPS, ScaledIntegers
+from leastnoise.mechanism.whitening import total_steps
 
 RNG = np.random.default_rng(5)  # makes values, no noise
 LARGE = RNG.normal(0, 1, 40_000)

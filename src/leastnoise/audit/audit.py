@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
 
 from leastnoise import _validate
-from leastnoise.audit.claim import Claim
-from leastnoise.audit.finding import Audit, Finding
-from leastnoise.audit.mechanisms import default_inputs, draws_of, one_by_one
-from leastnoise.audit.subject import Draw, Subject, Together, drawn
+from leastnoise.audit.claim import Audit, Claim
+from leastnoise.audit.features import (
+    detect_distinguishing,
+    detect_precision,
+    detect_reachability,
+)
+from leastnoise.audit.noise import detect_noise, detect_sensitivity
+from leastnoise.audit.repeats import detect_repeats
+from leastnoise.audit.subject import Draw, Subject, Together, draw_outputs
 from leastnoise.errors import InvalidArgument
-from leastnoise.guarantees.exact import Exact, decimal_text, exact
+from leastnoise.guarantees.exact import Exact, decimal_text, exact, float_at_most
+from leastnoise.guarantees.geometry import Cells
 from leastnoise.mechanism.mechanism import Mechanism
+from leastnoise.mechanism.rounding import add_noise
+from leastnoise.noise.gaussian.law import Gaussian
+from leastnoise.noise.laplace.law import Laplace
+from leastnoise.noise.registry import registered
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DETECTORS = MappingProxyType(
     {
-        name: f"leastnoise.audit.{name}"
-        for name in (
-            "distinguishing", "noise", "sensitivity", "precision", "reachability", "repeats",
-        )
+        "distinguishing": detect_distinguishing,
+        "noise": detect_noise,
+        "sensitivity": detect_sensitivity,
+        "precision": detect_precision,
+        "reachability": detect_reachability,
+        "repeats": detect_repeats,
     }
-)  # fmt: skip
-LEAST_DRAWS, MOST_DRAWS = 100, 10**8
-_LEAST_ERROR = Fraction(1, 10**100)
+)
 
 
 def audit_mechanism(
@@ -84,7 +98,7 @@ def audit_mechanism(
         )
     one_a_call = not _validate.flag(batched, name="batched")
     claimed, draw, dimension = _read(mechanism, claim, one_a_call=one_a_call)
-    plan = prepared(
+    plan = prepare(
         claimed,
         inputs=inputs,
         draws=draws,
@@ -98,7 +112,7 @@ def audit_mechanism(
 @final
 @dataclass(frozen=True, kw_only=True)
 class AuditPlan:
-    """What is to be audited, checked: made by `prepared`."""
+    """What is to be audited, checked: made by `prepare`."""
 
     claim: Claim
     inputs: tuple[Any, Any]
@@ -107,7 +121,7 @@ class AuditPlan:
     detectors: tuple[str, ...]
 
 
-def prepared(
+def prepare(
     claim: Claim,
     *,
     inputs: Sequence[Any] | None,
@@ -120,7 +134,7 @@ def prepared(
     return AuditPlan(
         claim=claim,
         inputs=_inputs_of(inputs, claim, dimension),
-        draws=_validate.whole(draws, name="draws", least=LEAST_DRAWS, most=MOST_DRAWS),
+        draws=_validate.whole(draws, name="draws", least=100, most=10**8),
         error=_error_of(error),
         detectors=_names_of(detectors),
     )
@@ -134,7 +148,7 @@ def examine(
     together: Together | None = None,
 ) -> Audit:
     """Draw on both inputs, run the detectors and return the audit."""
-    one, other = (drawn(draw, value, plan.draws) for value in plan.inputs)
+    one, other = (draw_outputs(draw, value, plan.draws) for value in plan.inputs)
     if one.shape != other.shape:
         raise InvalidArgument(
             name="mechanism",
@@ -150,17 +164,13 @@ def examine(
         score=score,
         together=together,
     )
-    findings = tuple(_run(name, subject) for name in plan.detectors)
+    findings = tuple(DETECTORS[name](subject) for name in plan.detectors)
     return Audit(claimed=plan.claim, draws=plan.draws, error=plan.error, findings=findings)
-
-
-def _run(name: str, subject: Subject) -> Finding:
-    return importlib.import_module(DETECTORS[name]).detect(subject)
 
 
 def _error_of(error: Exact) -> Fraction:
     level = exact(error, name="error")
-    if not _LEAST_ERROR <= level <= Fraction(1, 2):
+    if not Fraction(1, 10**100) <= level <= Fraction(1, 2):
         raise InvalidArgument(
             name="error",
             value=decimal_text(level),
@@ -183,7 +193,7 @@ def _names_of(detectors: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _read(mechanism: Any, claim: Any, *, one_a_call: bool) -> tuple[Claim, Draw, int]:
-    """Return what is claimed, how outputs are drawn, and for how many numbers, if that is known."""
+    """Return the claim, the function that draws outputs, and their dimension, 1 if unknown."""
     own = isinstance(mechanism, Mechanism)
     if claim is None and own:
         claim = Claim.of(mechanism)
@@ -218,3 +228,44 @@ def _inputs_of(inputs: Any, claim: Claim, dimension: int) -> tuple[Any, Any]:
             name="inputs", value=f"{len(pair)} of them", expected="inputs to be two neighbours"
         )
     return pair[0], pair[1]
+
+
+def draws_of(mechanism: Mechanism) -> Draw:
+    """Return a function that draws outputs of `mechanism`, many at a time where noise allows it.
+
+    Independent draws of noise for one number, and those of Gaussian and Laplace noise, are the
+    coordinates of one longer draw, by the same code and rounding as a release.
+    """
+    noise, certificate = mechanism.noise, mechanism.certificate
+    family = registered(type(noise))
+    plain = certificate.geometry is None
+    if plain and isinstance(noise, Gaussian | Laplace):
+        return lambda value, count: _as_one_vector(mechanism, value, count)
+    # noise of a radius is drawn a vector at a time, in one dimension too
+    if plain and noise.dimension == 1 and family.radius is None and family.for_one_number is None:
+        return lambda value, count: add_noise(
+            noise, mechanism.grid, np.full(count, value, dtype=float), geometry=Cells(count=count)
+        )
+    return lambda value, count: np.array([mechanism.release(value).values for _ in range(count)])
+
+
+def _as_one_vector(mechanism: Mechanism, value: Any, count: int) -> NDArray[np.float64]:
+    noise = mechanism.noise
+    many = type(noise)(scale=noise.scale, dimension=count * noise.dimension)
+    values = np.tile(np.asarray(value, dtype=float).ravel(), count)
+    return add_noise(many, mechanism.grid, values).reshape(count, noise.dimension)
+
+
+def one_by_one(mechanism: Callable[[Any], Any]) -> Draw:
+    """Return a function that draws many outputs from one that returns one."""
+    return lambda value, count: np.array([mechanism(value) for _ in range(count)])
+
+
+def default_inputs(claim: Claim, dimension: int) -> tuple[Any, Any] | None:
+    """Return 0 and Δ, or vectors that differ by Δ in one coordinate; None if Δ isn't known."""
+    bound = getattr(claim.sensitivity, "bound", None)
+    if bound is None:
+        return None
+    moved = np.zeros(dimension)
+    moved[0] = float_at_most(bound)
+    return (0.0, float(moved[0])) if dimension == 1 else (np.zeros(dimension), moved)

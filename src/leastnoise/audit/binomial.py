@@ -17,13 +17,13 @@ from flint import arb
 
 from leastnoise.balls.core import ball, precision
 
-_BITS = 128
+BITS = 128
+"""The precision at which counts are compared with what is claimed."""
 _FIRST_STEP = 2.0**-40  # relative; scipy's inverse is good to about 1e-14
-_KEPT = 4096
 
 
 def lower(successes: int, trials: int, error: Fraction) -> float:
-    """Return a float that the probability is below with probability at most `error`.
+    """Return a lower bound of the probability, which is wrong with probability at most `error`.
 
     >>> round(lower(50, 100, Fraction(1, 1000)), 4)
     0.3448
@@ -32,7 +32,7 @@ def lower(successes: int, trials: int, error: Fraction) -> float:
 
 
 def upper(successes: int, trials: int, error: Fraction) -> float:
-    """Return a float that the probability is above with probability at most `error`.
+    """Return an upper bound of the probability, which is wrong with probability at most `error`.
 
     >>> round(upper(0, 100, Fraction(1, 1000)), 4)
     0.0667
@@ -43,7 +43,7 @@ def upper(successes: int, trials: int, error: Fraction) -> float:
     return min(1.0, 1.0 - _lower(trials - successes, trials, error) + 2.0**-52)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=4096)
 def _lower(successes: int, trials: int, error: Fraction) -> float:
     from scipy.special import betaincinv  # noqa: PLC0415 (the command line's help needn't pay)
 
@@ -59,5 +59,5 @@ def _lower(successes: int, trials: int, error: Fraction) -> float:
 
 def _is_below(p: float, a: int, b: int, error: Fraction) -> bool:
     """Return True only if I_p(a, b) <= error certainly."""
-    with precision(_BITS):
+    with precision(BITS):
         return bool(arb(p).beta_lower(arb(a), arb(b), regularized=True) <= ball(error))

@@ -20,7 +20,7 @@ from flint import arb
 
 from leastnoise import _words
 from leastnoise.audit import binomial
-from leastnoise.audit.finding import Finding
+from leastnoise.audit.claim import Finding
 from leastnoise.audit.power import detectable_rate
 from leastnoise.balls.core import ball, float_below, precision
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from leastnoise.audit.subject import Subject
 
     Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-_BITS = 128
 
 
 @final
@@ -177,7 +175,7 @@ def _tested(event: Event, subject: Subject, level: Fraction) -> Tested:
     p = binomial.lower(inside[event.likely], sizes[event.likely], level)
     q = binomial.upper(inside[1 - event.likely], sizes[1 - event.likely], level)
     epsilon, delta = subject.claim.epsilon, subject.claim.delta
-    with precision(_BITS):
+    with precision(binomial.BITS):
         excess = arb(p) - ball(epsilon).exp() * arb(q)
         above = arb(p) - ball(delta)
         return Tested(
@@ -191,7 +189,7 @@ def _tested(event: Event, subject: Subject, level: Fraction) -> Tested:
 
 
 def _would_detect(tested: Sequence[Tested], subject: Subject, level: Fraction) -> str:
-    """Say how large ε would have had to be, at the event where that is the least."""
+    """Return the sentence on the least ε that would have been found, at the best event."""
     epsilon, delta = float(subject.claim.epsilon), float(subject.claim.delta)
     found: list[tuple[float, float]] = []
     for one in tested:

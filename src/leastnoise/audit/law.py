@@ -4,11 +4,14 @@ For Gaussian and Laplace noise it is computed in balls. For other families it is
 quantiles, which are floats that are accurate to about 1e-10, and for a distribution that the user
 gives it is what that returns: 1e-9 is added on either side.
 
-Noise counts as the claimed one if it is within 2^-20 of its spread of it, whatever the reason:
-rounding to a grid, the roundings of floats. The spread of noise on whole numbers is 1 at least.
+Noise counts as the claimed one if it differs from it by at most 2^-20 of its spread, whatever the
+reason: rounding to a grid, the roundings of floats. The spread of noise on whole numbers is 1 at
+least.
 
 Outputs are looked at less a number near their middle, so that thresholds and centres are near 0,
 where floats are dense: of outputs near 1e17 no float lies between two neighbours.
+
+What refutes the claimed noise wherever it may be centred is put in words here, too.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
+from leastnoise import _words
 from leastnoise.audit import binomial
 from leastnoise.balls.core import ball, float_above, float_below, precision
 from leastnoise.errors import InvalidArgument
@@ -34,16 +38,16 @@ from leastnoise.noise.laplace.law import Laplace
 from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
     from leastnoise.audit.claim import Claim, Distribution
     from leastnoise.noise.base import Noise
 
 _MARGIN = 1e-9
-_BITS = 128
 _INSIDE = Bisection(halvings=44)  # to 1e-13, which is below the margin
 _GUESS = Bisection(halvings=60)
-_DOUBLINGS = 60
 _ROUNDING = 2.0**-20
 _FLOATS = 2.0**-50  # relative: what floats round in t = u − c, a few times 2^-53
 _LARGEST = 1e300
@@ -104,7 +108,7 @@ class ClaimedLaw(ABC):
         if not math.isfinite(start):
             return math.inf
         low, step = start, 2 * _ROUNDING * self.spread
-        for _ in range(_DOUBLINGS):
+        for _ in range(60):
             if holds(high := low + step):
                 break
             low, step = high, 2 * step
@@ -138,7 +142,7 @@ class _Closed(ClaimedLaw):
         self._scale, self._normal = noise.scale, isinstance(noise, Gaussian)
 
     def _enclose(self, t: float) -> tuple[float, float]:
-        with precision(_BITS):
+        with precision(binomial.BITS):
             x = arb(t) / ball(self._scale)
             if self._normal:
                 found = (-x * arb(0.5).sqrt()).erfc() / 2
@@ -332,3 +336,37 @@ def centre_of(law: ClaimedLaw, sample: Sample, error: Fraction) -> Centre:
     if law.whole:
         low, high = float(np.ceil(low)), float(np.floor(high))
     return Centre(low=low, high=high, ends=(first, last), least=least, most=most)
+
+
+def noise_of(claim: Claim) -> str:
+    """Return the claimed noise in words."""
+    named = claim.noise
+    return f"{named.name} noise of scale {_words.number(named.scale)}" if named else "the noise"
+
+
+def refute_outright(
+    law: ClaimedLaw, sample: Sample, centre: Centre, *, level: Fraction, noise: str
+) -> str:
+    """Return why the claimed noise is refuted at every centre; empty if it isn't.
+
+    `level` is that of each bound: the two of `centre`, and one of what is no number of the noise.
+    """
+    if sample.strange:
+        share = _words.at_most(binomial.lower(sample.strange, sample.size, level))
+        return f"{law.strange} have probability >= {share}, and 0 with {noise}."
+    if not centre.is_empty:
+        return ""
+    near = (centre.ends[1] - centre.ends[0]) / 4
+    first, last = (show_point(sample.anchor, end, near=near) for end in centre.ends)
+    return (
+        f"P(Y <= {first}) is at most {_words.at_least(centre.most)} and P(Y <= {last}) at least "
+        f"{_words.at_most(centre.least)}: no number fits as the centre of {noise}."
+    )
+
+
+def show_point(anchor: float, beyond: float, *, near: float) -> str:
+    """Return anchor + beyond, to 6 digits if that is within `near` of it, and else as a sum."""
+    short = f"{anchor + beyond:.6g}"
+    if abs(float(short) - anchor - beyond) <= near:
+        return short
+    return f"{repr(anchor).removesuffix('.0')} {'-' if beyond < 0 else '+'} {abs(beyond):.6g}"

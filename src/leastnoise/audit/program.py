@@ -32,19 +32,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_READ = 1 << 18
 _LONGEST_LINE = 1 << 24  # bytes
 _LONGEST_NUMBER = 2000  # characters; all digits of the least double are 1,075
 _MOST_NUMBERS = 1 << 28  # of all outputs: 2 GiB
 _ROUNDS = 1000  # a process that is stopped leaves those that it started, which are stopped next
 _ADOPT_ORPHANS = 36  # prctl's PR_SET_CHILD_SUBREAPER
 _LONGEST = 10**6  # seconds of a run
-_MOST_SHOWN = 60  # characters of a command in a message
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class ProgramUnderTest:
     """A command, and after how many seconds a run of it is given up.
 
     Raises InvalidArgument for a command that can't be split into words, or is empty.
@@ -85,7 +83,7 @@ class Program:
         if not words:
             raise InvalidArgument(
                 name="--command",
-                value=repr(self.command[:_MOST_SHOWN]),
+                value=repr(self.command[:60]),
                 expected="a command whose quotes are closed, such as 'python noise.py {value}'",
             )
         return [
@@ -191,7 +189,7 @@ class _Run:
             left = self._until - time.monotonic()
             if left <= 0 or not select.select([pipe], [], [], left)[0]:
                 raise self._took_too_long()
-            part = os.read(pipe, _READ)
+            part = os.read(pipe, 1 << 18)
             ended, end, rest = part.rpartition(b"\n")
             if end or not part:
                 if lines := b"".join([*open_line, ended]).splitlines():

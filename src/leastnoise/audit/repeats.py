@@ -25,9 +25,9 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise.audit import binomial
+from leastnoise.audit.claim import Finding
 from leastnoise.audit.events import Feature, choose, judge
-from leastnoise.audit.finding import Finding
-from leastnoise.audit.twice import ways
+from leastnoise.audit.twice import run_twice
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace
 
@@ -42,23 +42,21 @@ _MOST_DRAWN = 5000  # outputs of each run that is repeated
 _SHIFTS = range(-4, 5)
 _LAGS = range(1, 9)
 _COMPARED_COORDINATES = 6
-_CELLS = 64
-CLAIM = "every draw is fresh"
 
 
-def detect(subject: Subject) -> Finding:
+def detect_repeats(subject: Subject) -> Finding:
     """Return the finding about repeated randomness; half of the error level for each part."""
     half = subject.error / 2
     with np.errstate(all="ignore"):  # outputs may be inf or NaN
         tests = [*_repeats(subject), *_signs(subject)]
     level = half / (4 * max(1, len(tests)))
     worst = next((one for one in tests if one.refutes(level)), None)
-    apart = _cancelled(subject.with_error(half))
+    apart = _cancelled(replace(subject, error=half))
     ways_tried = len({one.name for one in tests})
     found = Finding(
         detector="repeats",
         verdict="nothing found",
-        claim=CLAIM,
+        claim="every draw is fresh",
         statement=f"No repetition was found in {ways_tried} ways to look.",
         error=float(subject.error),
         would_detect=_would_detect(tests, level),
@@ -116,11 +114,11 @@ class _Test:
 
 def _repeats(subject: Subject) -> Iterator[_Test]:
     """Yield the tests for outputs that are equal."""
-    coordinates = range(min(subject.dimension, _COMPARED_COORDINATES))
+    coordinates = subject.coordinates(_COMPARED_COORDINATES)
     outputs = subject.outputs[0]
     chance = [_collisions(outputs[:, index]) for index in coordinates]
     count = min(subject.draws, _MOST_DRAWN)
-    for name, (one, other) in ways(subject, count):
+    for name, (one, other) in run_twice(subject, count):
         for index in coordinates:
             for shift in _SHIFTS:
                 y, z = _aligned(one[:, index], other[:, index], shift)
@@ -193,7 +191,7 @@ def _aligned_sums(y: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.
 
 def _signs(subject: Subject) -> Iterator[_Test]:
     """Yield the tests for draws, or coordinates, that are above the median together too often."""
-    coordinates = range(min(subject.dimension, _COMPARED_COORDINATES))
+    coordinates = subject.coordinates(_COMPARED_COORDINATES)
     tenth = subject.draws // 10
     outputs = subject.outputs[0]
     above = outputs[tenth:] > np.median(outputs[:tenth], axis=0)
@@ -221,7 +219,7 @@ def _signs(subject: Subject) -> Iterator[_Test]:
 
 def _cancelled(subject: Subject) -> Finding | None:
     """Return the test of an event about the difference of two coordinates; None for one number."""
-    coordinates = range(min(subject.dimension, _COMPARED_COORDINATES))
+    coordinates = subject.coordinates(_COMPARED_COORDINATES)
     features = [_difference(i, j, subject) for i, j in combinations(coordinates, 2)]
     if not features:
         return None
@@ -245,11 +243,11 @@ def _difference(i: int, j: int, subject: Subject) -> Feature:
 
 def _most_frequent(column: NDArray[np.float64]) -> NDArray[np.float64]:
     values, counts = np.unique(column, return_counts=True)
-    return values[np.argsort(-counts, kind="stable")[:_CELLS]]
+    return values[np.argsort(-counts, kind="stable")[:64]]
 
 
 def _would_detect(tests: Sequence[_Test], level: Fraction) -> str:
-    """Say which share of repeated outputs would have been found between two runs."""
+    """Return the sentence on the share of repeated outputs that would have been found."""
     from leastnoise.audit.power import detectable_rate  # noqa: PLC0415 (scipy, for this alone)
 
     runs = [one for one in tests if one.name.startswith("Outputs of ")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -44,6 +44,10 @@ class Subject:
         """Numbers in one output."""
         return self.outputs[0].shape[1]
 
+    def coordinates(self, most: int = 8) -> range:
+        """Return those of the first `most` coordinates that there are: not all are looked at."""
+        return range(min(self.dimension, most))
+
     @property
     def draws(self) -> int:
         """Outputs on each input."""
@@ -67,10 +71,6 @@ class Subject:
         found = [_as_vector(one, self.dimension) for one in self.inputs]
         return None if found[0] is None or found[1] is None else (found[0], found[1])
 
-    def with_error(self, error: Fraction) -> Subject:
-        """Return the same at another error level."""
-        return replace(self, error=error)
-
 
 def _as_vector(value: Any, dimension: int) -> NDArray[np.float64] | None:
     try:
@@ -82,7 +82,7 @@ def _as_vector(value: Any, dimension: int) -> NDArray[np.float64] | None:
     return found.astype(np.float64).reshape(dimension)
 
 
-def drawn(draw: Draw, value: Any, count: int) -> NDArray[np.float64]:
+def draw_outputs(draw: Draw, value: Any, count: int) -> NDArray[np.float64]:
     """Return `count` outputs as floats of shape (count, dimension).
 
     Raises InvalidArgument for outputs that aren't that; it names their shape alone.

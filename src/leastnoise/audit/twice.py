@@ -6,6 +6,9 @@
 | a fork | a generator's state, which the child inherits |
 | two threads | a generator for each thread with the same seed |
 | two processes | a seed where the module is imported, or the clock |
+
+`python -m leastnoise.audit.twice` is such a process: it reads (sys.path, module, name, input,
+count), pickled, and writes the outputs as a .npy file.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastnoise.audit.subject import drawn
+from leastnoise.audit.subject import draw_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,20 +41,22 @@ if TYPE_CHECKING:
     Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _SECONDS = 60.0  # after which a process that draws is given up
-_READ = 1 << 18
 
 
-def ways(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:
+def run_twice(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:
     """Yield the name of each way that can be tried, and two runs of `count` outputs."""
     value = subject.inputs[0]
     if subject.together is not None:
         yield "two processes", subject.together(value, count)
         return
-    yield "two calls", (drawn(subject.draw, value, count), drawn(subject.draw, value, count))
+    yield (
+        "two calls",
+        (draw_outputs(subject.draw, value, count), draw_outputs(subject.draw, value, count)),
+    )
     yield "two threads", _in_threads(subject.draw, value, count)
     if hasattr(os, "fork"):
         children = [_forked(subject.draw, value, count) for _ in range(2)]
-        parent = drawn(subject.draw, value, count)
+        parent = draw_outputs(subject.draw, value, count)
         runs = [one for one in (*children, parent) if one is not None and one.shape == parent.shape]
         if len(runs) > 1:
             yield "a fork and its parent", (runs[0], runs[-1])
@@ -64,12 +69,12 @@ def ways(subject: Subject, count: int) -> Iterator[tuple[str, Pair]]:
 
 def _in_threads(draw: Draw, value: Any, count: int) -> Pair:
     with ThreadPoolExecutor(2) as pool:
-        one, other = (pool.submit(drawn, draw, value, count) for _ in range(2))
+        one, other = (pool.submit(draw_outputs, draw, value, count) for _ in range(2))
         return one.result(), other.result()
 
 
 def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
-    """Return what a child draws that is forked here; None if it fails or hangs."""
+    """Return the outputs of a child that is forked here; None if it fails or hangs."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Python warns of a fork beside other threads, which is what is tried; a child that
@@ -80,7 +85,7 @@ def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
         _draw_and_leave(draw, value, count, writing)
     os.close(writing)
     try:
-        return _unpacked(_read(reading, until=time.monotonic() + _SECONDS))
+        return _unpack(_read(reading, until=time.monotonic() + _SECONDS))
     finally:
         os.close(reading)
         os.kill(child, signal.SIGKILL)  # it has written all, or is given up
@@ -90,7 +95,7 @@ def _forked(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
 def _draw_and_leave(draw: Draw, value: Any, count: int, writing: int) -> None:
     """Write the outputs to the pipe and end this process, whatever happens."""
     try:
-        sent = memoryview(packed(drawn(draw, value, count)))
+        sent = memoryview(pack(draw_outputs(draw, value, count)))
         while sent:
             sent = sent[os.write(writing, sent) :]
     finally:
@@ -101,21 +106,21 @@ def _read(pipe: int, *, until: float) -> bytes:
     """Return all that comes, up to its end or the time."""
     parts: list[bytes] = []
     while (left := until - time.monotonic()) > 0 and select.select([pipe], [], [], left)[0]:
-        part = os.read(pipe, _READ)
+        part = os.read(pipe, 1 << 18)
         if not part:
             return b"".join(parts)
         parts.append(part)
     return b""
 
 
-def packed(outputs: NDArray[np.float64]) -> bytes:
+def pack(outputs: NDArray[np.float64]) -> bytes:
     """Return outputs as the bytes of a .npy file."""
     written = io.BytesIO()
     np.save(written, outputs, allow_pickle=False)
     return written.getvalue()
 
 
-def _unpacked(data: bytes) -> NDArray[np.float64] | None:
+def _unpack(data: bytes) -> NDArray[np.float64] | None:
     try:
         return np.load(io.BytesIO(data), allow_pickle=False)
     except (EOFError, ValueError):
@@ -123,7 +128,7 @@ def _unpacked(data: bytes) -> NDArray[np.float64] | None:
 
 
 def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
-    """Return what a new process draws; None for a function that it can't import, or if it fails."""
+    """Return the outputs of a new process; None if it fails, or can't import the function."""
     own = inspect.unwrap(draw)
     module, name = getattr(own, "__module__", None), getattr(own, "__qualname__", "")
     if module in (None, "__main__") or function_at(str(module), name) is not own:
@@ -131,14 +136,14 @@ def _fresh(draw: Draw, value: Any, count: int) -> NDArray[np.float64] | None:
     try:
         sent = pickle.dumps((sys.path, str(module), name, value, count))
         done = subprocess.run(
-            [sys.executable, "-m", "leastnoise.audit.fresh"],
+            [sys.executable, "-m", "leastnoise.audit.twice"],
             input=sent, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             timeout=_SECONDS, check=False,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
         )  # fmt: skip
     except (pickle.PicklingError, AttributeError, TypeError, subprocess.TimeoutExpired):
         return None
-    return _unpacked(done.stdout) if done.returncode == 0 else None
+    return _unpack(done.stdout) if done.returncode == 0 else None
 
 
 def function_at(module: str, name: str) -> Any:
@@ -147,3 +152,16 @@ def function_at(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def main() -> None:
+    """Draw in this process what another one asks for on stdin."""
+    path, module, name, value, count = pickle.load(sys.stdin.buffer)  # noqa: S301 (of the parent)
+    out, sys.stdout = os.fdopen(os.dup(1), "wb"), sys.stderr  # what the mechanism prints is lost
+    sys.path[:] = path
+    with out:
+        out.write(pack(draw_outputs(function_at(module, name), value, count)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,6 @@
-"""δ of many atoms of P- and Q-mass, in floats: from above by their sums, from below by merging.
+"""δ of many atoms of P- and Q-mass, in floats, and its chords between points, in balls.
+
+From above by sums of atoms and by chords, from below by merging atoms.
 
 notation: atoms (p_k, q_k), H(ε) = Σ (p_k − α q_k)₊, α = e^ε. A sum of n positive floats is off by
 a relative n·2^-53 at most.
@@ -7,12 +9,15 @@ a relative n·2^-53 at most.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Self, final
 
 import numpy as np
+from flint import arb
 
-from leastnoise.balls.core import UNIT
+from leastnoise.balls.core import UNIT, ball
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +50,7 @@ class Falling:
         )
 
     def above(self, alphas: Floats) -> Floats:
-        """Return numbers that H isn't above at the ε with e^ε >= alphas: P(A) − α Q(A).
+        """Return upper bounds of H at every ε with e^ε >= alphas: P(A) − α Q(A).
 
         A holds all k with p > αq, and as the quotients are rounded, perhaps some for which p is
         below αq by a relative 2^-49: they take so much of P(A) off the sum.
@@ -57,7 +62,7 @@ class Falling:
         return np.maximum(np.nextafter(more - less, 2.0), 0.0)
 
 
-def inscribed(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
+def inscribe(p: Floats, q: Floats, step: float, size: int) -> tuple[Floats, Floats]:
     """Merge atoms so that the merged ones lie at the lattice points −size·step … size·step.
 
     p > 0 is at most an atom's mass of P, q > 0 at least that of Q; so are the sums returned, by
@@ -95,3 +100,49 @@ def _merged(p: list[float], q: list[float], step: float, size: int) -> Floats:
             n += 1
         sums[:, index + size] += p_sum, q_sum, n - start + 2
     return sums
+
+
+Point = tuple[Fraction, arb]
+"""ε, and a number that δ(ε) isn't above."""
+
+
+def chords(points: Sequence[Point], epsilons: Sequence[Fraction]) -> list[arb]:
+    """Return chords in α = e^ε between some of the points, at `epsilons`: nearly the convex hull.
+
+    δ falls, is convex in α and nowhere above the points, so that any chords are above it. Without
+    the points above the hull, which rounding has put there, hardly any mass comes out negative.
+    Both sequences rise, `epsilons` from the first point on; beyond the last, δ is at most as there.
+    """
+    kept: list[_Vertex] = []
+    least = points[0][1]
+    for epsilon, delta in points:
+        least = least.min(delta)
+        vertex = _Vertex(epsilon, ball(epsilon).exp(), least)
+        while len(kept) >= 2 and vertex.buries(kept[-1], kept[-2]):
+            kept.pop()
+        kept.append(vertex)
+    found: list[arb] = []
+    i = 0
+    for epsilon in epsilons:
+        while i + 1 < len(kept) and epsilon > kept[i + 1].epsilon:
+            i += 1
+        if i + 1 == len(kept):
+            found.append(kept[i].delta)
+            continue
+        left, right = kept[i], kept[i + 1]
+        share = (ball(epsilon).exp() - left.alpha) / (right.alpha - left.alpha)
+        found.append(left.delta + (right.delta - left.delta) * share)
+    return found
+
+
+@final
+@dataclass(frozen=True)
+class _Vertex:
+    epsilon: Fraction
+    alpha: arb
+    delta: arb
+
+    def buries(self, middle: _Vertex, first: _Vertex) -> bool:
+        """Return whether `middle` is on or above the chord from `first` to here."""
+        rise = (middle.delta - first.delta) * (self.alpha - first.alpha)
+        return bool(rise >= (self.delta - first.delta) * (middle.alpha - first.alpha))

@@ -19,8 +19,9 @@ from flint import arb
 
 from leastnoise.balls.core import UNIT, ball, precision
 from leastnoise.balls.fourier import inverse, relative_error, transform
-from leastnoise.balls.tilted import BLOCK, Tilted, joined, log_moment_above, progression
+from leastnoise.balls.tilted import BLOCK, Tilted, join_floats, log_moment_above, progression
 from leastnoise.errors import InvalidArgument
+from leastnoise.numerics.bisection import Bisection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +38,6 @@ _WIDE = 9.5  # standard deviations on each side of a window
 _CHERNOFF = (1 / 256, 1 / 64, 1 / 16, 1 / 4, 0.5, 1.0, 2.0)  # t against a Gaussian's; see _tail
 _STEEPEST = 1e4  # e^t leaves all floats between one place and the next
 _SMALL_TAIL = 40.0  # in nats: what lies outside the window, against what lies inside
-_TILT = 1e-4  # relative accuracy of a tilt
 _FAR = 45.0  # in nats: what of φ the floats leave out
 
 Part = tuple["LossLattice", int]
@@ -147,11 +147,11 @@ def _test_function(c: arb, gap: arb, step: arb, count: int) -> Floats:
     count = min(count, math.ceil(_DEEP * math.log(2) / float((c * step).mid())) + 1)
     rows = -(-count // BLOCK)
     row_step = step * BLOCK
-    falls = joined(*progression((-gap).exp(), (-row_step).exp(), rows))
+    falls = join_floats(*progression((-gap).exp(), (-row_step).exp(), rows))
     starts = np.array([float((-(-gap - row_step * i).expm1()).mid()) for i in range(rows)])
     rises = np.array([float((-(-step * i).expm1()).mid()) for i in range(min(count, BLOCK))])
-    far = joined(*progression(arb(1), (-c * row_step).exp(), rows))
-    near = joined(*progression(arb(1), (-c * step).exp(), len(rises)))
+    far = join_floats(*progression(arb(1), (-c * row_step).exp(), rows))
+    near = join_floats(*progression(arb(1), (-c * step).exp(), len(rises)))
     rising = starts[:, None] + falls[:, None] * rises
     return (far[:, None] * near * rising).ravel()[:count]
 
@@ -170,12 +170,12 @@ def _dot(phi: Floats, masses: Floats) -> tuple[float, float]:
 
 
 def composed_upper(parts: Sequence[Part], epsilon: Fraction) -> arb:
-    """Return a ball no point of which is below δ(ε) of what the lattices are upper bounds of."""
+    """Return an upper bound of δ(ε) of the laws that the lattices bound from above, as a ball."""
     return Convolution.of(parts, tilt_for(parts, epsilon)).delta(epsilon)[1]
 
 
 def composed_lower(parts: Sequence[tuple[LowerCells, int]], epsilon: Fraction) -> arb:
-    """Return a ball no point of which is above δ(ε) of what the cells are lower bounds of."""
+    """Return a lower bound of δ(ε) of the laws that the cells bound from below, as a ball."""
     tilt = tilt_for([(cells.lattice(0.0), count) for cells, count in parts], epsilon)
     placed = [(cells.lattice(float(tilt)), count) for cells, count in parts]
     return Convolution.of(placed, tilt).delta(epsilon)[0]
@@ -211,10 +211,9 @@ def tilt_for(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
     low, high = 1e-6, 1.0
     while slope(high) < 0 and high < 1e6:
         low, high = high, 2 * high
-    while high > low * (1 + _TILT):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-    return Fraction(round(high * 2**20) or 1, 2**20)
+    near = Bisection(within=1e-4)  # relative, as it is of logarithms
+    _, log_c = near.close(lambda x: slope(math.exp(x)) >= 0, math.log(low), math.log(high))
+    return Fraction(round(math.exp(log_c) * 2**20) or 1, 2**20)
 
 
 def _points(lattice: LossLattice) -> Floats:

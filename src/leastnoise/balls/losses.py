@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import inscribed
+from leastnoise.balls.atoms import inscribe
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.balls.tilted import exponentials, joined
+from leastnoise.balls.tilted import exponentials, join_floats
 from leastnoise.errors import NotApplicable
 
 if TYPE_CHECKING:
@@ -261,8 +261,8 @@ def _on_lattice(
         # losses are counted from the middle of the lattice
         middle = ball(start + size * step).exp()
         scaled = np.nextafter(q * float_above(middle), math.inf)
-        p_low, q_high = inscribed(p, scaled, float(step), size)
-        ratios = joined(*exponentials(ball(-size * step), ball(step), len(p_low)))
+        p_low, q_high = inscribe(p, scaled, float(step), size)
+        ratios = join_floats(*exponentials(ball(-size * step), ball(step), len(p_low)))
         points = float(start) + np.arange(len(p_low)) * float(step)
         # log(1 − 2^-46) > −2^-45; the rest is for what floats lack, of the points too
         losses = points - 2.0**-45 - 2.0**-50 * (np.abs(points) + abs(float(start)))
@@ -287,14 +287,6 @@ def accurate(profile: Profile, epsilon: Fraction) -> arb:
     if not (found.is_zero() or found.rel_accuracy_bits() >= _ACCURACY):
         raise NotApplicable(family="composition", why="its privacy profile isn't known well enough")
     return found
-
-
-def mirrored(deltas: list[arb], step: Fraction) -> list[arb]:
-    """Return δ at −n·step … n·step from δ at 0 … n·step."""
-    width = ball(step)
-    falls = [(-width * i).exp() for i in range(len(deltas))]
-    negative = [1 - fall + fall * delta for fall, delta in zip(falls, deltas, strict=True)]
-    return negative[:0:-1] + deltas
 
 
 def _boundaries(upper: LossLattice) -> list[Fraction]:

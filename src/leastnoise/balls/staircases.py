@@ -80,7 +80,7 @@ class StaircaseMoment:
         return self.factor * self.above[0](u) / self.below[0](u)
 
     def roughly(self) -> arb:
-        """Enclose about the least E N^p, which is no larger: what a few γ come to."""
+        """Enclose the least E N^p of a few γ: about the least of all γ, and no smaller."""
         smallest = self._smallest()
         values = [self.at(Fraction(smallest ** (i / _LOOKS))) for i in range(_LOOKS + 1)]
         return min(values, key=lambda value: float(value.log()))
@@ -113,7 +113,7 @@ class StaircaseMoment:
         return bool(self.above[1](u) * self.below[0](u) > self.above[0](u) * self.below[1](u))
 
     def least(self, guess: Fraction) -> arb | None:
-        """Return a number that E N^p is nowhere below, 0 < γ <= 1; None if that isn't proved.
+        """Return a lower bound of E N^p over all 0 < γ <= 1; None if none is proved.
 
         It is E N^p at `guess` less `SLACK`. With κ = P/P^(p) there, so much less, (0, 1] is cut
         into pieces until P − κP^(p) >= 0 is proved on each.

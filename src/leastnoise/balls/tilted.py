@@ -53,7 +53,7 @@ class Tilted:
 
 
 def log_moment_above(weights: Floats, t: arb) -> arb:
-    """Return a ball no point of which is below log Σ weights[i]·e^(ti)."""
+    """Return an upper bound of log Σ weights[i]·e^(ti), as a ball: every point of it is one."""
     _, total, log_scale = _scaled_terms(weights, t)
     return (arb(total) * (1 + arb(2) ** -50)).log() + log_scale
 
@@ -84,7 +84,7 @@ def progression(first: arb, ratio: arb, count: int) -> tuple[Floats, Exponents]:
     return np.array(mantissas), np.array(exponents, dtype=np.int64)
 
 
-def joined(mantissas: Floats, exponents: Exponents) -> Floats:
+def join_floats(mantissas: Floats, exponents: Exponents) -> Floats:
     """Return the floats mantissa·2^exponent; 0 far below all floats, and ∞ far above."""
     with np.errstate(over="ignore"):
         return np.ldexp(mantissas, np.clip(exponents, _DEEPEST, _HIGHEST).astype(np.int32))
@@ -106,5 +106,5 @@ def _scaled_terms(weights: Floats, log_ratio: arb) -> tuple[Floats, float, arb]:
     mantissas, own = np.frexp(weights)
     exponents = np.where(mantissas > 0, exponents + own, np.iinfo(np.int64).min // 2)
     top = int(exponents.max())
-    terms = joined(mantissas * powers, exponents - top)
+    terms = join_floats(mantissas * powers, exponents - top)
     return terms, math.fsum(terms.tolist()), top * arb.const_log2()

@@ -1,1 +1,1 @@
-"""The command line: one file a command. Heavy modules are imported inside the commands."""
+"""The command line: one file for one command, or a few of a kind. Commands import what is heavy."""

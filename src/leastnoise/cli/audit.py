@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leastnoise.cli import options, records
+from leastnoise.cli import options, records, terminal
 from leastnoise.cli.commands import MANY, Command, Kind, argument, options_of
 from leastnoise.cli.options import INTEGER, NAME, NOISE, NUMBER, SEARCH, SECONDS
 
@@ -70,9 +69,8 @@ def command(
 
     Exit code 1 if one was found. That none was found doesn't prove privacy.
     """
-    from leastnoise.audit.audit import examine, prepared
-    from leastnoise.audit.mechanisms import one_by_one
-    from leastnoise.audit.program import Program
+    from leastnoise.audit.audit import examine, one_by_one, prepare
+    from leastnoise.audit.program import ProgramUnderTest
     from leastnoise.errors import InvalidArgument
 
     if (target is None) == (program is None):
@@ -87,12 +85,12 @@ def command(
     draw: Draw
     together: Together | None = None
     if program is not None:
-        run = Program(command=program, seconds=timeout)
+        run = ProgramUnderTest(command=program, seconds=timeout)
         draw, together = run.draw, run.together
     else:
         function = _guarded(_function(target or ""))
         draw = one_by_one(function) if one_a_call else function
-    plan = prepared(
+    plan = prepare(
         claim,
         inputs=[_input(text) for text in inputs] or None,
         draws=draws,
@@ -104,7 +102,7 @@ def command(
     if as_json:
         records.print_json(done.to_record())
     else:
-        records.print_sentences(done.sentences())
+        terminal.print_sentences(done.sentences())
     if done.violated:
         raise click.exceptions.Exit(1)
 
@@ -184,9 +182,7 @@ def _guarded(draw: Callable[..., Any]) -> Callable[..., Any]:
 def _failed(what: str, error: BaseException) -> Exception:
     from leastnoise.errors import InvalidInput
 
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(frame.filename).name}:{frame.lineno}"
-    return InvalidInput(f"The function {what}: {type(error).__name__} at {where}.")
+    return InvalidInput(f"The function {what}: {terminal.place_of(error)}.")
 
 
 def _input(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""`leastnoise calibrate`: the smallest scale of one noise family, proved."""
+"""`leastnoise calibrate` and `leastnoise profile`: one family's smallest scale, and its δ(ε)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leastnoise import _words
-from leastnoise.cli import options, records
-from leastnoise.cli.commands import Command, option
-from leastnoise.cli.options import FILE, OUTPUT
+from leastnoise.cli import options, records, terminal
+from leastnoise.cli.commands import MANY, REQUIRED, Command, option
+from leastnoise.cli.options import BUDGET, FILE, NOISE, NUMBER, OUTPUT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ def command(
     from leastnoise.selection.ask import ask
     from leastnoise.selection.public import choose_effort, find_candidate
 
-    with records.stages(f"Calibrating and proving {noise}", silent=as_json) as stage:
+    with terminal.stages(f"Calibrating and proving {noise}", silent=as_json) as stage:
         question = ask(
             Budget(epsilon=epsilon, delta=delta),
             sensitivity=query.declared(),
@@ -76,7 +76,7 @@ def command(
         return
     _show(found, record)
     if certificate is not None:
-        records.print_sentences([f"The certificate is in {certificate}."])
+        terminal.print_sentences([f"The certificate is in {certificate}."])
 
 
 def _show(found: Candidate, record: dict[str, Any]) -> None:
@@ -97,12 +97,12 @@ def _show(found: Candidate, record: dict[str, Any]) -> None:
     ]
     if found.note is not None:
         facts.append(("note", found.note))
-    records.print_facts(facts)
+    terminal.print_facts(facts)
     low, high = record["delta_interval"]
     together = "" if count == 1 else f" of all {count:,} releases together"
     how = f"δ ≤ {delta}" if high > 0 else "δ = 0"
     least = f" It is at least {_words.at_most(low)}." if low > 0 else ""
-    records.print_sentences([f"Proved: {how} at ε = {epsilon}{together}.{least}"])
+    terminal.print_sentences([f"Proved: {how} at ε = {epsilon}{together}.{least}"])
 
 
 def _half_widths(found: Candidate) -> NDArray[np.float64] | None:
@@ -116,7 +116,7 @@ def _half_widths(found: Candidate) -> NDArray[np.float64] | None:
 
 
 def _spread(values: NDArray[np.float64]) -> str:
-    """Return what all coordinates have, or the least and the largest of them."""
+    """Return the value of all coordinates, or the least and the largest of them."""
     low, high = (f"{value:.4g}" for value in (values.min(), values.max()))
     return low if low == high else f"{low} to {high}"
 
@@ -128,3 +128,47 @@ def _parameter(name: str, value: Any) -> tuple[str, str]:
     if isinstance(value, list):
         return name, f"{len(value):,} values (--json has them)"
     return name, f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+@click.command("profile", cls=Command)
+@options.noise
+@option(NOISE, "--scale", NUMBER, "Scale of the noise, an exact decimal.", REQUIRED)
+@options.parameters
+@option(BUDGET, "--epsilon", NUMBER, "Enclose δ at this ε; may be repeated.", MANY, required=True)
+@options.releases
+@options.query
+@options.as_json
+def profile(
+    *,
+    noise: str,
+    scale: str,
+    parameters: dict[str, str | int],
+    epsilon: tuple[str, ...],
+    compositions: int,
+    sampling_rate: str,
+    query: options.Query,
+    as_json: bool,
+) -> None:
+    """Enclose δ(ε) of a noise of known scale.
+
+    Noise in the shape of a body takes its body from what is said of the query.
+    """
+    from leastnoise.selection.public import privacy_profile
+
+    with terminal.stages(f"Proving the profile of {noise}", silent=as_json):
+        intervals = privacy_profile(
+            noise,
+            scale=scale,
+            epsilons=epsilon,
+            sensitivity=query.declared(),
+            dimension=query.coordinates,
+            compositions=compositions,
+            sampling_rate=sampling_rate,
+            parameters=parameters,
+        )
+    found = list(zip(epsilon, intervals, strict=True))
+    if as_json:
+        records.print_json({"points": records.intervals("epsilon", "delta", found)})
+        return
+    rows = [(text, repr(at.lower), repr(at.upper)) for text, at in found]
+    terminal.print_table(f"{noise}, scale {scale}", ("ε", "δ at least", "δ at most"), rows)

@@ -19,11 +19,9 @@ from leastnoise import _validate, _words
 
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
-_MOST_DIGITS = 20
+MOST_DIGITS = 20  # of a whole number
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_ALIKE = 0.6  # of two names, from 0 to 1
-_ALL_OF_IT = 10**6  # characters of a summary that are never reached
 _MOST_NAME = 22  # columns for the names of options; a longer one has a line of its own
 _HYPHEN, _BLANK = "\u2011", "\u00a0"
 
@@ -78,7 +76,7 @@ def among(*names: str) -> Kind:
 def _number(text: str, *, whole: bool, name: str) -> int | float:
     """Return the number that `text` is; raises InvalidArgument with the option's name."""
     pattern = _WHOLE if whole else _REAL
-    if pattern.fullmatch(text) and not (whole and len(text) > _MOST_DIGITS):
+    if pattern.fullmatch(text) and not (whole and len(text) > MOST_DIGITS):
         return int(text) if whole else float(text)
     from leastnoise.errors import InvalidArgument
 
@@ -213,7 +211,7 @@ class Group(Command, click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its whole summary, then the options."""
         rows = [
-            (name, command.get_short_help_str(_ALL_OF_IT))
+            (name, command.get_short_help_str(limit=10**6))  # characters, never reached
             for name, command in self.commands.items()
         ]
         with formatter.section("Commands"):
@@ -222,7 +220,7 @@ class Group(Command, click.Group):
 
 
 def complaint(error: click.UsageError) -> str:
-    """Return what a usage error says, and where help is; help alone where nothing was asked."""
+    """Return the text of a usage error, and where help is; help alone where nothing was asked."""
     said = error.format_message()
     if error.ctx is not None and said == error.ctx.get_help():
         return said
@@ -243,7 +241,7 @@ def _named_with_the_nearest(
     shown = _words.plain(error.option_name)
     said = f"No such option: {shown}."
     # without the dashes, which make all names alike
-    if close := get_close_matches(shown.lstrip("-"), known, n=1, cutoff=_ALIKE):
+    if close := get_close_matches(shown.lstrip("-"), known, n=1):
         said += f" Did you mean {known[close[0]]}?"
     return click.UsageError(said, ctx=error.ctx)
 

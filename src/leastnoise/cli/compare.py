@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import click
 
-from leastnoise.cli import options, records
+from leastnoise.cli import options, records, terminal
 from leastnoise.cli.commands import Command, Kind, option
 from leastnoise.cli.options import OUTPUT, SEARCH
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from leastnoise.report.figures import Figure
     from leastnoise.selection.comparison import Comparison
 
-_WIDEST = 100  # columns of a figure in the terminal
 _PLOT = (
     "Draw in a file ending in .svg, .png or .pdf, or in the terminal (-). Of one number: errors "
     "against epsilon, and densities. Of a vector: errors against the dimension, and the radius. "
@@ -81,7 +80,7 @@ def command(
             time_limit=time_limit,
         )
 
-    with records.stages("Comparing", silent=as_json) as stage:
+    with terminal.stages("Comparing", silent=as_json) as stage:
         found = compared(epsilon, query.dimension, progress=stage)
     if not found.candidates:
         raise Refused(found.why_none)
@@ -100,7 +99,7 @@ def command(
     title += f"{query.sensitivity}, dimension {query.coordinates}"
     _show(found, candidates, title=title, verbose=verbose)
     if drawn:
-        records.say(drawn, lines=True)
+        terminal.say(drawn, lines=True)
 
 
 def _show(
@@ -120,7 +119,7 @@ def _show(
         )
         for candidate, one in zip(found.candidates, candidates, strict=True)
     ]
-    records.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
+    terminal.print_table(title, ("noise", "scale", "mse", "mae", f"{loss} / best"), rows)
     said = [f"{one.label}: {one.note}" for one in found.candidates if one.note is not None]
     if found.gap is not None:
         name = found.candidates[0].label
@@ -130,7 +129,7 @@ def _show(
     elif found.skipped:
         families, are = ("family", "is") if len(found.skipped) == 1 else ("families", "are")
         said.append(f"{len(found.skipped)} {families} {are} skipped; --verbose says why.")
-    records.print_sentences(said)
+    terminal.print_sentences(said)
 
 
 def _bound_record(found: Comparison) -> dict[str, Any] | None:
@@ -163,7 +162,7 @@ class _Request:
     def of(
         cls, target: str, epsilon: str, query: options.Query, *, alpha: str | None, silent: bool
     ) -> _Request:
-        """Return what --plot asks for, before anything is computed.
+        """Return the figures that --plot asks for, before anything is computed.
 
         Raises InvalidArgument for options that hold in one dimension alone, for --json in the
         terminal, and for a file of another kind; InvalidInput without the libraries.
@@ -191,7 +190,7 @@ class _Request:
 
         Raises Refused if there is no noise to measure the others by.
         """
-        with records.stages(silent=self.silent) as stage:
+        with terminal.stages(silent=self.silent) as stage:
             if self.dimension == 1:
                 return self._of_one_number(here, at, stage)
             return self._of_a_vector(here, at, stage)
@@ -200,7 +199,7 @@ class _Request:
         self, here: Comparison, at: Callable[[str, int], Comparison], stage: Callable[[str], None]
     ) -> list[Figure]:
         from leastnoise.guarantees.exact import decimal_text
-        from leastnoise.report.one_number import density_figure, epsilons_around, error_by_epsilon
+        from leastnoise.report.comparison import density_figure, epsilons_around, error_by_epsilon
 
         error_by_epsilon({self.epsilon: here})  # refuses before the work rather than after it
         found: dict[Fraction, Comparison] = {}
@@ -236,5 +235,5 @@ class _Request:
         if self.target != TERMINAL:
             save_side_by_side(figures, self.target)
             return f"The figures are in {self.target}."
-        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        width = min(shutil.get_terminal_size().columns, 100)
         return "\n".join(figure.text(width=width) for figure in figures)

@@ -19,7 +19,7 @@ from click.shell_completion import (
 )
 
 from leastnoise.cli.commands import Declared, among, option, together
-from leastnoise.cli.layout import say
+from leastnoise.cli.terminal import say
 
 _PROGRAM, _VARIABLE = "leastnoise", "_LEASTNOISE_COMPLETE"
 _SHELL = among("bash", "zsh", "fish", "powershell")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leastnoise import _files, _words
-from leastnoise.cli import options, records
+from leastnoise.cli import options, records, terminal
 from leastnoise.cli.commands import MANY, Command, Kind, argument, option, options_of
 from leastnoise.cli.options import BUDGET, FILE, NUMBER, OUTPUT
 
@@ -61,7 +61,7 @@ def command(
             expected="one --epsilon and at most one --delta beside it, and no --sampling-rate",
         )
     fitted: dict[str, Any] = {}
-    with records.stages("Verifying the certificates", silent=as_json) as tell:
+    with terminal.stages("Verifying the certificates", silent=as_json) as tell:
         releases = [_read(text) for text in certificates]
         if fit is not None:
             tell("Finding one factor for all noise")
@@ -82,12 +82,12 @@ def command(
     rows += [(f"ε at δ = {text}", repr(at.lower), repr(at.upper)) for text, at in budgets]
     count = sum(count for _, count in releases)
     title = f"{_words.counted(count, 'release')} together"
-    records.print_table(title, ("", "at least", "at most"), rows)
+    terminal.print_table(title, ("", "at least", "at most"), rows)
     if fitted:
         title = f"All scales times {fitted['factor']:.6g}; the certificate is {fit}"
         names = ("certificate", "noise", "releases", "scale", "mse", "mae", "ε alone")
         rows = [tuple(map(_text, block.values())) for block in fitted["blocks"]]
-        records.print_table(title, names, rows)
+        terminal.print_table(title, names, rows)
 
 
 def _read(text: str) -> tuple[Mechanism, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from leastnoise.cli import records
+from leastnoise.cli import records, terminal
 from leastnoise.cli.commands import Command, Kind, argument
 
 SPEC = """\
@@ -99,27 +99,27 @@ def command(*, directory: Path) -> None:
     spec["data"]["source"] = str(source)
     spec["output"]["path"] = str(directory.absolute())
     release = Release(**spec)
-    records.print_sentences([_ABOUT])
-    records.say()
-    records.print_sentences([_PLAN])
-    records.say()
-    with records.stages("Planning") as tell:
+    terminal.print_sentences([_ABOUT])
+    terminal.say()
+    terminal.print_sentences([_PLAN])
+    terminal.say()
+    with terminal.stages("Planning") as tell:
         plan = release.plan(progress=tell)
     records.print_plan(plan)
-    with records.stages("Releasing") as tell:
+    with terminal.stages("Releasing") as tell:
         released = release.run(progress=tell)
-    records.print_sentences([_RELEASED])
-    records.say()
+    terminal.print_sentences([_RELEASED])
+    terminal.say()
     truths = _true_values(source)
     for table in released.tables.values():
         records.print_released(table, truth=truths[table.name])
-    records.print_sentences([_BIAS.format(**_means_of_plan_11(source))])
-    records.say()
-    with records.stages("Proving the release again"):
+    terminal.print_sentences([_BIAS.format(**_means_of_plan_11(source))])
+    terminal.say()
+    with terminal.stages("Proving the release again"):
         found = verify_directory(directory)
-    records.print_sentences(words.verified_release(found, directory))
-    records.say("Check it again:")
-    records.say(f"  leastnoise verify {directory}")
+    terminal.print_sentences(words.verified_release(found, directory))
+    terminal.say("Check it again:")
+    terminal.say(f"  leastnoise verify {directory}")
 
 
 def _rand_health_insurance() -> Path:
@@ -147,7 +147,7 @@ def _means_of_plan_11(source: Path) -> dict[str, float]:
 
 
 def _true_values(source: Path) -> dict[str, list[tuple[str, ...]]]:
-    """Return what the tables would say without noise, row by row: for public data alone."""
+    """Return the tables' values without noise, row by row: for public data alone."""
     import duckdb
 
     queries = {

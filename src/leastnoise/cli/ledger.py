@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leastnoise import _words
-from leastnoise.cli import options, records
+from leastnoise.cli import options, records, terminal
 from leastnoise.cli.commands import (
     MANY,
     REQUIRED,
@@ -21,7 +21,7 @@ from leastnoise.cli.commands import (
     options_of,
 )
 from leastnoise.cli.options import BUDGET, FILE, NAME, QUERY, RELATION
-from leastnoise.cli.spec import located
+from leastnoise.cli.spec import locate_problems
 
 if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
@@ -78,7 +78,7 @@ def init(
     if as_json:
         records.print_json(_account_record(account))
     else:
-        records.print_sentences([f"Opened the account of {dataset} in {file}."])
+        terminal.print_sentences([f"Opened the account of {dataset} in {file}."])
 
 
 @group.command(cls=Command)
@@ -93,11 +93,11 @@ def show(*, file: Path, as_json: bool) -> None:
         records.print_json({"accounts": [_account_record(account) for account in accounts]})
         return
     for account in accounts:
-        records.print_sentences([f"{account.dataset}:"])
-        records.print_facts(_facts(account))
-        records.say()
+        terminal.print_sentences([f"{account.dataset}:"])
+        terminal.print_facts(_facts(account))
+        terminal.say()
     if not accounts:
-        records.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
+        terminal.print_sentences([f"{file} has no account yet: leastnoise ledger init opens one."])
 
 
 @group.command(cls=Command)
@@ -118,7 +118,7 @@ def history(*, file: Path, dataset: str | None, as_json: bool) -> None:
         records.print_json({"entries": found})
         return
     names = ("number", "time (UTC)", "what", "dataset", "label", "ε", "δ", "ρ")
-    records.print_table(str(file), names, map(_history_row, entries))
+    terminal.print_table(str(file), names, map(_history_row, entries))
 
 
 @group.command(cls=Command)
@@ -134,17 +134,17 @@ def check(*, file: Path, as_json: bool) -> None:
 
     reason, entries = "", 0
     try:
-        with records.stages("Checking the ledger", silent=as_json) as tell:
+        with terminal.stages("Checking the ledger", silent=as_json) as tell:
             entries = check_ledger(file, progress=tell).entries
     except LedgerRejected as error:
         reason = str(error)
     if as_json:
         records.print_json({"holds": not reason, "entries": entries, "reason": reason or None})
     elif reason:
-        records.say(f"leastnoise: the ledger does not hold: {reason}", err=True)
+        terminal.say(f"leastnoise: the ledger does not hold: {reason}", err=True)
     else:
         said = f"Checked {file}: {entries:,} entries, every charge proved and within budget."
-        records.print_sentences([said])
+        terminal.print_sentences([said])
     if reason:
         raise click.exceptions.Exit(1)
 
@@ -180,11 +180,11 @@ def register(
     statements: set[tuple[str, str]] = set()
     for text in specs:
         name, used = options.split_count(text, expected="SPEC=COUNT, a whole COUNT")
-        with located(Path(name)):
+        with locate_problems(Path(name)):
             release = Release.from_toml(name)
             privacy = release.spec.privacy
             statements.add((privacy.unit_label, privacy.neighbours))
-            with records.stages("Planning", silent=as_json) as tell:
+            with terminal.stages("Planning", silent=as_json) as tell:
                 releases.append((release.plan(progress=tell).certificate, used))
     if len(statements) != 1:
         raise InvalidArgument(name="specs", value=list(specs), expected="specs of one unit")
@@ -201,11 +201,11 @@ def register(
         record = {"plan": charge.number, "dataset": charge.dataset, "filter": charge.rule}
         records.print_json(record)
     else:
-        records.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
+        terminal.print_sentences([f"Registered plan {charge.number} for {charge.dataset}."])
 
 
 def _facts(account: Account) -> list[tuple[str, str]]:
-    """Return what people want to know of an account; `spent` rounded up, `left` rounded down."""
+    """Return the facts of an account for people; `spent` rounded up, `left` rounded down."""
     from leastnoise.ledger.filters import ZCDP
 
     spent, budget = account.spent, account.budget

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-import traceback
 from contextlib import suppress
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -21,12 +19,10 @@ from leastnoise.cli import (
     compose,
     demo,
     ledger,
-    profile,
     release,
-    released,
     spec,
 )
-from leastnoise.cli.layout import say
+from leastnoise.cli.terminal import place_of, say
 from leastnoise.errors import InvalidInput, LeastnoiseError
 
 REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
@@ -38,13 +34,13 @@ REFUSED, MALFORMED, INTERNAL, INTERRUPTED = 1, 2, 70, 130
     commands=[
         calibrate.command,
         compare.command,
-        profile.command,
+        calibrate.profile,
         compose.command,
         spec.init,
         spec.schema,
         release.command,
-        released.verify,
-        released.report,
+        release.verify,
+        release.report,
         audit.command,
         demo.command,
         ledger.group,
@@ -82,10 +78,7 @@ def main() -> NoReturn:
     # Python's own report of an unforeseen error would print its message, which could quote data:
     # here alone everything is caught, and only its kind and place are shown.
     except Exception as error:  # noqa: BLE001 (so that no message is shown)
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}:{frame.lineno}"
-        said = f"leastnoise: Internal error ({type(error).__name__} at {where}). Please report it."
-        _fail(said, INTERNAL)
+        _fail(f"leastnoise: Internal error ({place_of(error)}). Please report it.", INTERNAL)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 from leastnoise import _validate
 from leastnoise.cli.commands import (
     MANY,
+    MOST_DIGITS,
     REQUIRED,
     Declared,
     Kind,
@@ -23,8 +24,6 @@ from leastnoise.cli.commands import (
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-
-_MOST_DIGITS = 20
 
 BUDGET, QUERY, NOISE, SEARCH, OUTPUT = "Budget", "Query", "Noise", "Search", "Output"
 """The groups of options in a command's help."""
@@ -128,7 +127,7 @@ def parameters_from(
     alpha: str | None = None,
     p: str | None = None,
 ) -> dict[str, str | int]:
-    """Return what the --param options set, and those that have an option of their own.
+    """Return the parameters that --param options set, and those with an option of their own.
 
     Raises InvalidArgument for one that sets nothing, or what is set already.
     """
@@ -164,7 +163,7 @@ def split_count(text: str, *, expected: str) -> tuple[str, int]:
     from leastnoise.errors import InvalidArgument
 
     name, _, count = text.rpartition("=") if "=" in text else (text, "", "1")
-    if not (count.isascii() and count.isdecimal() and len(count) <= _MOST_DIGITS):
+    if not (count.isascii() and count.isdecimal() and len(count) <= MOST_DIGITS):
         raise InvalidArgument(name="count", value=_validate.shown(count), expected=expected)
     return name, int(count)
 

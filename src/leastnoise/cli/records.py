@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from leastnoise import _words
-from leastnoise.cli.layout import print_facts, print_sentences, print_table, say
-from leastnoise.cli.progress import stages
+from leastnoise.cli.terminal import print_sentences, print_table, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,11 +17,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.query.results import Table
 
-__all__ = ["print_facts", "print_sentences", "print_table", "say", "stages"]
-
 _MOST_ROWS = 50
-_MOST_VARIANCES = 1000
-_MOST_IN_DIGITS = 1e15  # larger numbers are written with an exponent
 
 
 def print_json(record: dict[str, Any]) -> None:
@@ -41,10 +36,6 @@ _COLUMNS = (
     "std is the standard deviation of the noise; plain Laplace and plain Gaussian are what the std "
     "would be with such noise, for the same part of the budget."
 )
-_NEIGHBOURS = {
-    "add-remove": "Neighbouring tables differ by one {unit} that is there or not.",
-    "replace-one": "Neighbouring tables differ by one {unit} that is replaced by another.",
-}
 
 
 def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = None) -> None:
@@ -55,7 +46,7 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
     """
     for block in plan.blocks:
         _print_block(block, plan.unit)
-    said = [_COLUMNS, _NEIGHBOURS[plan.blocks[0].layout.neighbours].format(unit=plan.unit)]
+    said = [_COLUMNS, _words.neighbours(plan.blocks[0].layout.neighbours, plan.unit)]
     guarantee = _words.private(plan.budget.epsilon, plan.budget.delta)
     found = ", with the least ε found that meets every accuracy" if least else ""
     said.append(f"The whole release has {guarantee}{found}.")
@@ -97,7 +88,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
 
 
 def _title(block: BlockPlan, unit: str) -> str:
-    """Return what is published of a block, for which part of the budget, and with which noise."""
+    """Return a block's title: its numbers, its part of the budget and its noise."""
     layout, mechanism, budget = block.layout, block.mechanism, block.budget
     noise, geometry = mechanism.noise, mechanism.certificate.geometry
     what = ", ".join(one.label for one in layout.statistics) if layout.part else ""
@@ -149,15 +140,13 @@ def print_released(table: Table, *, truth: Sequence[Sequence[str]] = ()) -> None
 
 
 def _short(value: object) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return f"{value:.1f}" if 100 <= abs(value) < _MOST_IN_DIGITS else f"{value:.3g}"
+    return _words.tenths(value, digits=3) if isinstance(value, float) else str(value)
 
 
 def calibrated_record(
     found: Candidate, *, epsilon: str, delta: str, sensitivity: str
 ) -> dict[str, Any]:
-    """Return what `calibrate --json` prints; the three texts are given back as they came."""
+    """Return the record of `calibrate --json`; the three texts are given back as they came."""
     from leastnoise.certificate.records import write_record
     from leastnoise.noise.body_noise import VectorNoise
 
@@ -189,6 +178,6 @@ def calibrated_record(
     if certificate.geometry is not None:
         record["geometry"] = {"name": found.construction} | write_record(certificate.geometry)
     unlike = certificate.geometry is not None or isinstance(mechanism.noise, VectorNoise)
-    if unlike and certificate.dimension <= _MOST_VARIANCES:
+    if unlike and certificate.dimension <= 1000:
         record["variances"] = mechanism.variances.tolist()
     return record

@@ -1,22 +1,27 @@
-"""`leastnoise release`: publish the statistics of a table, as a spec says."""
+"""`leastnoise release`, `leastnoise verify` and `leastnoise report`.
+
+A table's statistics are published as a spec says; what was is proved again, or shown on a page.
+"""
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from leastnoise.cli import options, records
-from leastnoise.cli import released as pages
+from leastnoise import _files
+from leastnoise.cli import options, records, terminal
 from leastnoise.cli import spec as specs
 from leastnoise.cli.commands import Command, Kind, argument, option
-from leastnoise.cli.options import FILE, OUTPUT
+from leastnoise.cli.options import FILE, FOLDER, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leastnoise.guarantees.interval import Interval
     from leastnoise.tables.publish.release import Release, ReleasedTables
 
 _PLAN = "Plan"
@@ -53,7 +58,7 @@ def command(
 
     rows = None if assume is None else _rows(assume)
     # An engine that is named here is on no line of the file.
-    with specs.located(spec, elsewhere=() if engine is None else ("data.engine",)):
+    with specs.locate_problems(spec, elsewhere=() if engine is None else ("data.engine",)):
         release = Release.from_toml(spec, assume=rows, engine=engine)
         if plan:
             _plan(release, as_json=as_json)
@@ -62,7 +67,7 @@ def command(
 
 
 def _plan(release: Release, *, as_json: bool) -> None:
-    with records.stages("Planning", silent=as_json) as tell:
+    with terminal.stages("Planning", silent=as_json) as tell:
         planned = release.plan(progress=tell)
         needed = release.needed_epsilon()
     if not as_json:
@@ -73,7 +78,7 @@ def _plan(release: Release, *, as_json: bool) -> None:
         more = {} if needed is None else {"needed_epsilon": float(needed)}
         records.print_json(planned.to_record() | more)
     elif admitted is not None:
-        records.say(f"The ledger would admit it, by the filter {admitted}.")
+        terminal.say(f"The ledger would admit it, by the filter {admitted}.")
 
 
 def _publish(
@@ -85,21 +90,21 @@ def _publish(
     if release.spec.output is None:
         raise SpecError([("output", "Say where the release goes: [output] path = …")])
     output = release.spec.output
-    page = pages.path_of_page(folder / output.path) if report or output.report else None
-    with records.stages("Planning", silent=as_json) as tell:
+    page = path_of_page(folder / output.path) if report or output.report else None
+    with terminal.stages("Planning", silent=as_json) as tell:
         released = release.run(progress=tell, sign=sign)
     if page is not None and released.path is not None:
         account = release.spec.privacy.ledger
         with _published(released, "its page"):
             ledger = account and folder / account.path
-            pages.write_page(released.path, page, ledger=ledger, silent=as_json)
+            write_page(released.path, page, ledger=ledger, silent=as_json)
     with _published(released, "standard output"):
         _show(released, as_json=as_json, page=page)
 
 
 @contextmanager
 def _published(released: ReleasedTables, what: str) -> Iterator[None]:
-    """Say that the release is published if what comes after it can't be written."""
+    """Raise InvalidInput that says that the release is published, if `what` can't be written."""
     from leastnoise.errors import InvalidInput
 
     try:
@@ -128,4 +133,105 @@ def _show(released: ReleasedTables, *, as_json: bool, page: Path | None) -> None
     for table in released.tables.values():
         records.print_released(table)
     said = [f"Written to {released.path}. Check it with: leastnoise verify {released.path}"]
-    records.print_sentences(said if page is None else [*said, f"Its page is {page}."])
+    terminal.print_sentences(said if page is None else [*said, f"Its page is {page}."])
+
+
+_MORE = "More checks of a release"
+
+
+@click.command(cls=Command)
+@argument(
+    "path", Kind("FILE|FOLDER", Path, files=True), "A certificate, or the folder of a release."
+)
+@option(_MORE, "--ledger", FILE, "Check that this ledger was charged for the release.")
+@option(_MORE, "--key", FILE, "Check the signature by this public key (Ed25519, PEM).")
+@options.as_json
+def verify(*, path: Path, ledger: Path | None, key: Path | None, as_json: bool) -> None:
+    """Prove a certificate or a release again.
+
+    From nothing but its own fields. Exit code 1 if any part of it is false.
+    """
+    from leastnoise.errors import CertificateRejected, LedgerRejected
+
+    interval, sentences, reason = None, list[str](), ""
+    try:
+        with terminal.stages(f"Proving {path.name} again", silent=as_json):
+            interval, sentences = _verify(path, ledger, key)
+    except (CertificateRejected, LedgerRejected) as error:
+        reason = str(error)
+    if as_json:
+        records.print_json(
+            {
+                "verified": interval is not None,
+                "delta_interval": None if interval is None else [interval.lower, interval.upper],
+                "reason": reason or None,
+                "statements": sentences,
+            }
+        )
+    elif interval is not None:
+        terminal.print_sentences(sentences)
+    else:
+        terminal.say(f"leastnoise: not verified: {reason}", err=True)
+    if interval is None:
+        raise click.exceptions.Exit(1)
+
+
+def _verify(path: Path, ledger: Path | None, key: Path | None) -> tuple[Interval, list[str]]:
+    """Return the proved interval of delta, and what was checked, in sentences."""
+    from leastnoise.certificate.plan import read_certificate
+    from leastnoise.errors import InvalidArgument
+    from leastnoise.report import words
+
+    if path.is_dir():
+        from leastnoise.tables.publish.verify import verify_directory
+
+        found = verify_directory(path, ledger=ledger, key=key)
+        return found.delta, words.verified_release(found, path)
+    for name, value in (("ledger", ledger), ("key", key)):
+        if value is not None:
+            raise InvalidArgument(name=name, value=value, expected="the directory of a release")
+    certificate = read_certificate(_files.read_certificate(path))
+    delta = certificate.verify()
+    return delta, [f"Verified {path}.", *words.verified_certificate(certificate, delta)]
+
+
+@click.command(cls=Command)
+@argument("path", FOLDER, "The folder of a release.")
+@option(OUTPUT, "--output", FILE, "Where the page goes: FOLDER-report.html if left out.")
+@option(OUTPUT, "--ledger", FILE, "Say what is left in this ledger, which is checked.")
+def report(*, path: Path, output: Path | None, ledger: Path | None) -> None:
+    """Write a page that anyone can read about a release.
+
+    It is verified first. The page is one HTML file that loads nothing from anywhere.
+    """
+    target = path_of_page(path) if output is None else _new(output)
+    write_page(path, target, ledger=ledger)
+    terminal.say(f"Written to {target}.")
+
+
+def path_of_page(folder: Path) -> Path:
+    """Return where the page about `folder` goes; raises InvalidInput if it can't go there."""
+    folder = folder.absolute()
+    return _new(folder.with_name(f"{folder.name}-report.html"))
+
+
+def write_page(
+    folder: Path, target: Path, *, ledger: Path | None = None, silent: bool = False
+) -> None:
+    """Write the page about a release, whole or not at all."""
+    from leastnoise._files import write_file
+    from leastnoise.report import page
+
+    with terminal.stages("Verifying the release", silent=silent):
+        text = page.report(folder, ledger=ledger)
+    write_file(target, text)
+
+
+def _new(target: Path) -> Path:
+    from leastnoise._files import try_file
+    from leastnoise.errors import InvalidInput
+
+    if os.path.lexists(target):  # a Path raises for a name that is too long
+        raise InvalidInput(f"{target} exists: move it away, or name another with --output.")
+    try_file(target)
+    return target

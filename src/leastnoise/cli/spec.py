@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from leastnoise.cli import records
+from leastnoise.cli import terminal
 from leastnoise.cli.commands import MANY, Command, Kind, argument, option
 from leastnoise.cli.options import FILE, NAME, OUTPUT, QUERY
 
@@ -36,7 +36,7 @@ def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
     from leastnoise.errors import InvalidInput
     from leastnoise.tables.rows import starter
 
-    with records.stages("Reading the columns of the source"):
+    with terminal.stages("Reading the columns of the source"):
         text = starter.text(list(source), table=table, folder=output.parent)
     try:
         with output.open("x", encoding="utf-8", newline="\n") as file:
@@ -57,7 +57,7 @@ def init(*, source: tuple[str, ...], table: str | None, output: Path) -> None:
         f"  4. leastnoise verify {released}",
         f"  5. leastnoise report {released}    (one page that anyone can read)",
     ):
-        records.say(line)
+        terminal.say(line)
 
 
 @click.command(cls=Command)
@@ -68,11 +68,11 @@ def schema() -> None:
     """
     from leastnoise.tables.read.spec_schema import json_schema
 
-    records.say(json.dumps(json_schema(), indent=2, ensure_ascii=False), lines=True)
+    terminal.say(json.dumps(json_schema(), indent=2, ensure_ascii=False), lines=True)
 
 
 @contextmanager
-def located(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[None]:
+def locate_problems(file: Path, *, elsewhere: Collection[str] = ()) -> Iterator[None]:
     """Let every problem of the spec in `file` start with FILE:LINE, where the line is known.
 
     Keys `elsewhere` were given by options, and are on no line.

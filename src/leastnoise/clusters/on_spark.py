@@ -68,7 +68,7 @@ def release(vector: Any, draw: SharedDraw, folder: str) -> Any:
 
 
 def _has_all_positions(vector: Any, dimension: int) -> bool:
-    """Say whether there are as many rows as positions, and each of these once."""
+    """Return whether there are as many rows as positions, and each of these once."""
     counted = "count(position)", "count(distinct position)", "min(position)", "max(position)"
     found = vector.selectExpr("count(*)", *counted).first()
     return tuple(found) == (dimension, dimension, dimension, 0, dimension - 1)

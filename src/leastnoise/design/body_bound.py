@@ -49,7 +49,7 @@ class BodyWitness:
     gamma: Fraction = field(converter=takes(exact))
 
     def bound(self, *, epsilon: Fraction, power: int) -> Fraction:
-        """Return a number that E Σ|X_i|^power is not below, rounded down to a float.
+        """Return a lower bound of E Σ|X_i|^power, rounded down to a float.
 
         Raises CertificateRejected where nothing is proved: for power 1 and j > 1 too, since E‖X‖₁
         is not E‖X‖₂.
@@ -153,7 +153,7 @@ def _coordinates(room: Projections, power: int) -> set[int]:
 
 
 def fits(room: Projections, epsilon: Fraction, *, coordinates: int, times: int, power: int) -> bool:
-    """Say whether a bound from so many coordinates and times is known, and not too much work."""
+    """Return whether a bound from so many coordinates and times is known and little work."""
     return (
         1 <= coordinates <= min(room.largest, MOST_COORDINATES)
         and 1 <= times <= MOST_TIMES

@@ -17,7 +17,6 @@ from leastnoise._files import write_file
 from leastnoise.errors import LeastnoiseError
 
 _VERSION = 1
-_MOST_BYTES = 20_000_000
 
 
 def directory() -> Path:
@@ -40,7 +39,7 @@ def load(key: str) -> dict[str, object] | None:
     """Return the record that was stored under `key`, or None if there is none to be read."""
     try:
         path = _path(key)
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > 20_000_000:
             return None
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError, RecursionError):  # RuntimeError: no home folder

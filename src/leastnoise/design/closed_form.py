@@ -12,14 +12,13 @@ from fractions import Fraction
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.special import FACTOR_BITS, exponential_between
 from leastnoise.design.lower_bound import Witness
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice.law import MAX_POINTS, DiscreteStaircase
 
 _SHARE_OF_DELTA = 1 - Fraction(1, 2**64)  # of δ, so that a proof at 128 bits sees that it is met
-_BITS = 128  # of e^ε and of the outermost mass: rounding costs a relative 2^-120
 
 
 def masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int, ...]:
@@ -30,17 +29,17 @@ def masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int
     for which that is at most δ. Raises NotApplicable, for `family`, if it has more
     than MAX_POINTS.
     """
-    factor, _ = exponential_between(budget.epsilon, bits=_BITS)
-    last = 1 << _BITS
+    factor, _ = exponential_between(budget.epsilon, bits=FACTOR_BITS)
+    last = 1 << FACTOR_BITS
     delta = budget.delta * _SHARE_OF_DELTA
     chain, inner = [last], 0  # from the end inwards; `inner` is their sum without the centre's
-    gain = Fraction(factor - (1 << _BITS), 1 << _BITS)
+    gain = Fraction(factor - (1 << FACTOR_BITS), 1 << FACTOR_BITS)
     while True:
         # the centre is chain[-1], counted once
         total = 2 * inner + chain[-1]
         missing = last - delta * total
         needed = -(-missing // (gain + 2 * delta)) if missing > 0 else 0
-        if needed * factor <= last << _BITS:
+        if needed * factor <= last << FACTOR_BITS:
             # With x = 0 the chain already meets δ, which a shorter one would have met before.
             return (*reversed(chain), int(needed)) if needed else tuple(reversed(chain))
         if len(chain) + 1 >= MAX_POINTS:
@@ -49,7 +48,7 @@ def masses(budget: Budget, *, family: str = DiscreteStaircase.name) -> tuple[int
                 why=f"the best noise has more than {MAX_POINTS:,} lattice points",
             )
         inner += chain[-1]
-        chain.append(chain[-1] * factor >> _BITS)
+        chain.append(chain[-1] * factor >> FACTOR_BITS)
 
 
 def witness(budget: Budget, *, power: int, points: int) -> Witness:
@@ -60,7 +59,7 @@ def witness(budget: Budget, *, power: int, points: int) -> Witness:
     to whole numbers makes the bound a little smaller, never false.
     """
     n = max(points - 2, 0)
-    bits = 2 * _BITS + 2 * points.bit_length()
+    bits = 2 * FACTOR_BITS + 2 * points.bit_length()
     with precision(bits + 256):
         c = ball(budget.epsilon).exp()
         w, loss = [arb(1)], [arb(0)]

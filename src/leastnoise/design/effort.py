@@ -19,6 +19,9 @@ Progress = Callable[[str], None]
 WORK = 3 * 10**9
 """Of a whole search: about a minute. A unit is a step of the simplex method in one row (20 ns)."""
 
+TOLERANCE = 1e-9
+"""Of rows of size 1 of a linear program: at HiGHS' smallest, 1e-10, it often gives up."""
+
 _INTERIOR = 20  # steps of the simplex method that one of an interior-point method counts for
 
 
@@ -27,10 +30,10 @@ _INTERIOR = 20  # steps of the simplex method that one of an interior-point meth
 class Effort:
     """How near to the best possible a design has to be, and how long it is worth trying.
 
-    `gap` is relative (0.005 is half a per cent; None leaves it to who designs). The best so far is
-    taken after `work`, or, if that is set, after so many `seconds` instead, where it depends on
-    the machine what that is. `progress` is told the stages. Raises InvalidArgument for a gap or a
-    time that isn't positive.
+    `gap` is relative (0.005 is half a per cent; None leaves it to who designs). The best design so
+    far is taken after `work`; or after so many `seconds`, if they are set, and then it depends on
+    the machine which one that is. `progress` is told the stages. Raises InvalidArgument for a gap
+    or a time that isn't positive.
     """
 
     gap: float | None = field(converter=optional(real()), default=None)
@@ -58,7 +61,7 @@ class Effort:
         return f"work {self.work}" if self.seconds is None else "clock"
 
     def begin(self) -> Allowance:
-        """Return what may be spent, from now on."""
+        """Return the allowance of work and time, from now on."""
         if self.seconds is None:
             return Allowance(work=self.work)
         return Allowance(work=math.inf, deadline=time.perf_counter() + self.seconds)

@@ -27,7 +27,6 @@ from leastnoise.numerics.minima import minimise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_PLANES = 60  # of the cutting planes; three or four are usual
 _ONE = Fraction(1)
 _MISSED = 1e-9  # by which a constraint may be missed: it costs as much in variance
 
@@ -137,7 +136,7 @@ def _least(d: int, corners: NDArray[np.float64]) -> CountEllipse:
     x = np.array([0.5, 0.0, 0.0, 0.5])  # the ball
     active = {0, len(rows) - 1, len(rows) // 2}
     start = trace(x)
-    for _ in range(_MOST_PLANES):
+    for _ in range(60):  # cutting planes; three or four are usual
         chosen = rows[sorted(active)]
         found = minimize(
             lambda x: trace(x) / start,

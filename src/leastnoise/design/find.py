@@ -1,20 +1,28 @@
-"""Designs by task: from the cache if they are there and hold, else made and kept."""
+"""Designs and bounds by task: from the cache if they are there and hold, else made and kept.
+
+Bounds on the noise of a vector are only for mse. A law may be averaged over rotations without
+changing E‖X‖₂², so that spherical laws are as good as any. E‖X‖₁ does change: it is smaller for
+noise along the axes, and what holds for spherical laws alone would be no bound.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import final
 
-from leastnoise.design import cache, radial
+from leastnoise.design import cache, radial, radial_dual
 from leastnoise.design.effort import Effort
 from leastnoise.design.lower_bound import LowerBound
-from leastnoise.design.refine import Design, Task, examined, refine
+from leastnoise.design.refine import Design, Task, examine_law, refine
 from leastnoise.errors import InvalidArgument, LeastnoiseError, NotApplicable
+from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.noise.base import Noise
 from leastnoise.noise.lattice.law import DiscreteStaircase, Optimal
-from leastnoise.noise.question import Question
+from leastnoise.noise.question import Loss, Question
 
 GAP = 0.005
 FINE_GAP = 0.0005
@@ -25,7 +33,7 @@ MOST_STEPS = 40
 _USUAL = Effort()
 
 
-def cached(task: Task, effort: Effort = _USUAL) -> Design | None:
+def load_design(task: Task, effort: Effort = _USUAL) -> Design | None:
     """Return the stored design that `effort` finds for `task`, if it can be proved again."""
     record = cache.load(_key(task, effort))
     if record is None:
@@ -53,7 +61,7 @@ def _law_of(task: Task, record: Mapping[str, object]) -> Optimal | DiscreteStair
         raise ValueError("malformed masses")
     if task.scope == "integer" and cells != task.steps:
         raise ValueError("another lattice")
-    law, _ = examined(task, cells, tuple(masses))
+    law, _ = examine_law(task, cells, tuple(masses))
     if law is None:
         raise ValueError("not private")
     return law
@@ -69,14 +77,14 @@ def fine_gap(task: Task) -> float:
     return FINE_GAP if task.budget.epsilon <= _FINE_EPSILON else plain_gap(task)
 
 
-def design(task: Task, effort: Effort = _USUAL) -> Design:
+def find_design(task: Task, effort: Effort = _USUAL) -> Design:
     """Return a design within the gap of `effort` of the best possible, or the best that it finds.
 
     Without a clock it is the same whatever was found before: the cache saves time alone. Raises
     NotApplicable if nothing could be found.
     """
     gap = _gap(task, effort)
-    found = cached(task, effort)
+    found = load_design(task, effort)
     if found is not None and (effort.seconds is None or found.gap <= gap):
         return found
     made = refine(task, gap=gap, effort=effort)
@@ -105,7 +113,7 @@ def optimal(question: Question, *, effort: Effort) -> Noise:
     Raises NotApplicable if no program could be solved, InvalidArgument for fixed parameters.
     """
     _refuse_fixed(question.fixed, "optimal")
-    found = design(Task(budget=question.budget, loss=question.loss), effort)
+    found = find_design(Task(budget=question.budget, loss=question.loss), effort)
     if found.law is None:
         raise NotApplicable(family="optimal", why="no private law was found on the lattices tried")
     return found.law
@@ -124,7 +132,7 @@ def discrete_staircase(question: Question, *, effort: Effort) -> Noise:
             family=DiscreteStaircase.name,
             why=f"it is computed for a sensitivity of at most {MOST_STEPS}",
         )
-    found = design(task, effort)
+    found = find_design(task, effort)
     if found.law is None:
         raise NotApplicable(
             family=DiscreteStaircase.name, why="no private law was found on the whole numbers"
@@ -159,3 +167,47 @@ def _refuse_fixed(fixed: Mapping[str, Fraction | int], family: str) -> None:
             value=", ".join(fixed),
             expected=f"no fixed parameters: {family} finds its own",
         )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class VectorTask:
+    """A bound for `dimension` >= 2 numbers and every shift of length at most 1."""
+
+    budget: Budget
+    dimension: int
+
+
+def load_bound(task: VectorTask, effort: Effort) -> LowerBound | None:
+    """Return the stored bound that `effort` finds for `task`, if it can be proved again."""
+    record = cache.load(_bound_key(task, effort))
+    if record is None:
+        return None
+    try:
+        bound = LowerBound.from_json(str(record["bound"]))
+        bound.verify()
+    except (LeastnoiseError, ValueError, TypeError, KeyError, ArithmeticError):
+        return None
+    about = bound.is_about(budget=task.budget, loss=Loss.MSE, dimension=task.dimension)
+    return bound if about else None
+
+
+def find_bound(task: VectorTask, *, effort: Effort) -> LowerBound:
+    """Return the proved bound that `effort` finds, from the cache if there is one there.
+
+    Raises NotApplicable if no linear program was solved, or the noise is too wide for its grid.
+    """
+    found = load_bound(task, effort)
+    if found is not None:
+        return found
+    witness = radial_dual.propose(task.budget, task.dimension, effort=effort)
+    bound = LowerBound.prove(
+        loss=Loss.MSE, epsilon=task.budget.epsilon, delta=task.budget.delta, witness=witness
+    )
+    cache.store(_bound_key(task, effort), {"bound": bound.to_json()})
+    return bound
+
+
+def _bound_key(task: VectorTask, effort: Effort) -> str:
+    numbers = (decimal_text(task.budget.epsilon), decimal_text(task.budget.delta))
+    return " ".join(("vector", Loss.MSE.value, *numbers, str(task.dimension), effort.limit))

@@ -14,7 +14,7 @@ import numpy as np
 
 from leastnoise import _validate, _words
 from leastnoise._record import Converter, field, one_of, real, record, takes
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.special import FACTOR_BITS, exponential_between
 from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.design.body_bound import BodyWitness
 from leastnoise.design.radial_bound import A_NUMBER, RadialWitness, rows_of, whole_numbers
@@ -28,7 +28,6 @@ VERSION = 1
 Scope = Literal["real", "integer"]
 _FIELDS = ("kind", "version", "loss", "value", "epsilon", "delta", "scope", "witness")
 _WITNESS_FIELDS = ("cells", "reach", "bits", "multipliers", "prices")
-_FACTOR_BITS = 128  # of e^ε, rounded up: a bound for a larger ε is a bound
 
 
 _PAIRS = cast("Converter[Sequence[tuple[int, int]], tuple[tuple[int, int], ...]]", takes(rows_of))
@@ -62,16 +61,16 @@ class Witness:
         self._check()
         m, n = self.cells, self.reach
         edge = n + m
-        _, factor = exponential_between(epsilon, bits=_FACTOR_BITS)
+        _, factor = exponential_between(epsilon, bits=FACTOR_BITS)  # a bound for a larger ε is one
         total = np.zeros(2 * edge + 1, dtype=object)  # G at −edge … edge, in 2^−(bits + 128)
         for (j, _), prices in zip(self.multipliers, self.prices, strict=True):
             values = np.array(prices, dtype=object)
             start = edge - n
-            total[start : start + len(values)] += values * (1 << _FACTOR_BITS)
+            total[start : start + len(values)] += values * (1 << FACTOR_BITS)
             total[start - j : start - j + len(values)] -= values * factor
             if j == m:  # the periodic part: i = −n − m … −n − 1
-                total[:m] += values[:m] * (1 << _FACTOR_BITS)
-        unit = 1 << (self.bits + _FACTOR_BITS)
+                total[:m] += values[:m] * (1 << FACTOR_BITS)
+        unit = 1 << (self.bits + FACTOR_BITS)
         places = np.arange(edge + 1).astype(object)
         doubled = 2 * unit * places**power + m**power * (total[edge:] + total[edge::-1])
         least = Fraction(int(doubled.min()), 2 * unit * m**power)
@@ -211,7 +210,7 @@ class LowerBound:
         steps: int | None = None,
         sensitivity: Sensitivity | None = None,
     ) -> bool:
-        """Say whether it bounds that loss of that many numbers' noise at that budget.
+        """Return whether it bounds this loss at this budget, for noise of `dimension` numbers.
 
         `steps` asks for a bound on whole-number noise for a sensitivity of so many steps, and
         `sensitivity` for one on noise for these shifts; without them, for one on any noise, and
@@ -281,7 +280,7 @@ def power_of(loss: Loss) -> int:
 
 
 def _proved(bound: LowerBound) -> Fraction:
-    """Return what the witness of `bound` proves, whatever value it states.
+    """Return the value that the witness of `bound` proves, whichever it states.
 
     Rounding any real noise to the lattice at random, so that the mean stays, keeps it private
     against lattice shifts, keeps E|X| and raises E X² by at most h²/4 (theory/noise.md §4).

@@ -21,12 +21,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.design.effort import Allowance
+from leastnoise.design.effort import TOLERANCE, Allowance
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_TOLERANCE = 1e-9  # of rows of size 1; at the smallest that HiGHS takes, 1e-10, it often gives up
 # Where one way ends in "unknown", another mostly doesn't. Prices that are a little wrong are
 # repaired for next to nothing (`repair.witness`); masses less so, at a small δ.
 _STRATEGIES = (
@@ -35,8 +34,6 @@ _STRATEGIES = (
     ("highs-ipm", {"dual_feasibility_tolerance": 1e-7}),
 )
 _PATIENCE = 5  # steps a row: where the simplex takes more, it has mostly lost its way
-_SOLVED = 0
-_MOST_SOLVED = 40
 _SPREAD = 8  # shifts to begin with, the longest among them
 _EXCESS = 1e-6  # of δ: smaller breaks of a shift's row are left to the law's repair
 _STALLED = 1e-7  # a relative gain of a round below this says that what is broken is rounding
@@ -44,11 +41,11 @@ _STALLED = 1e-7  # a relative gain of a round below this says that what is broke
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class LatticeProgram:
     """One lattice program; `power` is 1 for mae and 2 for mse, lengths in sensitivities.
 
     Points |i| < `calm` may not be exposed at all, which makes the law one that can be lengthened
-    there (`repair.lengthened`); its prices prove a bound only for calm = 0. Rows are added until
+    there (`repair.lengthen`); its prices prove a bound only for calm = 0. Rows are added until
     a round gains less than `accuracy` of the loss and the law can be mended for as little: by
     mixing it with one for half of δ, the loss of which is larger by the share `halving`.
     """
@@ -63,7 +60,7 @@ class Program:
     accuracy: float = 0.0
     halving: float = 1.0
 
-    def solve(self, *, allowance: Allowance, start: Rows | None = None) -> Solution | None:
+    def solve(self, *, allowance: Allowance, start: LatticeRows | None = None) -> Solution | None:
         """Return the optimum, or the last relaxation of it that was solved within it.
 
         `start` are rows to begin with, of a program like this one. None if nothing was solved.
@@ -77,7 +74,7 @@ class Program:
         if start is not None:
             active |= np.isin(rows.keys, start.keys)
         solved, losses = None, list[float]()
-        for _ in range(_MOST_SOLVED):
+        for _ in range(40):
             chosen = rows.where(active)
             found = self._optimum(chosen, allowance)
             if found is None:
@@ -90,7 +87,9 @@ class Program:
             active |= missing
         return solved
 
-    def _broken(self, rows: Rows, active: Bools, solved: Solution, losses: list[float]) -> Bools:
+    def _broken(
+        self, rows: LatticeRows, active: Bools, solved: Solution, losses: list[float]
+    ) -> Bools:
         """Mark the rows to add: of each place, source and shift the two that are broken worst."""
         masses = np.maximum(solved.columns, 0.0)
         exposed = np.maximum(masses[np.abs(rows.place)] - rows.factor * masses[rows.source], 0.0)
@@ -119,7 +118,7 @@ class Program:
         share = excess / (excess + 0.5)  # of the law for δ/2 in the mixture that meets δ
         return losses[-1] <= (1 + enough) * losses[-2] and share * self.halving <= enough
 
-    def _optimum(self, rows: Rows, allowance: Allowance) -> Any:
+    def _optimum(self, rows: LatticeRows, allowance: Allowance) -> Any:
         """Return scipy's result for these rows, None if it has none within the allowance."""
         from scipy.optimize import linprog  # noqa: PLC0415  (0.5 s to import)
 
@@ -140,15 +139,15 @@ class Program:
                 bounds=(0, None),
                 method=method,
                 options=options
-                | {"primal_feasibility_tolerance": _TOLERANCE}
+                | {"primal_feasibility_tolerance": TOLERANCE}
                 | allowance.options(rows=size, most=_PATIENCE * count),
             )
             allowance.charge(found, rows=size, interior=method == "highs-ipm")
-            if found.status == _SOLVED:
+            if found.status == 0:
                 return found
         return None
 
-    def _solution(self, rows: Rows, kept: Any) -> Solution:
+    def _solution(self, rows: LatticeRows, kept: Any) -> Solution:
         prices = -kept.ineqlin.marginals
         multipliers = prices[len(rows.shift) :] / self.delta
         return Solution(
@@ -160,7 +159,7 @@ class Program:
             level=float(kept.eqlin.marginals[0]),
         )
 
-    def _rows(self) -> Rows:
+    def _rows(self) -> LatticeRows:
         """Return the rows (j, i) with the columns and coefficients of q_i and q_{i−j}.
 
         A row is divided by the size that q_i has (about e^{−ε|ih|}, δ in the far tail): without
@@ -177,7 +176,7 @@ class Program:
         shift, place = np.concatenate(shifts), np.concatenate(places)
         source = place - shift
         tail = source < -n
-        return Rows(
+        return LatticeRows(
             shift=shift,
             place=place,
             source=np.where(tail, -source, np.abs(source)),  # n + 1 + r is the column of T_r
@@ -208,7 +207,7 @@ class Program:
 
         return csr_matrix(np.append(self._weights(), np.zeros(rows))[None, :])
 
-    def _matrix(self, rows: Rows) -> object:
+    def _matrix(self, rows: LatticeRows) -> object:
         from scipy.sparse import csr_matrix  # noqa: PLC0415
 
         count, sizes = len(rows.shift), self._sizes
@@ -226,7 +225,7 @@ class Program:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Rows:
+class LatticeRows:
     """The rows (j, i) of a program: `shift` j, `place` i, `source` the column of q_{i−j}."""
 
     shift: NDArray[np.int64]
@@ -235,9 +234,9 @@ class Rows:
     factor: Floats
     size: Floats
 
-    def where(self, chosen: Bools) -> Rows:
+    def where(self, chosen: Bools) -> LatticeRows:
         """Return those that are marked."""
-        return Rows(
+        return LatticeRows(
             shift=self.shift[chosen],
             place=self.place[chosen],
             source=self.source[chosen],
@@ -259,10 +258,10 @@ class Solution:
     `level` is the price of the normalisation, which the dual bound's minimum over i should reach.
     """
 
-    program: Program
+    program: LatticeProgram
     columns: Floats
     multipliers: Floats
-    rows: Rows
+    rows: LatticeRows
     prices: Floats
     level: float
 

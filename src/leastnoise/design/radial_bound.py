@@ -1,26 +1,104 @@
-"""A witness that no additive noise for a vector has a smaller mean squared error."""
+"""A witness that no additive noise for a vector has a smaller mean squared error.
+
+It rests on the distribution of the cosine between a random and a fixed direction, enclosed in
+floats.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, final
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from leastnoise import _validate
 from leastnoise._record import Converter, field, record, takes
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.core import ball, float_above, float_below, precision
+from leastnoise.balls.special import FACTOR_BITS, exponential_between
 from leastnoise.certificate.strict_json import exact_fields, typed
-from leastnoise.design.radial_bound_tail import Floats, Tail, tail
 from leastnoise.errors import CertificateRejected
+
+Floats = NDArray[np.float64]
+
+_STEP = 0.01  # of ln F from node to node: a chord is off by _STEP²/8, its extension by _STEP²
+_LEAST = 2.0**-100  # below the last node F is only known to be at most this
+_ROUNDING = 2.0**-44  # of the few operations of an interpolation, each 2^−53
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tail:
+    """F(t) = P(1 + cos θ <= t) for a uniform direction in R^d and 0 <= t <= 1.
+
+    F = ½ I_{t(2−t)}((d − 1)/2, ½), in balls at the `nodes`. Between them: the density of the cosine
+    is ∝ (1 − w²)^{(d−3)/2}, which on [−1, 0] rises for d >= 3 and falls for d = 2. So F is convex,
+    for d = 2 concave: a chord lies on one side of it, the chord before, extended, on the other.
+    """
+
+    nodes: Floats
+    upper: Floats
+    upper_slopes: Floats
+    lower: Floats
+    lower_slopes: Floats
+
+    def above(self, t: Floats) -> Floats:
+        """Return numbers that are certainly >= F(t); t <= 1, and F is 0 for t <= 0."""
+        found = self._line(self.upper, self.upper_slopes, t) * (1 + _ROUNDING)
+        return np.where(t > self.nodes[1], found, np.where(t > 0, self.upper[1], 0.0))
+
+    def below(self, t: Floats) -> Floats:
+        """Return numbers that are certainly <= F(t)."""
+        found = self._line(self.lower, self.lower_slopes, t) * (1 - _ROUNDING)
+        return np.where(t > self.nodes[1], np.maximum(found, 0.0), 0.0)
+
+    def _line(self, base: Floats, slopes: Floats, t: Floats) -> Floats:
+        last = len(self.nodes) - 2
+        index = np.clip(np.searchsorted(self.nodes, t, side="right") - 1, 0, last)
+        return base[index] + slopes[index] * (t - self.nodes[index])
+
+
+@lru_cache(maxsize=4)
+def tail(dimension: int) -> Tail:
+    """Return the enclosure for that dimension, at least 2; it takes a few tenths of a second."""
+    ratio = -2 * _STEP / (dimension - 1)  # F ~ t^{(d−1)/2} for small t
+    nodes, lower, upper = [1.0], [0.5], [0.5]
+    with precision(128):
+        while upper[-1] > _LEAST or len(nodes) < 3:
+            nodes.append(float(np.exp(ratio * len(nodes))))
+            value = _ball_at(nodes[-1], dimension)
+            lower.append(float_below(value))
+            upper.append(float_above(value))
+    t, low, high = (np.array(values[::-1]) for values in (nodes, lower, upper))
+    width = np.diff(t)
+    above_chord, below_chord = np.diff(high) / width, np.diff(low) / width
+    # the chord before, extended: through the previous node, on the far side of it
+    steep, flat = (high[1:] - low[:-1]) / width, (low[1:] - high[:-1]) / width
+    convex = dimension >= 3
+    before = np.concatenate([[0.0], (flat if convex else steep)[:-1]])
+    return Tail(
+        nodes=t,
+        upper=high,
+        upper_slopes=above_chord if convex else before,
+        lower=low,
+        lower_slopes=before if convex else below_chord,
+    )
+
+
+def _ball_at(t: float, dimension: int) -> arb:
+    at = arb(t)
+    half = ball(dimension - 1) / 2
+    return (at * (2 - at)).beta_lower(half, arb("0.5"), regularized=True) / 2
+
 
 LEVEL_BITS = 52
 _FIELDS = ("dimension", "cells", "bits", "ceiling", "nodes", "levels", "prices")
-_FACTOR_BITS = 128
 _MOST_EPSILON = 500  # with bits >= −200 and prices <= 2^39, nothing overflows
 _CHUNK = 1 << 17  # of pairs (cell, boundary) at a time: a few MB a table
 # Relative, and outward: a sum of n <= 2^11 terms of one sign is off by n·2^−53, and the values that
@@ -85,8 +163,8 @@ class RadialWitness:
         self._check()
         if epsilon > _MOST_EPSILON:
             raise CertificateRejected(f"This bound is proved for epsilon <= {_MOST_EPSILON}.")
-        _, scaled = exponential_between(epsilon, bits=_FACTOR_BITS)
-        factor = math.nextafter(scaled / (1 << _FACTOR_BITS), math.inf)
+        _, scaled = exponential_between(epsilon, bits=FACTOR_BITS)
+        factor = math.nextafter(scaled / (1 << FACTOR_BITS), math.inf)
         prices, distribution = self._by_cell(), tail(self.dimension)
         omega = np.array(self.levels) * 2.0**-LEVEL_BITS
         within = distribution.below(1 - omega)  # P(ω > ω_l) for x = rU: any r

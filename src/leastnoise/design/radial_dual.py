@@ -33,20 +33,16 @@ from leastnoise.noise.registry import part_of
 Floats = NDArray[np.float64]
 
 _SPANS = 60  # of the radii x_n; with more of them J chatters between the samples
-_LEVELS = 36
 _SAMPLES = 12  # radii r in each span
 _MOST_CHANCE = 0.48  # P(ω > ω_0): ω_0 is just above 0
 _ROUNDS = 9
 _PERSISTENCE = 0.9  # of a margin from round to round, the shortfall of which may come back
 _NEWEST = 0.4  # of the newest prices in the running mean, which chatters less
-_MOST_CUTS = 200
 _ENOUGH = 1e-3  # relative distance of what is proved from what the program believes
-_QUADRATURE = 1500
 _WORK = 1 << 23  # pairs (cell, boundary) in a proof: about a second
 _FINEST, _MOST_CELLS = 1 << 11, 1 << 16
 _PRICE_BITS = 38
 _LEAST_DELTA = 1e-9  # a smaller δ drowns in the solver's tolerances; the proof takes the true one
-_ATTEMPTS = 3
 _MOST_STEPS = 20_000  # of one program, where 60 mostly do, or 6,000 if the simplex has to end it
 _SHARE_OF_TIME = 0.4  # of what is left goes to one program at most, if there is a clock
 
@@ -59,7 +55,7 @@ def propose(budget: Budget, dimension: int, *, effort: Effort) -> RadialWitness:
     """
     allowance = effort.begin()
     delta = max(float(budget.delta), _LEAST_DELTA)
-    for attempt in range(_ATTEMPTS):  # a larger δ is an easier program, and a weaker bound
+    for attempt in range(3):  # a larger δ is an easier program, and a weaker bound
         easier = min(delta * 30**attempt, 0.1)
         search = _Search.of(budget, dimension, delta=easier)
         best: tuple[float, RadialWitness] | None = None
@@ -99,7 +95,7 @@ class _Search:
         last = math.ceil(reach * cells)
         spans = np.linspace(0, last, _SPANS + 1)
         nodes = np.unique(np.concatenate([spans, spans[1] * np.array([0.2, 0.5])]).astype(int))
-        angles = _angle(dimension, np.geomspace(_MOST_CHANCE, min(delta, 1e-3), _LEVELS))
+        angles = _angle(dimension, np.geomspace(_MOST_CHANCE, min(delta, 1e-3), 36))
         levels = np.round(np.cos(angles) * 2.0**LEVEL_BITS).astype(np.int64)
         return cls(
             dimension=dimension,
@@ -164,7 +160,7 @@ class _Search:
         before, after = np.append(math.inf, values[:-1]), np.append(values[1:], math.inf)
         short = (values < level * (1 - 1e-5)) & (values <= before) & (values <= after)
         cells = np.nonzero(short)[0]
-        cells = cells[np.argsort(values[cells])[:_MOST_CUTS]]
+        cells = cells[np.argsort(values[cells])[:200]]
         return np.setdiff1d((cells + 0.02) / self.cells, samples)
 
     def _proved(self, prices: Floats) -> tuple[RadialWitness, Floats]:
@@ -213,7 +209,7 @@ class _Search:
         from scipy.sparse import csr_matrix, vstack  # noqa: PLC0415
 
         chances = _chance(self.dimension, self.angles)
-        quantiles = np.append(0.0, np.geomspace(chances.min() / 100, 0.5, _QUADRATURE))
+        quantiles = np.append(0.0, np.geomspace(chances.min() / 100, 0.5, 1500))
         edges = _angle(self.dimension, quantiles)  # of the angle between U and −v
         middle, weights = (edges[1:] + edges[:-1]) / 2, np.diff(quantiles)
         rows = []

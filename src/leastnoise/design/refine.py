@@ -11,11 +11,11 @@ from typing import final
 import numpy as np
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.special import FACTOR_BITS, exponential_between
 from leastnoise.design import closed_form, repair
 from leastnoise.design.effort import Allowance, Effort
 from leastnoise.design.lower_bound import LowerBound, Scope, Witness, power_of
-from leastnoise.design.program import Program, Solution
+from leastnoise.design.program import LatticeProgram, Solution
 from leastnoise.errors import NotApplicable, Refused
 from leastnoise.guarantees.budget import Budget
 from leastnoise.noise.lattice import proof as certify_lattice
@@ -128,7 +128,7 @@ class _Rough:
 
     Deep tails drown in a solver's tolerances. So a program is solved at a `delta` of about the
     largest power of ten at which its bound costs less than a tenth of the gap, and `periods`
-    sensitivities are let into its law afterwards (`repair.lengthened`).
+    sensitivities are let into its law afterwards (`repair.lengthen`).
     """
 
     epsilon: float
@@ -189,9 +189,9 @@ def _on_lattice(
         budget = Budget(epsilon=task.budget.epsilon, delta=task.budget.delta or _TINY)
         weights = closed_form.masses(budget, family=task.family)
         prices = closed_form.witness(budget, power=power, points=len(weights))
-        law, _ = examined(task, 1, weights)
+        law, _ = examine_law(task, 1, weights)
         return Design(law=law, bound=_bound(task, prices))
-    program = Program(
+    program = LatticeProgram(
         cells=cells,
         reach=math.ceil(cells * (rough.radius + 1)),
         epsilon=max(0.0, rough.epsilon - _EPSILON_MARGIN),
@@ -215,7 +215,7 @@ def _on_lattice(
     return best
 
 
-def _attempts(program: Program, rough: _Rough) -> Iterator[Program]:
+def _attempts(program: LatticeProgram, rough: _Rough) -> Iterator[LatticeProgram]:
     """Yield the programs to solve until one's law needs no dear repair."""
     yield program
     if rough.periods:
@@ -232,24 +232,24 @@ def _law(
     Where the centre is a little exposed, it is covered if that costs at most `dearest`. What is
     exposed then is mended by a mixture. Returns None and inf if there is no law.
     """
-    factor, _ = exponential_between(task.budget.epsilon, bits=128)
+    factor, _ = exponential_between(task.budget.epsilon, bits=FACTOR_BITS)
     program, periods = solved.program, rough.periods
     cells, calm = program.cells, rough.calm(program.cells)
     masses = repair.whole_masses(solved, spare=math.ceil(1.45 * periods * program.epsilon))
     if not masses[0] or not task.budget.delta or len(masses) > MAX_POINTS:
         return None, math.inf  # the first is 0 in a program cut short
     if not periods:
-        law, _ = examined(task, cells, masses)
+        law, _ = examine_law(task, cells, masses)
         if law is not None:
             return law, 0.0
-    covered = repair.unexposed(masses, cells=cells, factor=factor, calm=calm)
+    covered = repair.cover_centre(masses, cells=cells, factor=factor, calm=calm)
     if (
         covered[0] and _growth(covered, masses, program.power) <= dearest
     ):  # 0: the law ends so early
-        masses = repair.lengthened(covered, cells=cells, factor=factor, calm=calm, periods=periods)
+        masses = repair.lengthen(covered, cells=cells, factor=factor, calm=calm, periods=periods)
     elif periods:
         return None, math.inf
-    return mended(task, cells, masses)
+    return mend(task, cells, masses)
 
 
 def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> float:
@@ -258,7 +258,7 @@ def _growth(masses: tuple[int, ...], before: tuple[int, ...], power: int) -> flo
     return after / loss - 1
 
 
-def mended(
+def mend(
     task: Task, cells: int, masses: tuple[int, ...]
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """Return the law of these weights, mixed with another if it isn't private; and what that costs.
@@ -266,20 +266,20 @@ def mended(
     δ is convex in the law: a mixture with one for half of δ, the share of which is just large
     enough, meets δ at every shift (theory/noise.md §4).
     """
-    law, excess = examined(task, cells, masses)
+    law, excess = examine_law(task, cells, masses)
     if law is not None or not 0 < excess < math.inf:
         return law, 0.0 if law else math.inf
     other = _staircase(task, float(task.budget.delta) / 2)
-    others = repair.rounded(other.steps, cells=cells, delta=float(task.budget.delta))
-    private, slack = examined(task, cells, others)
+    others = repair.round_to_lattice(other.steps, cells=cells, delta=float(task.budget.delta))
+    private, slack = examine_law(task, cells, others)
     if private is None:
         return None, math.inf
-    mixed = repair.mixed(masses, others, share=min(1.0, excess / (excess - slack) + _SPARE))
-    law, _ = examined(task, cells, mixed)
+    mixed = repair.mix(masses, others, share=min(1.0, excess / (excess - slack) + _SPARE))
+    law, _ = examine_law(task, cells, mixed)
     return law, _growth(mixed, masses, power_of(task.loss)) if law else math.inf
 
 
-def examined(
+def examine_law(
     task: Task, cells: int, masses: tuple[int, ...]
 ) -> tuple[Optimal | DiscreteStaircase | None, float]:
     """Return the law of these weights if its exact δ is in the budget, and the excess over it."""

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
+from leastnoise.balls.special import FACTOR_BITS
 from leastnoise.design.lower_bound import Witness
 from leastnoise.design.program import Floats, Solution
 from leastnoise.noise.common.law import Steps
 
 _PLACES = 64
-_FACTOR_BITS = 128
 _SHARE_BITS = 64
 
 
@@ -92,7 +92,7 @@ def whole_masses(solved: Solution, *, spare: int = 0) -> tuple[int, ...]:
     return tuple(masses)
 
 
-def rounded(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
+def round_to_lattice(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
     """Return the law of the lattice point nearest to X, of density `steps`, as whole numbers.
 
     It commutes with lattice shifts, so that at those it is as private as X is, up to rounding.
@@ -106,7 +106,7 @@ def rounded(steps: Steps, *, cells: int, delta: float) -> tuple[int, ...]:
     return tuple(int(math.ldexp(mass, bits)) for mass in masses.tolist())
 
 
-def mixed(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tuple[int, ...]:
+def mix(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> tuple[int, ...]:
     """Return the mixture of two laws in which the other has `share`, a number in [0, 1]."""
     unit, part = 1 << _SHARE_BITS, math.ceil(math.ldexp(share, _SHARE_BITS))
     here, there = (2 * sum(x) - x[0] for x in (masses, others))
@@ -115,7 +115,7 @@ def mixed(masses: tuple[int, ...], others: tuple[int, ...], *, share: float) -> 
     return tuple(one * (unit - part) + other * here // there * part for one, other in pairs)
 
 
-def unexposed(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) -> tuple[int, ...]:
+def cover_centre(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) -> tuple[int, ...]:
     """Return a law that exposes no point nearer than `calm` to the centre at any shift to `cells`.
 
     From there inwards, a mass that is more than e^ε times the least within one sensitivity
@@ -123,12 +123,12 @@ def unexposed(masses: tuple[int, ...], *, cells: int, factor: int, calm: int) ->
     """
     found = np.array(masses + (0,) * cells, dtype=object)
     for k in range(min(calm, len(masses)) - 1, -1, -1):
-        most = int(found[k + 1 : k + cells + 1].min()) * factor >> _FACTOR_BITS
+        most = int(found[k + 1 : k + cells + 1].min()) * factor >> FACTOR_BITS
         found[k] = min(found[k], most)
     return tuple(found[: len(masses)].tolist())
 
 
-def lengthened(
+def lengthen(
     masses: tuple[int, ...], *, cells: int, factor: int, calm: int, periods: int
 ) -> tuple[int, ...]:
     """Return the law with `periods` sensitivities let in; no point nearer than `calm` is exposed.
@@ -153,7 +153,7 @@ def lengthened(
 
 
 def _over(mass: int, factor: int) -> int:
-    return -(-(mass << _FACTOR_BITS) // factor)
+    return -(-(mass << FACTOR_BITS) // factor)
 
 
 def _seam(masses: tuple[int, ...], *, cells: int, calm: int, fall: float) -> int:

@@ -12,14 +12,18 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar, final
 
+import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
+from leastnoise.entropy.base import WORD_BITS
 from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
 from leastnoise.errors import RandomnessError
 
 if TYPE_CHECKING:
-    from leastnoise.entropy.inverse import InverseSurvival
+    from numpy.typing import NDArray
+
+    from leastnoise.entropy.base import InverseSurvival
     from leastnoise.entropy.source import Entropy
 
 # The precisions tried in turn, in bits. 60 needs nothing beyond a coordinate's first word. A
@@ -98,6 +102,28 @@ class LazyMagnitude(LazyReal):
         return self._quantile.enclose(self._uniform.enclose(bits))
 
 
+def word_magnitude(
+    word: int, quantile: InverseSurvival, entropy: Entropy
+) -> tuple[LazyMagnitude, int]:
+    """Return the magnitude and the sign of which `word` has the first 64 bits, the sign lowest."""
+    uniform = LazyUniform(entropy, prefix=word >> 1, known=WORD_BITS)
+    return LazyMagnitude(quantile, uniform), -1 if word & 1 else 1
+
+
+@final
+class Remembered(LazyReal):
+    """A lazy real that all coordinates share: enclosed once a precision."""
+
+    def __init__(self, number: LazyReal) -> None:
+        self._number = number
+        self._balls: dict[int, arb] = {}
+
+    def enclose(self, bits: int) -> arb:
+        if bits not in self._balls:
+            self._balls[bits] = self._number.enclose(bits)
+        return self._balls[bits]
+
+
 @final
 class LazyExponential(LazyReal):
     """The standard exponential law: −ln U."""
@@ -174,3 +200,34 @@ class LazyAnyGamma(LazyReal):
         if self._boost is None:
             return gamma
         return gamma * (self._boost.enclose(bits).log() / ball(self._shape)).exp()
+
+
+@final
+class OrderedUniforms:
+    """`words` holds the first 64 bits of each of `count` independent uniforms, in order."""
+
+    def __init__(self, count: int, entropy: Entropy) -> None:
+        self._entropy = entropy
+        self.words: NDArray[np.uint64] = np.sort(entropy.words(count))
+        self._lazy: dict[int, LazyUniform] = {}
+        self._part_ties()
+
+    def _part_ties(self) -> None:
+        """Sort equal words by further bits, until all differ: what is sorted is the uniforms."""
+        equal = np.flatnonzero(self.words[1:] == self.words[:-1])
+        for word in np.unique(self.words[equal]):
+            run = np.flatnonzero(self.words == word)
+            known, tails = 0, [0] * run.size
+            while len(set(tails)) < run.size:
+                tails = [tail << 64 | self._entropy.bits(64) for tail in tails]
+                known += 64
+            for index, tail in zip(run.tolist(), sorted(tails), strict=True):
+                prefix = int(word) << known | tail
+                self._lazy[index] = LazyUniform(self._entropy, prefix=prefix, known=64 + known)
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """Enclose one of them; see `LazyReal.enclose`."""
+        if index not in self._lazy:
+            prefix = int(self.words[index])
+            self._lazy[index] = LazyUniform(self._entropy, prefix=prefix, known=64)
+        return self._lazy[index].enclose(bits)

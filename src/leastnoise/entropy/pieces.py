@@ -1,14 +1,24 @@
-"""Magnitudes that are uniform on each of some intervals, or fixed numbers, by inversion.
+"""Magnitudes made of parts, by inversion: uniform on each of some intervals, or another law's.
 
-notation: pieces j = 0, 1, … from the centre outward, |X|/g uniform on [l_j, r_j] (equal to both if
-they are the same: an atom) with probability S_j − S_{j+1}, so S_j = P(not in the first j pieces);
-Q, u, w, V as in entropy/inverse.py. Then
+notation: Q, u, w, V as in entropy/base.py, N = 2^63.
+
+`UniformPieces` are intervals on which |X| is uniform, or fixed numbers. notation: pieces j = 0, 1,
+… from the centre outward, |X|/g uniform on [l_j, r_j] (equal to both if they are the same: an atom)
+with probability S_j − S_{j+1}, so S_j = P(not in the first j pieces). Then
 
     Q(u) = r_j − (r_j − l_j)(u − S_{j+1})/(S_j − S_{j+1})   for S_{j+1} < u < S_j:
 
 |X|/g = Q(U) lies in piece j with the right probability, and is uniform given that it does. Which
 piece it is is decided in balls, or by whole numbers where those are certainly right; that u is an
 S_j has probability 0.
+
+A `RescaledPart` is a part of Q that is another law's. notation: parts from the tail inward, each on
+bottom < u < top, where |X| = factor·T(v),
+
+    v = low + slope·(u − bottom),
+
+T a smooth Q with a Taylor table. So a law that is cut off, or is made of two, needs no table of its
+own.
 """
 
 from __future__ import annotations
@@ -18,30 +28,38 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.inverse import WORD_BITS, InverseSurvival, Lookup, float_near, nearest_word
+from leastnoise.entropy.base import (
+    WORD_BITS,
+    InverseSurvival,
+    Lookup,
+    Sampler,
+    float_near,
+    nearest_word,
+)
+from leastnoise.entropy.quantiles import ETA, Quantile, look_up_floats
 from leastnoise.entropy.scaled import ScaledSampler
 from leastnoise.entropy.source import Entropy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FEW = 16  # words that are never worth a table, and
+_FEW = 16  # words that are never worth a table, nor the floats of curves; and
 _WORDS_PER_PIECE = 0.25  # how many are: building a piece takes about a fourth of an exact draw
 _FINEST = 2.0**-40  # of E|X|: pieces where one word moves Q by more are left to balls
-_BITS = 192  # of precision: far more than t_j and ĥ need
+_BITS = 192  # of precision: far more than t_j, ĥ and the floats of curves need
 _DOUBT = 2  # words about each S_j that balls decide
+_STEEPEST = 2.0**8  # curves with a larger slope have too few digits; they are improbable
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Pieces:
+class UniformPieces:
     """The law of |X|/g, in the notation of this file.
 
     `ends(j)` are l_j and r_j; `survival(j)` encloses S_j at the current precision, S_0 = 1;
@@ -57,7 +75,7 @@ class Pieces:
 
 def finitely_many(
     ends: Callable[[int], tuple[Fraction, Fraction]], survival: Callable[[int], arb], count: int
-) -> Pieces:
+) -> UniformPieces:
     """Return `count` pieces, S_count = 0; each has a positive probability."""
 
     def locate(u: arb) -> int | None:
@@ -67,7 +85,7 @@ def finitely_many(
         below = j == 0 or u <= survival(j)
         return j if above and below else None
 
-    return Pieces(ends=ends, survival=survival, locate=locate, tabled=count)
+    return UniformPieces(ends=ends, survival=survival, locate=locate, tabled=count)
 
 
 @final
@@ -95,7 +113,7 @@ class Survival:
 class PiecewiseUniform(InverseSurvival):
     """Q of `pieces`: exact from the first word on, and by a table once that has paid off."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: UniformPieces) -> None:
         self._pieces = pieces
         self._table: _Table | None = None
         self._words = 0
@@ -140,7 +158,7 @@ class _Table:
     (r_j − l_j)/(hN) is below 2^-23 (r_j − l_j)/(E|X|/g).
     """
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: UniformPieces) -> None:
         count = pieces.tabled
         survival = [pieces.survival(j) for j in range(count + 1)]
         masses = [near - far for near, far in pairwise(survival)]
@@ -179,6 +197,116 @@ def _slope(width: Fraction, mass: arb) -> float:
     return float_near(ball(width) / (mass * arb((1, WORD_BITS))))
 
 
-def inverting(pieces: Pieces, entropy: Entropy) -> Sampler:
+def sample_pieces(pieces: UniformPieces, entropy: Entropy) -> Sampler:
     """Return one draw of a fair sign times a magnitude made of `pieces`."""
     return ScaledSampler(quantile=PiecewiseUniform(pieces), entropy=entropy)
+
+
+class PartConstants(NamedTuple):
+    """What belongs to a part; balls, at the precision that they were asked for."""
+
+    bottom: arb
+    top: arb
+    low: arb
+    slope: arb
+    factor: arb
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RescaledPart:
+    """One part: T, and `constants()` that enclose what the notation names.
+
+    |T′(v)| <= 1.3/v has to hold. It does for both laws: v|T′| is 1 for the exponential one, and
+    the ratio of the normal tail to the density for the other, at most √(π/2) (Mills).
+    """
+
+    quantile: Quantile
+    constants: Callable[[], PartConstants]
+
+
+@final
+class PiecewiseRescaled(InverseSurvival):
+    """Q of the given parts, which cover (0, 1)."""
+
+    def __init__(self, *curves: RescaledPart) -> None:
+        self._curves = curves
+        self._parts: list[_Part] | None = None
+        self._words = 0
+
+    def enclose(self, u: arb) -> arb:
+        for curve in self._curves:
+            one = curve.constants()
+            if u >= one.bottom and u <= one.top:
+                return one.factor * curve.quantile.enclose(one.low + one.slope * (u - one.bottom))
+        return arb("nan")
+
+    def look_up(self, words: NDArray[np.uint64]) -> Lookup | None:
+        """That few words are left to balls changes no number."""
+        self._words += words.size
+        if self._words <= _FEW:
+            return None
+        if self._parts is None:
+            with precision(_BITS):
+                parts = [_Part(curve) for curve in self._curves]
+            self._parts = [part for part in parts if part.slope <= _STEEPEST]
+        return _merged([part.look_up(words) for part in self._parts], words.size)
+
+
+def _merged(parts: list[Lookup], count: int) -> Lookup:
+    """Return the values of whichever part has one."""
+    values, beyond = np.zeros(count), np.ones(count, dtype=bool)
+    for part in parts:
+        np.copyto(values, part.values, where=~part.beyond)
+        beyond &= part.beyond
+    error = max((part.error for part in parts), default=0.0)
+    reach = max((part.reach for part in parts), default=0.0)
+    return Lookup(values=values, beyond=beyond, error=error, reach=reach)
+
+
+@final
+class _Part:
+    """A part in floats.
+
+    Let t be whole, |t − N·bottom| <= 1. A word w from t + 1 on, and at most two below the whole
+    number near N·top, is certainly in this part, like in `_Table`; the others are `beyond`.
+
+    Proof of `error`. N·v = N·low + slope·(w + V − N·bottom), where the bracket is within 2 of
+    w − t + 1/2. Floats evaluate (N·low + slope/2) + slope·(w − t), a sum of positive terms whose
+    constants are right to 2^-52, to a relative 2^-50. So |v̂ − v| <= 2^-50 v + 2 slope/N. The table
+    has v̂ >= 2^-17, and 1.3/v times that is below 2^-49 + slope·2^-44. With η for the table and a
+    factor that is right to 2^-52, |Q̂ − Q(u)| <= 1.001 factor (η + 2^-49 + slope·2^-44) +
+    2^-50 factor·reach.
+    """
+
+    def __init__(self, curve: RescaledPart) -> None:
+        bottom, top, low, slope, factor = curve.constants()
+        self._quantile = curve.quantile
+        self._start = nearest_word(bottom)
+        self._last = nearest_word(top) - 2
+        self._low = float_near(low * arb((1, WORD_BITS)) + slope / 2)
+        self.slope = float_near(slope)
+        self._factor = float_near(factor)
+        self._error = (
+            1.001 * self._factor * (ETA + 2.0**-49 + self.slope * 2.0**-44)
+            + 2.0**-50 * self._factor * curve.quantile.reach
+        )
+
+    def look_up(self, words: NDArray[np.uint64]) -> Lookup:
+        """Return Q̂ of the words of this part."""
+        offset = words.view(np.int64) - np.int64(self._start)
+        outside = offset < 1
+        outside |= offset > self._last - self._start
+        place = offset.astype(np.float64)
+        place *= self.slope
+        place += self._low
+        found = look_up_floats(self._quantile, place)
+        values = found.values
+        values *= self._factor
+        outside |= found.beyond
+        return Lookup(
+            values=values,
+            beyond=outside,
+            error=self._error,
+            reach=self._factor * found.reach * (1 + 2.0**-50),
+        )

@@ -1,6 +1,6 @@
 """Magnitudes as functions of a uniform: exactly in balls, and fast by proved Taylor tables.
 
-notation: Q, u, w, V as in entropy/inverse.py; u and Q are the theory's 2p and |z|
+notation: Q, u, w, V as in entropy/base.py; u and Q are the theory's 2p and |z|
 (theory/release.md §1).
 
 The 17 binades of w from 2^46 are cut into 128 cells each; on each, Q(w/2^63) is a Taylor
@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb, fmpz_poly
 
 from leastnoise.balls.core import precision
-from leastnoise.entropy.inverse import WORD_BITS, InverseSurvival, Lookup
+from leastnoise.entropy.base import WORD_BITS, InverseSurvival, Lookup
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

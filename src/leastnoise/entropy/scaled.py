@@ -1,30 +1,39 @@
-"""Laws of the form X_i/g = S·(±Q(U_i)): a common factor, fair signs, independent uniforms."""
+"""Laws of the form X_i/g = S·(±Q(U_i)): a common factor, fair signs, independent uniforms.
+
+And of numbers drawn as lazy reals one by one, where every rounding is decided in balls.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 from flint import arb
 
 from leastnoise.balls.core import ball, precision
-from leastnoise.entropy.base import Block, Sampler, left_to_balls
-from leastnoise.entropy.inverse import WORD_BITS, InverseSurvival
-from leastnoise.entropy.lazy import GUARD, LazyMagnitude, LazyReal, LazyUniform, decide
+from leastnoise.entropy.base import TINY, Block, InverseSurvival, Sampler, left_to_balls
+from leastnoise.entropy.lazy import (
+    GUARD,
+    LazyMagnitude,
+    LazyReal,
+    LazyUniform,
+    Remembered,
+    decide,
+    word_magnitude,
+)
+from leastnoise.entropy.source import Entropy
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
-
-    from leastnoise.entropy.source import Entropy
 
 SETTLED_BITS = 2048
 """Of a factor that several processes share. A coordinate of d needs more with a probability below
 d·2^-1900: its rounding then stays undecided, which is an error."""
 _FACTOR_ERROR = 2.0**-50  # relative; nearest floats are within 2^-53, so this always gets decided
-_TINY = 2.0**-900  # absolute: above what underflow can cost, far below any grid's half step
 
 
 @final
@@ -37,11 +46,10 @@ class ScaledSampler(Sampler):
     def __init__(
         self, *, quantile: InverseSurvival, entropy: Entropy, factor: LazyReal | None = None
     ) -> None:
-        self._factor = factor
+        self._factor = Remembered(factor) if factor else None
         self._quantile = quantile
         self._entropy = entropy
         self._factor_float: float | None = None
-        self._factor_balls: dict[int, arb] = {}
 
     def settled_factor(self) -> Settled:
         """Return S, known to so many bits that no rounding will ask for more."""
@@ -75,23 +83,18 @@ class ScaledSampler(Sampler):
         return Block(
             estimates=estimates,
             beyond=found.beyond,
-            error=factor * (1.001 * found.error + 2.0**-49 * found.reach) + _TINY,
-            reach=factor * found.reach * 1.001 + _TINY,
+            error=factor * (1.001 * found.error + 2.0**-49 * found.reach) + TINY,
+            reach=factor * found.reach * 1.001 + TINY,
             enclose=enclose,
         )
 
     def coordinate(self, word: int) -> tuple[LazyMagnitude, int]:
         """Return the lazy magnitude and the sign of the coordinate whose first bits are `word`."""
-        uniform = LazyUniform(self._entropy, prefix=word >> 1, known=WORD_BITS)
-        return LazyMagnitude(self._quantile, uniform), -1 if word & 1 else 1
+        return word_magnitude(word, self._quantile, self._entropy)
 
     def factor_ball(self, bits: int) -> arb:
-        """Enclose S; the same for all coordinates, so once a precision."""
-        if self._factor is None:
-            return arb(1)
-        if bits not in self._factor_balls:
-            self._factor_balls[bits] = self._factor.enclose(bits)
-        return self._factor_balls[bits]
+        """Enclose S."""
+        return arb(1) if self._factor is None else self._factor.enclose(bits)
 
 
 @final
@@ -154,5 +157,39 @@ def nearly(number: LazyReal) -> float:
         candidate = float(enclosure.mid())
         allowed = enclosure * arb(_FACTOR_ERROR) + arb((1, -1000))
         return candidate if abs(arb(candidate) - enclosure) <= allowed else None
+
+    return decide(question)
+
+
+@final
+class LazySampler(Sampler):
+    """Draws factor·Y_i, each Y_i a lazy real of its own; about a millisecond a coordinate."""
+
+    def __init__(self, draw_one: Callable[[], LazyReal], *, factor: Fraction) -> None:
+        self._draw_one = draw_one
+        self._factor = factor
+
+    def draw(self, count: int) -> Block:
+        """There are no estimates, so all of them are `beyond`."""
+        values = [self._draw_one() for _ in range(count)]
+        return left_to_balls(
+            count, lambda index, bits: ball(self._factor) * values[index].enclose(bits)
+        )
+
+
+def choose(entropy: Entropy, cumulative: Callable[[], Sequence[arb]]) -> int:
+    """Return J with P(J <= j) = cumulative()[j], decided in balls; the last one is 1.
+
+    `cumulative` encloses the probabilities at the current precision; it is asked again, more
+    precisely, until a uniform lies certainly between two of them (theory/release.md §2).
+    """
+    uniform = LazyUniform(entropy)
+
+    def question(bits: int) -> int | None:
+        u, bounds = uniform.enclose(bits), cumulative()
+        index = bisect_left(bounds, 1, hi=len(bounds) - 1, key=lambda bound: int(not bound <= u))
+        above = index == len(bounds) - 1 or bounds[index] > u
+        below = index == 0 or bounds[index - 1] <= u
+        return index if above and below else None
 
     return decide(question)

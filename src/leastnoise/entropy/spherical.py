@@ -1,7 +1,13 @@
-"""Draws of the form X/g = R·D: a radius of any law and a uniform direction, refined one by one.
+"""Draws of a radius of any law times a uniform direction, independent of it, in two ways.
 
-notation: d = dimension. The direction needs no norm of d normals, so that each coordinate refines
-alone: the squares of a uniform unit vector, taken in pairs, are Dirichlet(1, …, 1), which are the
+`DirectionSampler` draws X/g = R·Z/‖Z‖. notation: Z standard normal in R^d, n = ‖Z‖, Q̂ᵢ the table's
+value of |Zᵢ|, η = ETA. Z/n is uniform on the sphere and independent of R, so X is the spherical law
+with that radius (theory/release.md §2). All words are drawn at once, since every coordinate depends
+on all of them through n.
+
+`SphericalSampler` draws X/g = R·D, whose coordinates are refined one by one. notation: d =
+dimension. The direction needs no norm of d normals, so that each coordinate refines alone: the
+squares of a uniform unit vector, taken in pairs, are Dirichlet(1, …, 1), which are the
 spacings D_j of sorted uniforms, and within a pair the angle is uniform: X = R√D_j (±cos(πU/2),
 ±sin(πU/2)). If d is odd, one coordinate has a square B ~ Beta(½, (d−1)/2) and the pairs share
 1 − B.
@@ -9,16 +15,25 @@ spacings D_j of sorted uniforms, and within a pair the angle is uniform: X = R�
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 from flint import arb
 
-from leastnoise.entropy.base import Block, Sampler
-from leastnoise.entropy.lazy import LazyAnyGamma, LazyReal, LazyUniform
-from leastnoise.entropy.ordered import OrderedUniforms
-from leastnoise.entropy.quantiles import COSINE, ETA, WORD_BITS, look_up
+from leastnoise.entropy.base import TINY, Block, Sampler
+from leastnoise.entropy.lazy import (
+    LazyAnyGamma,
+    LazyMagnitude,
+    LazyReal,
+    LazyUniform,
+    OrderedUniforms,
+    Remembered,
+    word_magnitude,
+)
+from leastnoise.entropy.quantiles import COSINE, ETA, HALF_NORMAL, WORD_BITS, look_up
 from leastnoise.entropy.scaled import nearly
 
 if TYPE_CHECKING:
@@ -27,8 +42,10 @@ if TYPE_CHECKING:
     from leastnoise.entropy.source import Entropy
 
 _LEAST_SPACING = 2.0**-40  # smaller ones go to balls: their root has too few digits
-_TINY = 2.0**-900  # above what underflow can cost
 _ONES = np.uint64((1 << WORD_BITS) - 1)
+_SUMMED = 256  # squares that are summed in floats; `math.fsum` adds up the chunks
+_SUM_ERROR = 2.0**-45  # relative: (256 + 2)·2^-53, halved by the root
+_SMALLEST_NORM = 2.0**-20  # below it floats are left alone; no draw has been there
 
 
 @final
@@ -58,7 +75,8 @@ class SphericalSampler(Sampler):
                 rest = LazyAnyGamma(entropy, shape=Fraction(pairs))
                 self._single = _Part(radius, one, rest)
                 shared = _Part(radius, rest, one)
-        self._shared = _Shared(shared)
+        self._shared = Remembered(shared)
+        self._shared_float = nearly(shared)
         self._spacings = _Spacings(pairs, entropy)
         self._angles = _Angles(pairs, entropy)
         self._next = 0
@@ -75,7 +93,7 @@ class SphericalSampler(Sampler):
         self._next = stop
         first, last = start // 2, min((stop + 1) // 2, self._spacings.count)
         width, small = self._spacings.floats(first, last)
-        rho = self._shared.as_float * np.sqrt(width)
+        rho = self._shared_float * np.sqrt(width)
         cosines, beyond = self._angles.floats(first, last)
         offset = start - 2 * first
         estimates = np.zeros(count)
@@ -88,8 +106,8 @@ class SphericalSampler(Sampler):
         return Block(
             estimates=estimates,
             beyond=outside,
-            error=1.001 * (largest * (ETA + 2.0**-48) + self._shared.as_float * 2.0**-43) + _TINY,
-            reach=1.001 * largest + _TINY,
+            error=1.001 * (largest * (ETA + 2.0**-48) + self._shared_float * 2.0**-43) + TINY,
+            reach=1.001 * largest + TINY,
             enclose=lambda index, bits: self._enclose(start + index, bits),
         )
 
@@ -98,24 +116,8 @@ class SphericalSampler(Sampler):
         if pair == self._spacings.count and self._single is not None:
             value = self._single.enclose(bits)
             return -value if self._single_negative else value
-        rho = self._shared.ball(bits) * self._spacings.enclose(pair, bits).sqrt()
+        rho = self._shared.enclose(bits) * self._spacings.enclose(pair, bits).sqrt()
         return rho * self._angles.enclose(pair, odd, bits)
-
-
-@final
-class _Shared:
-    """A lazy factor of all pairs: its float, and its ball once a precision."""
-
-    def __init__(self, factor: LazyReal) -> None:
-        self._factor = factor
-        self.as_float = nearly(factor)
-        self._balls: dict[int, arb] = {}
-
-    def ball(self, bits: int) -> arb:
-        """Enclose the factor."""
-        if bits not in self._balls:
-            self._balls[bits] = self._factor.enclose(bits)
-        return self._balls[bits]
 
 
 @final
@@ -174,3 +176,124 @@ class _Angles:
         sign = int(self._signs[pair]) if odd else word
         value = angle.sin() if odd else angle.cos()
         return -value if sign & 1 else value
+
+
+@final
+class DirectionSampler(Sampler):
+    """Draws `radius`·Z/‖Z‖ in R^dimension; the radius is a lazy real >= 0, in units of the grid.
+
+    A coordinate is one 64-bit word, as in `ScaledSampler`, and decided like there: by floats unless
+    it is too close to call, which happens to about one in 60,000. The first one that is costs an
+    enclosure of all of Z, about 10 µs a coordinate.
+
+    >>> from fractions import Fraction
+    >>> from leastnoise.entropy.source import InsecureSeededEntropy
+    >>> from leastnoise.entropy.scaled import Constant
+    >>> entropy = InsecureSeededEntropy(1)
+    >>> sampler = DirectionSampler(radius=Constant(Fraction(5)), dimension=3, entropy=entropy)
+    >>> round(float(np.linalg.norm(sampler.draw(3).estimates)), 9)
+    5.0
+    """
+
+    def __init__(self, *, radius: LazyReal, dimension: int, entropy: Entropy) -> None:
+        self._normals = _Normals(entropy.words(dimension), entropy)
+        self._radius = radius
+        self._radius_float = nearly(radius)
+        self._factors: dict[int, arb] = {}
+        self._next = 0
+
+    def draw(self, count: int) -> Block:
+        """Return the next `count` coordinates; see `Sampler.draw`.
+
+        Proof of `error`. Let n̂ be the float norm; |n̂ − n| <= e (`_Normals.norm`). As |Zᵢ| <= n,
+        |Q̂ᵢ/n̂ − |Zᵢ|/n| <= |Q̂ᵢ − |Zᵢ||/n̂ + (|Zᵢ|/n)|n − n̂|/n̂ <= (η + e·min(1, r/(n̂ − e)))/n̂
+        with r the reach of the table. With s = fl(R), |s − R| <= 2^-50 R + 2^-1000, the quotient
+        and the product add 2^-49 of what the estimate can be, min(r s/n̂, 1.001 s), and 2^-900. The
+        floats that evaluate the bound are wrong by a relative 2^-48: 1.001 covers it.
+        """
+        words = self._normals.words[self._next : self._next + count]
+        first, self._next = self._next, self._next + count
+        norm, norm_error = self._normals.norm()
+        values, beyond = _estimates(words)
+        reach = HALF_NORMAL.reach
+        usable = norm > _SMALLEST_NORM
+        factor = self._radius_float / norm if usable else 0.0
+        share = min(1.0, reach / (norm - norm_error)) if usable else 1.0
+        values *= factor
+        values.view(np.uint64)[:] ^= words << np.uint64(63)
+        largest = min(factor * reach, self._radius_float) * 1.001 + TINY
+        error = factor * (ETA + norm_error * share) + largest * 2.0**-49
+        return Block(
+            estimates=values,
+            beyond=beyond if usable else np.ones_like(beyond),
+            error=1.001 * error + TINY,
+            reach=largest,
+            enclose=lambda index, bits: (
+                self._factor(bits) * self._normals.enclose(first + index, bits)
+            ),
+        )
+
+    def _factor(self, bits: int) -> arb:
+        """Enclose R/‖Z‖; the same for all coordinates, so once a precision."""
+        if bits not in self._factors:
+            self._factors[bits] = self._radius.enclose(bits) / self._normals.enclose_norm(bits)
+        return self._factors[bits]
+
+
+@final
+class _Normals:
+    """The coordinates of Z, as floats and as balls made of the same bits."""
+
+    def __init__(self, words: NDArray[np.uint64], entropy: Entropy) -> None:
+        self.words = words
+        self._entropy = entropy
+        self._lazy: dict[int, tuple[LazyMagnitude, int]] = {}
+        self._norm: tuple[float, float] | None = None
+
+    def norm(self) -> tuple[float, float]:
+        """Return n̂ and a proved bound e on |n̂ − n|.
+
+        The floats Q̂ᵢ are within η of |Zᵢ| each, so their norm is within η√d of n; those beyond the
+        table are rounded balls, which are nearer than that. Squares and sums of 256 of them are
+        right to (256 + 1)·2^-53 in any order, `fsum` and the root to 2^-53 each.
+        """
+        if self._norm is None:
+            n = math.sqrt(math.fsum(self._sums_of_squares()))
+            error = 1.001 * (ETA * math.sqrt(len(self.words)) + _SUM_ERROR * n)
+            self._norm = n, error
+        return self._norm
+
+    def _sums_of_squares(self) -> Iterator[float]:
+        for start in range(0, len(self.words), _SUMMED * _SUMMED):
+            values, beyond = _estimates(self.words[start : start + _SUMMED * _SUMMED])
+            for index in np.flatnonzero(beyond).tolist():
+                values[index] = nearly(self._coordinate(start + index)[0])
+            yield from (
+                float(chunk @ chunk)
+                for chunk in np.split(values, range(_SUMMED, len(values), _SUMMED))
+            )
+
+    def enclose(self, index: int, bits: int) -> arb:
+        """Enclose Zᵢ."""
+        magnitude, sign = self._coordinate(index)
+        return sign * magnitude.enclose(bits)
+
+    def enclose_norm(self, bits: int) -> arb:
+        """Enclose n."""
+        squares = arb(0)
+        for index in range(len(self.words)):
+            squares += self.enclose(index, bits) ** 2
+        return squares.sqrt()
+
+    def _coordinate(self, index: int) -> tuple[LazyMagnitude, int]:
+        """Return the lazy |Zᵢ| and the sign; remembered, so that it is the same bits every time."""
+        if index not in self._lazy:
+            word = int(self.words[index])
+            self._lazy[index] = word_magnitude(word, HALF_NORMAL, self._entropy)
+        return self._lazy[index]
+
+
+def _estimates(words: NDArray[np.uint64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return |Zᵢ| as floats, and where they are beyond the table (and mean nothing)."""
+    found = look_up(HALF_NORMAL, words >> np.uint64(1))
+    return found.values, found.beyond

@@ -10,12 +10,10 @@
 The libraries are imported when one of these is called; `MissingExtra` says what to install.
 """
 
-from leastnoise.interop.extra import MissingExtra
+from leastnoise.interop.exported import to_dp_event, to_pld
+from leastnoise.interop.extra import MissingExtra, NotABound
 from leastnoise.interop.imported import ImportedLosses, from_pld, from_plds
 from leastnoise.interop.measurement import to_opendp
-from leastnoise.interop.not_a_bound import NotABound
-from leastnoise.interop.to_dp_event import to_dp_event
-from leastnoise.interop.to_pld import to_pld
 
 __all__ = [
     "ImportedLosses",

@@ -36,17 +36,14 @@ from leastnoise.numerics.bisection import Bisection
 Profile = Callable[[Sequence[Fraction]], list[arb]]
 """ε₁ <= ε₂ <= …, all >= 0, to balls no point of which is below δ(εᵢ)."""
 
-_POINTS = 480
 _TAIL = 2.0**-100  # what is left of δ at the last dot goes to infinity
-_MOST_FREQUENT = 32
 _AT_ONCE = 8  # dots for which one tilt is near enough
-_LARGEST_LOSS = 2**17
 _MOST_PLACES = 2**23
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Law:
+class LossLaw:
     """Masses at `index`·interval, by index, and at infinity; all rounded up."""
 
     masses: dict[int, float]
@@ -55,14 +52,14 @@ class Law:
 
 def dominating_laws(
     composition: Composition, *, interval: Fraction, points: int | None
-) -> tuple[Law, Law | None]:
+) -> tuple[LossLaw, LossLaw | None]:
     """Return laws for a record that is removed and for one that is added, if that differs.
 
     Raises NotApplicable where the composition isn't proved, InvalidArgument for an `interval` that
     is too small for losses of that size.
     """
     parts = composition.parts
-    count = points or _POINTS
+    count = points or 480
     with precision(BITS):
         removed = _half(parts, interval, count, removed=True)
         if all(part.sampling_rate == 1 for part in parts):
@@ -136,7 +133,7 @@ def _frequent(parts: Sequence[Releases]) -> list[Fraction]:
     """Return losses of wide stretches of outputs, beyond which δ is far smaller."""
     # a sample's losses jump where those of all do
     whole = replace(parts[0], sampling_rate=Fraction(1))
-    loss, count = find_frequent_loss(whole), min(parts[0].compositions, _MOST_FREQUENT)
+    loss, count = find_frequent_loss(whole), min(parts[0].compositions, 32)
     return [loss * i for i in range(count + 1)] if loss else []
 
 
@@ -155,7 +152,7 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
         high /= 2
     while not settled(high):
         high *= 2
-        if high > _LARGEST_LOSS:
+        if high > 2**17:
             raise NotApplicable(family="composition", why="its losses are too large to export")
     low, end = high / 2, profile([high])[0]
     edge = not (end > 0 and end < arb(_TAIL))  # which the last dot meets; a tail ends anywhere
@@ -163,7 +160,7 @@ def _reach(profile: Profile, interval: Fraction) -> Fraction:
     return near.close(settled, low, high, until=lambda a, b: not edge and b - a <= b / 16)[1]
 
 
-def _law(opposite: _Half, own: _Half, interval: Fraction) -> Law:
+def _law(opposite: _Half, own: _Half, interval: Fraction) -> LossLaw:
     """Return the law of chords through the dots of a pair (P, Q): `own`, and those of (Q, P).
 
     For these H_α(P‖Q) = 1 − α + α·H_(1/α)(Q‖P) (theory/accounting.md §1 E).
@@ -182,7 +179,7 @@ def _law(opposite: _Half, own: _Half, interval: Fraction) -> Law:
         index: max(0.0, float_above(alpha * (slopes[i + 1] - slopes[i])))
         for i, (index, alpha, _) in enumerate(kept)
     }
-    return Law(
+    return LossLaw(
         masses={index: mass for index, mass in masses.items() if mass > 0},
         infinity=max(0.0, float_above(kept[-1][2])),
     )

@@ -1,21 +1,24 @@
-"""The libraries of the extra `interop`, or a word on how to get them."""
+"""The libraries of the extra `interop`: how to get them, and a warning of their arithmetic."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-from leastnoise.errors import Refused
+from leastnoise.errors import MissingLibrary
 
 _PACKAGES = {"dp_accounting": "dp-accounting", "opendp": "opendp"}
 
 
-class MissingExtra(Refused, ImportError):
+class MissingExtra(MissingLibrary):
     """A library that is only needed here isn't installed."""
 
     def __init__(self, *, package: str) -> None:
-        self.package = package
-        super().__init__(f"{package} is missing. Install it: pip install 'leastnoise[interop]'")
+        super().__init__(package=package, extra="interop")
+
+
+class NotABound(UserWarning):
+    """From here on numbers are close, but no longer certain to lie on the private side."""
 
 
 def require(module: str) -> Any:

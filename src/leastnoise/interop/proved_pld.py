@@ -10,7 +10,7 @@ from typing import final
 
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-from leastnoise.interop.not_a_bound import NotABound
+from leastnoise.interop.extra import NotABound
 
 _WHY = (
     "dp-accounting convolves in floats: its errors of about 1e-16 in every mass are not accounted "

@@ -26,7 +26,7 @@ from leastnoise.learn.plan import AUTO, UPDATES, Problem, TrainingPlan, plan_tra
 from leastnoise.learn.training import (
     BITS,
     coordinate_rounds,
-    shortened,
+    shorten,
     vector_rounds,
     whole_features,
 )
@@ -35,7 +35,6 @@ from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.registry import family_named
 from leastnoise.selection.ask import fix_parameters
 
-_MOST_ITERATIONS = 10**6
 _LEAST_NORM = Fraction(1, 2**BITS)
 
 
@@ -210,7 +209,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         """Return h·x + intercept for each row, cut to [−1, 1] and `max_norm`, shape (n,)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = shortened(X, squared_norm=self._squared_norm)
+        rows = shorten(X, squared_norm=self._squared_norm)
         return rows @ self.coef_[0] + self.intercept_[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -268,7 +267,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return found, np.where(y == found[1], 1.0, -1.0)
 
     def _problem(self, rows: int, features: int) -> Problem:
-        """Return what is public of this training."""
+        """Return the public numbers of this training."""
         neighbours = _chosen(self.neighbours, "neighbours", NEIGHBOURS)
         if neighbours == "add-remove":
             if self.n_rows is None:
@@ -342,7 +341,7 @@ def _numbers(model: BaseEstimator, X: Any, y: Any) -> Any:
 def _rounds(given: Any) -> int | None:
     if given is None:
         return None
-    return _validate.whole(given, name="max_iter", most=_MOST_ITERATIONS)
+    return _validate.whole(given, name="max_iter", most=10**6)
 
 
 def _chosen(value: Any, name: str, among: tuple[str, ...]) -> str:

@@ -45,7 +45,6 @@ _OFTEN_BEST = {
     "vectors": ("gaussian", "l2", "k-norm"),
     "trial": ("gaussian",),
 }
-_KEPT = 64
 _SHARE_OF_COORDINATES = 4  # a round updates a quarter of them (Liu et al. 2026, App. D.7)
 _ROUNDS_OF_COORDINATES = 100  # of the papers
 _LEAST_ROUNDS, _MOST_ROUNDS = 10, 1000  # of vectors, unless `rounds` says other
@@ -177,7 +176,7 @@ def plan_training(problem: Problem, *, updates: str = AUTO) -> TrainingPlan:
     return min(plans, key=lambda plan: plan.predicted_noise + plan.predicted_optimization)
 
 
-@lru_cache(maxsize=_KEPT)  # the same public numbers give the same plan
+@lru_cache(maxsize=64)  # the same public numbers give the same plan
 def _coordinates(problem: Problem) -> TrainingPlan:
     rounds = _ROUNDS_OF_COORDINATES if problem.rounds is None else problem.rounds
     releases = rounds * problem.per_round
@@ -200,7 +199,7 @@ def _coordinates(problem: Problem) -> TrainingPlan:
     )
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=64)
 def _vectors(problem: Problem) -> TrainingPlan:
     d, square = problem.features, problem.norm_limit
     sensitivity = _of_vectors(d, factor=problem.factor, square=square)

@@ -61,7 +61,7 @@ def whole_features(features: Floats, *, squared_norm: Fraction | None) -> Floats
 
 
 @_quietly
-def shortened(features: Floats, *, squared_norm: Fraction | None) -> Floats:
+def shorten(features: Floats, *, squared_norm: Fraction | None) -> Floats:
     """Return features as training sees them, but for the cut to multiples of 2^−20: for scores."""
     near = np.clip(features, -1.0, 1.0)
     if squared_norm is None:

@@ -19,9 +19,8 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text, exact, printed_at_least
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.ledger.costs import Certified, Cost
-from leastnoise.ledger.filters import RULES, SUMS, ZCDP, better_for, fits, holds
-from leastnoise.ledger.preregistered import blocks_of, certified
-from leastnoise.ledger.remaining import Remaining
+from leastnoise.ledger.filters import RULES, SUMS, ZCDP, Remaining, better_for, fits, holds
+from leastnoise.ledger.preregistered import blocks_of, require_certificate
 from leastnoise.ledger.store import Entry
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Account(Shown):
     """The budget of one dataset, for one unit and neighbour relation, and what was spent of it.
 
     `rule` is the filter, None until the first charge chooses it. `spent` counts every charge and
-    every plan, made use of or not; `charges` is how many, and `last` is what the last of them cost.
+    every plan, used or not; `charges` is how many, and `last` is what the last of them cost.
     """
 
     dataset: str
@@ -95,7 +94,7 @@ class Account(Shown):
         >>> account.more_like(calibrate("laplace", epsilon="0.3", sensitivity=L1(1)).certificate)
         3
         """
-        cost = release if isinstance(release, Cost) else Cost.of(certified(release))
+        cost = release if isinstance(release, Cost) else Cost.of(require_certificate(release))
         return holds(cost, self.budget, self.rule_for(cost), spent=self.spent)
 
     def rule_for(self, cost: Cost) -> str:
@@ -172,7 +171,7 @@ class Books:
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Books:
-        """Return what `entries` add up to.
+        """Return the accounts that `entries` add up to.
 
         Raises InvalidInput if one hasn't the form of an entry, LedgerRejected if it makes no sense.
         """
@@ -259,7 +258,7 @@ def _check_form(entry: Entry) -> None:
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """Say whether the number called `name` can be read; what isn't one by its name is fine."""
+    """Return whether `value` can be read as the cost called `name`; other names aren't numbers."""
     try:
         return name not in COSTS or exact(value, name=name) is not None
     except InvalidArgument:
@@ -267,7 +266,7 @@ def _is_number(name: str, value: Any) -> bool:
 
 
 def _is_short(cost: Cost) -> bool:
-    """Say whether a cost can be written and added to: denominators without a common factor grow."""
+    """Return whether a cost can be written and added to: its denominators may grow too long."""
     values: tuple[Fraction, ...] = tuple(getattr(cost, name) for name in COSTS)
     return all(
         max(one.numerator.bit_length(), one.denominator.bit_length()) <= _MOST_BITS

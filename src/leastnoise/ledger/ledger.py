@@ -19,7 +19,7 @@ from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.ledger.account import COSTS, Account, Books, columns_of, cost_in, record_of_cost
 from leastnoise.ledger.costs import Certified, Cost
 from leastnoise.ledger.filters import RULES, SUMS, ZCDP
-from leastnoise.ledger.preregistered import Preregistered, certified, verify_once
+from leastnoise.ledger.preregistered import Preregistered, require_certificate, verify_once
 from leastnoise.ledger.store import Entry, Store, matches
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class Ledger(Framed, Shown):
         Raises what `charge` would.
         """
         _check_texts(unit, neighbours, dataset)
-        certified(release)
+        require_certificate(release)
         account = Books.of(self._store.read()).account(dataset)
         account.check_statement(release, unit=unit, neighbours=neighbours)
         return account.admit(Cost.of(release))
@@ -212,7 +212,7 @@ class Ledger(Framed, Shown):
         certificate doesn't hold; then nothing was charged.
         """
         _check_texts(unit, neighbours, dataset, label)
-        verify_once(certified(release))  # may take long, and needs no lock
+        verify_once(require_certificate(release))  # may take long, and needs no lock
         cost, text = Cost.of(release), release.to_json()
         read_certificate(text)  # what can't be read again could never be checked
         with self._store.appending() as (entries, log):
@@ -272,7 +272,7 @@ class Ledger(Framed, Shown):
         """
         _check_texts(unit, neighbours, dataset, label)
         plan = _validate.whole(plan, name="plan")
-        certified(release)
+        require_certificate(release)
         planned = self._plan(plan)
         index = planned.index_of(release)
         if index is None:
@@ -322,7 +322,7 @@ def _check_texts(unit: object, neighbours: object, dataset: object, label: objec
 
 
 def _spending(kind: str, account: Account, rule: str, cost: Cost) -> dict[str, Any]:
-    """Return what an entry says of a cost; raises Refused for one that couldn't be read again."""
+    """Return the fields of an entry with a cost; raises Refused if it couldn't be read again."""
     record = record_of_cost(cost)
     try:
         cost_in(record)

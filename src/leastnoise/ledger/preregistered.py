@@ -28,7 +28,7 @@ def _checked_releases(
 ) -> tuple[tuple[Certified, int], ...]:
     like = "pairs of a certificate and a count"
     found = tuple(
-        (certified(release, name=name), _validate.whole(count, name="count"))
+        (require_certificate(release, name=name), _validate.whole(count, name="count"))
         for release, count in _validate.pairs(releases, name=name, like=like)
     )
     if not found:
@@ -141,7 +141,7 @@ class Preregistered:
             raise CertificateRejected(str(error)) from error
 
 
-def certified(value: object, *, name: str = "release") -> Certified:
+def require_certificate(value: object, *, name: str = "release") -> Certified:
     """Return `value` if it is a certificate of either kind; raises InvalidArgument."""
     like, hint = "a Certificate or a PlanCertificate", "A mechanism has one: mechanism.certificate."
     return _validate.instance(

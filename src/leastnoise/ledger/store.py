@@ -240,13 +240,13 @@ class Log:
 
 
 def matches(entry: Entry, certificate: str) -> bool:
-    """Say whether `certificate` is the one that `entry` was written with."""
+    """Return whether `certificate` is the one that `entry` was written with."""
     return entry.body.get("certificate") == _digest(certificate)
 
 
 @cache
 def _schema() -> frozenset[tuple[str, ...]]:
-    """Return what SQLite says of the tables and triggers of a new ledger."""
+    """Return SQLite's own description of the tables and triggers of a new ledger."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in _SCHEMA:
             connection.execute(statement)
@@ -254,7 +254,7 @@ def _schema() -> frozenset[tuple[str, ...]]:
 
 
 def _is_used(connection: sqlite3.Connection) -> bool:
-    """Say whether the database holds anything."""
+    """Return whether the database holds anything."""
     return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
@@ -289,7 +289,7 @@ def _entries(connection: sqlite3.Connection) -> tuple[list[Entry], str]:
 
 
 def _body(number: int, text: object) -> dict[str, Any]:
-    """Return what an entry says; raises InvalidInput for all but one JSON object."""
+    """Return the fields of an entry; raises InvalidInput for all but one JSON object."""
     try:
         return parse_object(text)  # pyright: ignore[reportArgumentType] (which it checks)
     except (InvalidInput, CertificateRejected):

@@ -136,7 +136,7 @@ def _added(certificate: Certificate) -> float:
 
 
 def _mapped(certificate: Certificate, coordinate: int) -> tuple[float, float]:
-    """Return what W⁻¹ multiplies a coordinate of the noise by, and at most so that of rounding."""
+    """Return the factor of W⁻¹ on a coordinate's noise, and the most on the error of rounding."""
     if certificate.geometry is None:
         return 1.0, 1.0
     deviation = float(certificate.geometry.deviations[coordinate])

@@ -23,7 +23,7 @@ from leastnoise.guarantees.exact import Exact, exact
 from leastnoise.guarantees.interval import Interval
 from leastnoise.mechanism.accuracy import at_accuracy, half_widths
 from leastnoise.mechanism.grid import check_grid, default_grid
-from leastnoise.mechanism.rounding import Draw, add_noise
+from leastnoise.mechanism.rounding import VectorDraw, add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.base import Noise
 from leastnoise.noise.body_noise import VectorNoise
@@ -176,10 +176,10 @@ class Mechanism:
 
         For the same sensitivity, δ and number of releases; parameters beside the scale are found
         anew. The ε is that of its certificate, proved as ever, and is found to a relative 1e-6
-        (1e-5 where a shape is searched). A shape on whole numbers may jump so that errors grow with
-        ε, by a step: then no ε down to about half of it is enough, as far as a look at each 2 %
-        shows. Raises InvalidArgument unless half_width > 0 and 0 < probability < 1, Refused unless
-        that ε is from 1e-6 to 1,000.
+        (1e-5 where a shape is searched). On whole numbers a shape may jump, so that errors grow by
+        a step as ε does: smaller ε are tried, too, down to about half of it at steps of 2 %.
+        Raises InvalidArgument unless half_width > 0 and 0 < probability < 1, Refused unless that ε
+        is from 1e-6 to 1,000.
 
         >>> from leastnoise.guarantees.sensitivity import L1
         >>> from leastnoise.selection.public import calibrate
@@ -205,7 +205,7 @@ class Mechanism:
         return Mechanism(self.certificate.on_grid(exact(grid, name="grid")))
 
     def compose(self, count: int, *, sampling_rate: Exact | None = None) -> Composition:
-        """Return what `count` releases of this mechanism cost together.
+        """Return the joint cost of `count` releases of this mechanism.
 
         Each is of a Poisson sample of its own if there is a `sampling_rate`, by default that of the
         certificate. Raises InvalidArgument unless count is whole, 1 to 2^53, and 0 < sampling_rate
@@ -325,7 +325,7 @@ class Mechanism:
 def _in_chunks(
     noise: Noise, grid: Fraction, chunks: Iterator[Values]
 ) -> Iterator[NDArray[np.float64]]:
-    draw = Draw(noise, grid)
+    draw = VectorDraw(noise, grid)
     for values in chunks:
         yield draw.chunk(values)
     if draw.left:
@@ -339,7 +339,7 @@ def _in_chunks(
 def compose(
     releases: Sequence[tuple[Mechanism, int]], *, sampling_rate: Exact | None = None
 ) -> Composition:
-    """Return what these releases cost together: pairs of a mechanism and how often it is used.
+    """Return the joint cost of releases: pairs of a mechanism and how often it is used.
 
     All of them on data of the same units, with scales that were fixed in advance. With a
     `sampling_rate` each is of a Poisson sample of its own; else the certificates say of what.

@@ -71,7 +71,7 @@ def _array_of(values: Values) -> NDArray[Any]:
 
 
 def _is_deep(values: Any) -> bool:
-    """Say whether there are lists three deep: numpy would follow one that holds itself for ever."""
+    """Return whether lists are three deep: numpy would follow one that holds itself for ever."""
     inner = (item for one in values if isinstance(one, (list, tuple)) for item in one)
     return any(isinstance(item, (list, tuple)) for item in inner)
 
@@ -86,7 +86,7 @@ _NUMBERS: tuple[type, ...] = (
 
 
 def _is_number(kind: type) -> bool:
-    """Say whether objects of that type are exact numbers here; bools count as 0 and 1."""
+    """Return whether objects of that type are exact numbers here; bools count as 0 and 1."""
     if issubclass(kind, np.timedelta64):  # which numpy derives from its whole numbers
         return False
     return issubclass(kind, _NUMBERS)

@@ -77,7 +77,7 @@ def add_noise(
     check_grid(grid, noise)
     exact_values = _read(noise, values)
     shape = _check_shape(exact_values, geometry.dimension if geometry else noise.dimension)
-    draw = Draw(noise, grid, entropy=entropy)
+    draw = VectorDraw(noise, grid, entropy=entropy)
     with np.errstate(all="ignore"):  # a caller's np.seterr must not turn a value into an error
         if geometry is None:
             return draw.added(exact_values).reshape(shape)
@@ -86,7 +86,7 @@ def add_noise(
 
 
 @final
-class Draw:
+class VectorDraw:
     """One draw of noise in the making: its coordinates are added to a vector's in order."""
 
     def __init__(self, noise: Noise, grid: Fraction, *, entropy: Entropy | None = None) -> None:

@@ -93,7 +93,7 @@ class Shares:
         return self._share.grid
 
     def share(self, values: Values) -> NDArray[np.int64]:
-        """Return what a client sends: its `values` with its share, in whole steps of the grid.
+        """Return a client's message: its `values` with its share, in whole steps of the grid.
 
         They are modulo 2^64, as they are to be added. `values` and the result have the shape
         (dimension,), or are numbers in one dimension. Values are taken as `Mechanism.release` takes
@@ -153,7 +153,7 @@ class Shares:
 
 
 def _wrapped(steps: int) -> int:
-    """Return what is left of `steps` modulo 2^64, as an int64 has it.
+    """Return `steps` modulo 2^64, as an int64 has it.
 
     Sums keep that, where one that was cut off would have lost its noise.
     """

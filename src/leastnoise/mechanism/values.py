@@ -239,7 +239,7 @@ def all_steps(values: Plain, exponent: int) -> list[Fraction]:
 
 
 def within(values: Plain, exponent: int) -> bool:
-    """Say whether |v| <= 2^61·2^exponent for all values, and none is infinite; NaN counts as 0."""
+    """Return whether |v| <= 2^61·2^exponent for all values, none infinite; NaN counts as 0."""
     if isinstance(values, Rationals):
         items = values.values.reshape(-1)
         return all(abs(steps_of(item, exponent)) <= LARGEST_STEPS for item in items)

@@ -90,7 +90,7 @@ class Bisection:
 
 
 def _middle(one: Any, other: Any) -> tuple[Any, Any]:
-    """Return what is halfway, whole between whole numbers, and how far the two are apart."""
+    """Return the middle, whole between whole numbers, and the distance of the two."""
     apart = abs(other - one)
     if isinstance(one, int):
         return (one + other) // 2, apart

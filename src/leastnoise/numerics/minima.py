@@ -1,10 +1,19 @@
-"""Minima of functions of one variable that have kinks."""
+"""Minima without derivatives: of functions of one variable that have kinks, and of two.
+
+And the best shares of a whole in given proportions, none below a least one, in closed form.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _NEIGHBOURHOODS = 3  # how many of the best grid points are looked at closely
@@ -26,9 +35,9 @@ def minimise(
 
     A golden-section search around each of the three best grid points. It finds the least value of
     any f that has a single dip within two grid cells of its minimum; kinks do no harm. A round
-    shortens the bracket of two cells to 0.62 of it. Unless it is to be `thorough`, a bracket is
-    left as soon as f, were it twice as steep as it was seen to be there, couldn't get below what
-    another found, or when it closes on the same dip: half the values of f will do.
+    shortens the bracket of two cells to 0.62 of it. If not `thorough`, a bracket is given up when
+    it closes on a dip that was found before, or when f couldn't get below the best value even if
+    it were twice as steep as was seen there: half as many values of f will do.
 
     >>> round(minimise(lambda x: abs(x - 0.3), [0.0, 0.25, 0.5, 0.75, 1.0]), 9)
     0.3
@@ -80,3 +89,75 @@ def _least_to_expect(*points: _Value) -> float:
     slopes = [abs(v - u) / (y - x) for (u, x), (v, y) in pairs]
     steepest = _STEEPER * max(slopes, default=math.inf)
     return min(((u + v - steepest * (y - x)) / 2 for (u, x), (v, y) in pairs), default=-math.inf)
+
+
+Point = tuple[float, float]
+
+
+def simplex(
+    f: Callable[[float, float], float],
+    corners: Sequence[Point],
+    *,
+    steps: int = 60,
+    flat: float = 1e-9,
+) -> Point:
+    """Return about where f is least, from three corners (Nelder & Mead 1965).
+
+    It stops after `steps`, or when the values at the corners differ by at most `flat`.
+
+    >>> x, y = simplex(lambda x, y: (x - 1) ** 2 + (y + 2) ** 2, [(0, 0), (1, 0), (0, 1)])
+    >>> round(x, 3), round(y, 3)
+    (1.0, -2.0)
+    """
+    held = sorted(((f(*corner), corner) for corner in corners), key=lambda one: one[0])
+    for _ in range(steps):
+        (best, first), (_, second), (worst, third) = held
+        if worst - best <= flat:
+            break
+        middle = ((first[0] + second[0]) / 2, (first[1] + second[1]) / 2)
+
+        def along(by: float, middle: Point = middle, third: Point = third) -> tuple[float, Point]:
+            point = tuple(m + by * (m - t) for m, t in zip(middle, third, strict=True))
+            return f(point[0], point[1]), (point[0], point[1])
+
+        new = along(1.0)
+        if new[0] < best:
+            new = min(new, along(2.0), key=lambda one: one[0])
+        elif new[0] >= held[1][0]:
+            new = min(along(0.5), along(-0.5), key=lambda one: one[0])
+        if new[0] < worst:
+            held[2] = new
+        else:
+            held[1:] = [_halved(f, first, corner) for _, corner in held[1:]]
+        held.sort(key=lambda one: one[0])
+    return held[0][1]
+
+
+def _halved(
+    f: Callable[[float, float], float], towards: Point, corner: Point
+) -> tuple[float, Point]:
+    point = ((towards[0] + corner[0]) / 2, (towards[1] + corner[1]) / 2)
+    return f(*point), point
+
+
+def raised_shares(
+    proportions: NDArray[np.float64], least: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return u_i = max(λ·proportions_i, least_i) with Σ u_i = 1 (less 1e-9); shapes (n,).
+
+    They have the largest Σ proportions_i·ln u_i of all with u_i >= least_i. None where the least
+    shares add up to more than 1.
+
+    >>> raised_shares(np.array([1.0, 1.0, 2.0]), np.array([0.5, 0.0, 0.0])).round(3).tolist()
+    [0.5, 0.167, 0.333]
+    """
+    whole = 1 - 1e-9  # the rest is for roundings
+    if least.sum() > whole:
+        return None
+    rate, free = 0.0, np.ones(len(least), dtype=bool)  # the others are held at their least
+    while True:
+        rate = (whole - least[~free].sum()) / proportions[free].sum()
+        raised = rate * proportions >= least
+        if raised[free].all():
+            return np.maximum(rate * proportions, least)
+        free &= raised

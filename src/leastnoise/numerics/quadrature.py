@@ -50,7 +50,7 @@ def tanh_sinh(
     return near, far, weight
 
 
-def narrowed(
+def narrow(
     log_f: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     low: float,
     high: float,

@@ -10,8 +10,6 @@ from typing import final
 from leastnoise._words import html
 
 _WIDTH, _ROW, _TOP, _BOTTOM = 520, 22, 6, 34
-_LABEL_WIDTH, _LETTER, _TICKS = 200, 6.6, 5
-_LEAST_SPAN, _MOST_SPAN = 1e-300, 1e300  # ticks and places beyond are no floats
 _LONGEST = 28  # letters of a label
 
 
@@ -34,10 +32,10 @@ def bar_chart(title: str, bars: Sequence[Bar], *, unit: str) -> str:
     if not bars:
         return ""
     labels = [_shortened(bar.label) for bar in bars]
-    left = min(_LABEL_WIDTH, 12 + _LETTER * max(map(len, labels)))
+    left = min(200, 12 + 6.6 * max(map(len, labels)))  # of letters of about that width
     low = min(0.0, *(min(bar.low, bar.value) for bar in bars))
     high = max(0.0, *(max(bar.high, bar.value) for bar in bars))
-    if not (high == low or _LEAST_SPAN < high - low < _MOST_SPAN):
+    if not (high == low or 1e-300 < high - low < 1e300):  # ticks and places beyond are no floats
         return ""
     ticks = _ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
@@ -84,7 +82,7 @@ def _ticks(low: float, high: float) -> list[float]:
     """Return some round numbers from `low` to `high`, which are wider than them."""
     if high == low:
         high = low + 1
-    raw = (high - low) / _TICKS
+    raw = (high - low) / 5
     unit = 10 ** math.floor(math.log10(raw))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw)
     first, last = math.floor(low / step), math.ceil(high / step)

@@ -1,9 +1,13 @@
-"""Two figures of a comparison: errors as the dimension grows, and how far the noise reaches."""
+"""Figures of a comparison: two of noise for a vector, and two of noise for one number.
+
+Errors as the dimension grows, or as ε changes; how far the noise reaches, or its densities.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +20,10 @@ from leastnoise.selection.comparison import Comparison
 from leastnoise.selection.constructions import BALL
 
 MOST_DIMENSIONS = 10**6  # of a figure: densities are evaluated at points that long
-_COUNT = 7  # of dimensions beside the one asked for
-_LAST_DIMENSION, _TIMES = 100, 10
-_POINTS = 400
-_REACH = 4  # of the density, in units of (root mean square of the radius)/√d: 4 deviations of l2
+_POINTS = 400  # of a radius' density
+# Of densities, in standard deviations of the noise that has the least; of those of a radius, in
+# units of (its root mean square)/√d, which are as much for l2.
+_REACH = 4
 
 
 def dimensions_around(asked: int, *, least: int) -> list[int]:
@@ -33,8 +37,8 @@ def dimensions_around(asked: int, *, least: int) -> list[int]:
             name="dimension", value=asked, expected=f"dimension <= {MOST_DIMENSIONS:,} with --plot"
         )
     first = max(least, min(asked, 2))
-    last = max(_LAST_DIMENSION, first, min(_TIMES * asked, MOST_DIMENSIONS))
-    others = np.geomspace(first, last, _COUNT)
+    last = max(100, first, min(10 * asked, MOST_DIMENSIONS))
+    others = np.geomspace(first, last, 7)
     return sorted({asked, *(round(float(one)) for one in others)})
 
 
@@ -80,7 +84,7 @@ def relative_errors(
 
 
 def budget_text(found: Comparison) -> str:
-    """Return what the noise compared was calibrated for: "ε = 1, δ = 1e-5"."""
+    """Return the budget of the noise that is compared: "ε = 1, δ = 1e-5"."""
     budget = found.mechanisms[0].certificate.budget
     return f"ε = {decimal_text(budget.epsilon)}, δ = {decimal_text(budget.delta)}"
 
@@ -137,3 +141,64 @@ def radial_density(noise: Noise, radii: NDArray[np.float64]) -> NDArray[np.float
         point[0] = radius
         log_densities[index] = noise.log_density(point)
     return np.exp(log_sphere + (d - 1) * np.log(radii) + log_densities)
+
+
+def epsilons_around(asked: Fraction) -> list[Fraction]:
+    """Return from an eighth of `asked` to eight times it, none above both 20 and `asked`.
+
+    Beyond 20 hardly any family serves.
+    """
+    factors = [Fraction(2) ** power for power in range(-3, 4)]
+    return [asked * one for one in factors if one <= 1 or asked * one <= 20]
+
+
+def error_by_epsilon(found: Mapping[Fraction, Comparison]) -> Figure:
+    """Return the loss of each noise over the Gaussian's, or at δ = 0 Laplace's, by ε.
+
+    Proved bounds are marks. Raises Refused where there is no such noise to measure by.
+    """
+    first = next(iter(found.values()))
+    delta = first.mechanisms[0].certificate.budget.delta
+    baseline = "gaussian" if delta else "laplace"
+    return Figure(
+        title=f"Error ({first.loss}) against ε, δ = {decimal_text(delta)}",
+        x_label="ε",
+        y_label=f"{first.loss} / {first.loss} of {baseline} noise",
+        lines=relative_errors({float(x): one for x, one in found.items()}, baseline=baseline),
+        log_x=True,
+        log_y=True,
+    )
+
+
+def density_figure(found: Comparison) -> Figure:
+    """Return the densities of the best five, of Laplace's and of the Gaussian: more look alike.
+
+    Noise on the whole numbers has marks at its probabilities.
+    """
+    laws = {
+        one.label: one.mechanism.noise
+        for place, one in enumerate(found.candidates)
+        if place < 5 or one.label in {"gaussian", "laplace"}
+    }
+    discrete = any(law.for_whole_numbers for law in laws.values())
+    reach = _REACH * min(law.mse for law in laws.values()) ** 0.5
+    return Figure(
+        title=f"Density of the noise, {budget_text(found)}",
+        x_label="noise added to the number",
+        y_label="density, or probability (points)" if discrete else "density",
+        lines=tuple(_density(name, law, reach) for name, law in laws.items()),
+    )
+
+
+def _density(name: str, law: Noise, reach: float) -> Line:
+    if law.for_whole_numbers:
+        x = np.arange(-np.floor(reach), np.floor(reach) + 1)
+    else:
+        x = np.linspace(-reach, reach, 601)
+    density = np.exp(law.log_density(x[:, None]))
+    return Line(
+        name=name,
+        x=x.tolist(),
+        y=density.tolist(),
+        marks=law.for_whole_numbers,
+    )

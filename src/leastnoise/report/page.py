@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_BARS = 200, 40
 """Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-_MOST_DIGITS = 1e15  # larger numbers are written with an exponent: floats tell no units there
-_LITTLE, _MUCH = 1, 4
-"""An epsilon up to which little can be learnt of a unit, and one beyond which much may be."""
 _STAYS = (
     "That stays so whatever else is known or published later, and for whatever is computed from "
     "the tables."
@@ -96,7 +93,7 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
 
 
 def _asked(parts: Sequence[Layout]) -> str:
-    """Return what a table holds."""
+    """Return a table's statistics and its keys, in a sentence."""
     layout = parts[0]
     what = ", ".join(asked.label for asked in statistics_of(parts))
     if layout.conditions:
@@ -129,12 +126,12 @@ def _meaning(found: VerifiedRelease) -> str:
 
 def _promise(found: VerifiedRelease, unit: str) -> str:
     epsilon = found.certificate.budget.epsilon
-    if epsilon <= _LITTLE:
+    if epsilon <= 1:
         return (
             f"Who sees these tables learns little about any one {unit}: nearly the same tables "
             "would have come out without it."
         )
-    weak = " With so large an ε this is a weak promise." if epsilon > _MUCH else ""
+    weak = " With so large an ε this is a weak promise." if epsilon > 4 else ""
     return (
         f"What any one {unit} changes in the chances of these tables is bounded by the factor "
         f"above, and no more is promised.{weak}"
@@ -298,8 +295,7 @@ def _number(value: Any) -> float:
 
 
 def _short(value: float) -> str:
-    """Return a number for people: tenths of counts, four digits of what is small."""
+    """Return a number for people: as `_words.tenths`, with signs that a page has."""
     if not math.isfinite(value):
         return "–" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    text = f"{value:,.1f}" if 100 <= abs(value) < _MOST_DIGITS else f"{value:.4g}"
-    return text.replace("-", "−")
+    return _words.tenths(value, digits=4, comma=",").replace("-", "−")

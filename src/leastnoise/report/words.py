@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Privacy
 
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
-_FROM = {
-    "add-remove": "Neighbouring tables differ by one {unit} that is there or not.",
-    "replace-one": "Neighbouring tables differ by one {unit} that has other values.",
-}
 
 _CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
 _SAME = "Each file has the SHA-256 that release.json states."
@@ -47,7 +43,7 @@ def guarantee(budget: Budget) -> str:
 
 
 def proved_delta(budget: Budget, delta: Interval) -> str:
-    """Return what was proved of δ at the budget's ε."""
+    """Return the proved bound of δ at the budget's ε, in a sentence."""
     at = f"at ε = {decimal_text(budget.epsilon)}"
     if not budget.delta:
         return f"Proved: δ = 0 {at}."
@@ -61,7 +57,7 @@ def unit_of(privacy: Privacy) -> str:
 
 
 def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
-    """Return what `verify_directory` has checked, and what nobody can."""
+    """Return, in sentences, the checks of `verify_directory`, and what nobody can check."""
     privacy, budget = found.spec.privacy, found.certificate.budget
     unit = "row" if privacy.by_row else privacy.unit_label
     who = f"{unit_of(privacy)} has {guarantee(budget)}. {proved_delta(budget, found.delta)}"
@@ -70,7 +66,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     )
     return [
         f"Verified {folder}.",
-        f"{who} {_FROM[privacy.neighbours].format(unit=unit)}",
+        f"{who} {_words.neighbours(privacy.neighbours, unit)}",
         f"Tables: {tables}. {_CHECKED} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),
@@ -107,7 +103,7 @@ def _of_signature(found: VerifiedRelease) -> str:
 
 
 def verified_certificate(certificate: Certificate | PlanCertificate, delta: Interval) -> list[str]:
-    """Return what the proof of one certificate says."""
+    """Return the statement of one certificate and its proved δ, in sentences."""
     budget = certificate.budget
     proved = proved_delta(budget, delta)
     if isinstance(certificate, PlanCertificate):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from leastnoise.design import body_bound, find, radial_bound_find
+from leastnoise.design import body_bound, find
 from leastnoise.design.effort import Effort
+from leastnoise.design.find import VectorTask
 from leastnoise.design.lower_bound import LARGEST_EPSILON, LowerBound, power_of
-from leastnoise.design.radial_bound_find import VectorTask
 from leastnoise.design.refine import Task
 from leastnoise.errors import CertificateRejected, NotApplicable
 from leastnoise.guarantees.sensitivity import L2, Sensitivity
@@ -36,9 +36,9 @@ def find_best_possible(
         return None
     try:
         if isinstance(task, VectorTask):
-            bound = radial_bound_find.prove(task, effort=effort)
+            bound = find.find_bound(task, effort=effort)
         else:
-            bound = find.design(task, effort).bound
+            bound = find.find_design(task, effort).bound
     except NotApplicable:
         return None
     if bound is None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.balls.atoms import Falling, inscribed
+from leastnoise.balls.atoms import Falling, inscribe
 from leastnoise.balls.core import precision
 from leastnoise.balls.losses import LossLattice
 from leastnoise.errors import NotApplicable
@@ -182,7 +182,7 @@ def test_roundings_of_sums_are_counted() -> None:
     exact = count * (Fraction(term) - Fraction(2) ** -39)
     above = Falling.of(p, q).above(np.array([2.0]))[0]
     assert exact <= Fraction(above) <= exact * (1 + Fraction(1, 10**8))
-    p_low, q_high = inscribed(q, p, 0.5, 4)
+    p_low, q_high = inscribe(q, p, 0.5, 4)
     assert sum(map(Fraction, q_high)) >= count * Fraction(term)
     assert sum(map(Fraction, p_low)) <= count * Fraction(2) ** -40
     assert math.isclose(p_low.sum(), count * 2.0**-40, rel_tol=1e-8)

@@ -19,9 +19,9 @@ from scipy.interpolate import CubicSpline
 from leastnoise.accounting.proof.common_lattice import make_lower_parts, make_upper_parts
 from leastnoise.accounting.proof.composed import prove_composed
 from leastnoise.accounting.proof.single import prove_delta
+from leastnoise.balls.atoms import chords
 from leastnoise.balls.convolution import composed_lower, composed_upper
 from leastnoise.balls.core import ball, float_above, float_below, precision
-from leastnoise.balls.hull import chords
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.noise.base import Noise

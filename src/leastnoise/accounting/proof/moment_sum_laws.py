@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol, final
 
 from flint import acb, acb_poly, arb, ctx
 
-from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball, precision
+from leastnoise.balls.special import bessel_k_ratio
 from leastnoise.noise.base import Noise
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from flint import arb
 
 from leastnoise.balls.core import UNIT, ball, float_above, float_below, precision
 from leastnoise.balls.losses import BITS, LossLattice, LowerCells, Profile, on_best_lattice
-from leastnoise.balls.tilted import exponentials, joined
+from leastnoise.balls.tilted import exponentials, join_floats
 
 if TYPE_CHECKING:
     from leastnoise.balls.tilted import Floats
@@ -126,7 +126,7 @@ def sample_upper(
     origin, size = _points(ends, step, removed=removed)
     with precision(BITS):
         p, q, infinity = _upper_atoms(base, sampling_rate, removed=removed)
-        ratios = joined(*exponentials(ball(origin), ball(step), size + 1))
+        ratios = join_floats(*exponentials(ball(origin), ball(step), size + 1))
         share = float_below(-(-ball(step)).expm1())
     beyond = p > q * ratios[-1] * (1 + 2.0**-40)
     infinity += float(p[beyond].sum()) * (1 + 2.0**-20)
@@ -194,7 +194,7 @@ def _upper_atoms(
     w = base.masses
     mantissas, exponents = exponentials(-ball(base.point(0)), -ball(base.step), len(w))
     own, more = np.frexp(w)
-    other = joined(mantissas * own, exponents + more)
+    other = join_floats(mantissas * own, exponents + more)
     here = other > _SMALLEST
     # what is too small for a float with all its digits is counted as infinite
     lost = float(np.sum(w[~here])) * (1 + 2.0**-20) + base.infinity

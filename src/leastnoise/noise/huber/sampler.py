@@ -13,7 +13,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.curves import Constants, Curve, Curved
+from leastnoise.entropy.pieces import PartConstants, PiecewiseRescaled, RescaledPart
 from leastnoise.entropy.quantiles import EXPONENTIAL, HALF_NORMAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy
@@ -23,24 +23,26 @@ from leastnoise.noise.huber.law import FlippedHuber
 def sampler(noise: FlippedHuber, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a flipped Huber `noise`, in units of `grid`."""
     c = noise.corner
-    tail = Curve(quantile=HALF_NORMAL, constants=lambda: _tail(c))
-    body = Curve(quantile=EXPONENTIAL, constants=lambda: _body(c))
+    tail = RescaledPart(quantile=HALF_NORMAL, constants=lambda: _tail(c))
+    body = RescaledPart(quantile=EXPONENTIAL, constants=lambda: _body(c))
     return ScaledSampler(
         factor=Constant(noise.scale * noise.gamma / grid),
-        quantile=Curved(tail, body) if c > 0 else HALF_NORMAL,
+        quantile=PiecewiseRescaled(tail, body) if c > 0 else HALF_NORMAL,
         entropy=entropy,
     )
 
 
-def _tail(c: Fraction) -> Constants:
+def _tail(c: Fraction) -> PartConstants:
     share = _share_of_tail(c)
-    return Constants(bottom=arb(0), top=share, low=arb(0), slope=_outside(c) / share, factor=arb(1))
+    return PartConstants(
+        bottom=arb(0), top=share, low=arb(0), slope=_outside(c) / share, factor=arb(1)
+    )
 
 
-def _body(c: Fraction) -> Constants:
+def _body(c: Fraction) -> PartConstants:
     share, rest = _share_of_tail(c), ball(-c * c).exp()
     slope = (1 - rest) / (1 - share)
-    return Constants(bottom=share, top=arb(1), low=rest, slope=slope, factor=1 / ball(c))
+    return PartConstants(bottom=share, top=arb(1), low=rest, slope=slope, factor=1 / ball(c))
 
 
 def _share_of_tail(c: Fraction) -> arb:

@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import Falling, inscribed
+from leastnoise.balls.atoms import Falling, chords, inscribe
 from leastnoise.balls.core import ball, float_below, precision
-from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
     LONGEST_LOSS,
@@ -81,7 +80,7 @@ def lower(noise: KernelNoise, shift: Fraction, step: Fraction, size: int) -> Low
     shifts = shifts_of(noise, shift)
     with precision(BITS):
         worst = shifts.largest_area(np.exp(np.arange(size + 1) * float(step)))
-        p_low, q_high = inscribed(*_masses(shifts.law, worst), float(step), size)
+        p_low, q_high = inscribe(*_masses(shifts.law, worst), float(step), size)
         atoms = [merged(arb(p), arb(q)) for p, q in zip(p_low, q_high, strict=True)]
     return LowerCells(step=step, first=-size, atoms=tuple(atoms), infinity=0.0)
 

@@ -10,7 +10,7 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyNormal, LazyReal, certainly_less, decide
-from leastnoise.entropy.scalar import LazySampler, choose
+from leastnoise.entropy.scaled import LazySampler, choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.noise.kernels.law import GaussianMixture, QuasiGaussian
 

@@ -8,7 +8,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.curves import Constants, Curve, Curved
+from leastnoise.entropy.pieces import PartConstants, PiecewiseRescaled, RescaledPart
 from leastnoise.entropy.quantiles import EXPONENTIAL
 from leastnoise.entropy.scaled import Constant, ScaledSampler
 from leastnoise.entropy.source import Entropy
@@ -32,9 +32,9 @@ def truncated_laplace_sampler(noise: TruncatedLaplace, grid: Fraction, entropy: 
     """Return one draw of a truncated Laplace `noise`, in units of `grid`."""
     radius = noise.radius
 
-    def constants() -> Constants:
+    def constants() -> PartConstants:
         rest = ball(-radius).exp()
-        return Constants(bottom=arb(0), top=arb(1), low=rest, slope=1 - rest, factor=arb(1))
+        return PartConstants(bottom=arb(0), top=arb(1), low=rest, slope=1 - rest, factor=arb(1))
 
-    quantile = Curved(Curve(quantile=EXPONENTIAL, constants=constants))
+    quantile = PiecewiseRescaled(RescaledPart(quantile=EXPONENTIAL, constants=constants))
     return ScaledSampler(factor=Constant(noise.scale / grid), quantile=quantile, entropy=entropy)

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import Falling, inscribed
+from leastnoise.balls.atoms import Falling, chords, inscribe
 from leastnoise.balls.core import UNIT, ball, float_below, precision
-from leastnoise.balls.hull import chords
 from leastnoise.balls.losses import (
     BITS,
     LONGEST_LOSS,
@@ -186,7 +185,7 @@ def _merged(
     q = np.concatenate([np.nextafter(weight, 2.0) * q_high for weight, q_high in weights])
     seen = q > 0
     infinity = float(p[~seen].sum()) * (1 - (len(p) + 64) * UNIT)
-    p_low, q_high = inscribed(p[seen], q[seen], step, size)
+    p_low, q_high = inscribe(p[seen], q[seen], step, size)
     return p_low, q_high, infinity
 
 

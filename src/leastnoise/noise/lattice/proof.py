@@ -16,7 +16,7 @@ import numpy as np
 from flint import arb, ctx
 
 from leastnoise.balls.core import ball
-from leastnoise.balls.exponential import exponential_between
+from leastnoise.balls.special import exponential_between
 from leastnoise.noise.common.proof import over
 from leastnoise.noise.lattice.law import (
     DiscreteStaircase,

@@ -12,7 +12,7 @@ from itertools import accumulate
 from flint import arb
 
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.pieces import Pieces, finitely_many, inverting
+from leastnoise.entropy.pieces import UniformPieces, finitely_many, sample_pieces
 from leastnoise.entropy.source import Entropy
 from leastnoise.noise.lattice.law import DiscreteStaircase, Lattice, LatticeStepNoise
 
@@ -24,7 +24,7 @@ def step_sampler(noise: LatticeStepNoise, grid: Fraction, entropy: Entropy) -> S
     def ends(k: int) -> tuple[Fraction, Fraction]:
         return cell * Fraction(max(0, 2 * k - 1), 2), cell * Fraction(2 * k + 1, 2)
 
-    return inverting(_pieces(noise.lattice, ends), entropy)
+    return sample_pieces(_pieces(noise.lattice, ends), entropy)
 
 
 def sampler(noise: DiscreteStaircase, grid: Fraction, entropy: Entropy) -> Sampler:
@@ -34,10 +34,10 @@ def sampler(noise: DiscreteStaircase, grid: Fraction, entropy: Entropy) -> Sampl
     def ends(k: int) -> tuple[Fraction, Fraction]:
         return (point := k * cell), point
 
-    return inverting(_pieces(noise.lattice, ends), entropy)
+    return sample_pieces(_pieces(noise.lattice, ends), entropy)
 
 
-def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> Pieces:
+def _pieces(lattice: Lattice, ends: Callable[[int], tuple[Fraction, Fraction]]) -> UniformPieces:
     """Return the pieces ends(|K|), those of positive weight."""
     points = [k for k, mass in enumerate(lattice.masses) if mass]
     # the total of S_j's numerators, from the outermost point inward; 0 has no second half

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from flint import arb
 
-from leastnoise.balls.atoms import inscribed
+from leastnoise.balls.atoms import Point, chords, inscribe
 from leastnoise.balls.core import at_most_one, ball, float_above, float_below, precision
-from leastnoise.balls.hull import Point, chords
 from leastnoise.balls.losses import (
     BITS,
     LONGEST_LOSS,
@@ -216,7 +215,7 @@ def lower(noise: GeneralizedGamma, shift: Fraction, step: Fraction, size: int) -
             (float_below(p0 - p1), float_above(q0 - q1)) for (p0, q0), (p1, q1) in pairwise(ends)
         ]
         p, q = np.array([cell for cell in cells if min(cell) > 0]).T
-        sums = zip(*inscribed(p, q, float(step), size), strict=True)
+        sums = zip(*inscribe(p, q, float(step), size), strict=True)
         atoms = tuple(merged(arb(p), arb(q)) for p, q in sums)
     return LowerCells(step=step, first=-size, atoms=atoms, infinity=0.0)
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.direction import DirectionSampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform
-from leastnoise.entropy.scalar import choose
+from leastnoise.entropy.scaled import choose
 from leastnoise.entropy.source import Entropy
+from leastnoise.entropy.spherical import DirectionSampler
 from leastnoise.noise.common.law import RadialStepNoise
 from leastnoise.noise.common.sampler import cumulative
 

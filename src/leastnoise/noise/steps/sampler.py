@@ -12,9 +12,8 @@ from flint import arb
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
 from leastnoise.entropy.lazy import LazyExponential, LazyReal, LazyUniform, certainly_less, decide
-from leastnoise.entropy.pieces import Pieces, Survival, finitely_many, inverting
-from leastnoise.entropy.scalar import LazySampler
-from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.pieces import Survival, UniformPieces, finitely_many, sample_pieces
+from leastnoise.entropy.scaled import Constant, LazySampler
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
 from leastnoise.noise.common.law import StepNoise, Steps
@@ -34,10 +33,10 @@ LARGEST_TABLE = 1 << 17  # steps; beyond that (a decay below 1e-4) every number 
 
 def staircase_sampler(noise: Staircase, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a staircase `noise`, in units of `grid`."""
-    return inverting(_staircase_pieces(noise, noise.scale / grid), entropy)
+    return sample_pieces(_staircase_pieces(noise, noise.scale / grid), entropy)
 
 
-def _staircase_pieces(noise: Staircase, unit: Fraction) -> Pieces:
+def _staircase_pieces(noise: Staircase, unit: Fraction) -> UniformPieces:
     """Return the steps in multiples of `unit`; there is no last one."""
     gamma, decay = noise.gamma, noise.decay
 
@@ -59,7 +58,7 @@ def _staircase_pieces(noise: Staircase, unit: Fraction) -> Pieces:
 
     count = math.ceil(LAST / decay) + 2
     tabled = count if count <= LARGEST_TABLE else 0
-    return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
+    return UniformPieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
 
 
 # Exact draws on the whole numbers, by inversion: a whole number is a piece, a logarithm its step.
@@ -73,10 +72,10 @@ def _staircase_pieces(noise: Staircase, unit: Fraction) -> Pieces:
 
 def geometric_sampler(noise: Geometric, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of `Geometric`, in units of `grid`."""
-    return inverting(_geometric_pieces(noise, noise.scale / grid / noise.cells), entropy)
+    return sample_pieces(_geometric_pieces(noise, noise.scale / grid / noise.cells), entropy)
 
 
-def _geometric_pieces(noise: Geometric, unit: Fraction) -> Pieces:
+def _geometric_pieces(noise: Geometric, unit: Fraction) -> UniformPieces:
     """Return the points |K| = 0, 1, … in multiples of `unit`; there is no last one."""
     cells, core, decay = noise.cells, noise.core, noise.decay
 
@@ -111,7 +110,7 @@ def _geometric_pieces(noise: Geometric, unit: Fraction) -> Pieces:
 
     count = core + cells * math.ceil(LAST / decay) + 1
     tabled = count if count <= LARGEST_TABLE else 0
-    return Pieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
+    return UniformPieces(ends=ends, survival=survival, locate=locate, tabled=tabled)
 
 
 def _floor(number: arb) -> int | None:
@@ -192,10 +191,10 @@ def _logarithmic(decay: Fraction, entropy: Entropy) -> int:
 def step_sampler(noise: StepNoise, grid: Fraction, entropy: Entropy) -> Sampler:
     """Return one draw of a step `noise`, in units of `grid`."""
     pieces = _step_pieces(noise.steps, noise.atom, noise.scale / grid)
-    return inverting(pieces, entropy)
+    return sample_pieces(pieces, entropy)
 
 
-def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> Pieces:
+def _step_pieces(steps: Steps, atom: Fraction, unit: Fraction) -> UniformPieces:
     """Return the atom, if there is one, and the steps that aren't 0, in multiples of `unit`."""
     kept = [j for j, weight in enumerate(steps.weights) if weight]
     areas = [steps.weights[j] * (steps.edges[j + 1] - steps.edges[j]) for j in kept]

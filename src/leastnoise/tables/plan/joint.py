@@ -12,7 +12,7 @@ from leastnoise.calibration.several import find_gaussian
 from leastnoise.certificate.plan import PlanCertificate
 from leastnoise.errors import NotApplicable, NotCertified
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.numerics.shares import raised_shares
+from leastnoise.numerics.minima import raised_shares
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -28,7 +28,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.guarantees.structured import CountingQueries, Within
 from leastnoise.noise.common.fit import classic
-from leastnoise.numerics.shares import raised_shares
+from leastnoise.numerics.minima import raised_shares
 from leastnoise.tables.query.layout import for_noise, of_block
 from leastnoise.tables.query.limits import FirstCells
 

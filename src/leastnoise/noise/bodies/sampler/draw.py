@@ -12,8 +12,7 @@ from flint import arb, ctx
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.base import Sampler
-from leastnoise.entropy.scalar import choose
-from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.scaled import Constant, choose
 from leastnoise.entropy.source import Entropy
 from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.at_most import AtMost

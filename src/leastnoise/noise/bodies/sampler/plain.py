@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from leastnoise.balls.core import ball
-from leastnoise.entropy.direction import DirectionSampler
 from leastnoise.entropy.lazy import LazyReal, LazyUniform
+from leastnoise.entropy.spherical import DirectionSampler
 from leastnoise.guarantees.bodies.ball import Ball
 from leastnoise.guarantees.bodies.box import Box, Interval
 from leastnoise.guarantees.bodies.polygon import Polygon

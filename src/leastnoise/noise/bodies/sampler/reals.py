@@ -11,8 +11,7 @@ import numpy as np
 from flint import arb
 
 from leastnoise.entropy.base import Block, Sampler
-from leastnoise.entropy.lazy import LazyReal, LazyUniform, decide
-from leastnoise.entropy.ordered import OrderedUniforms
+from leastnoise.entropy.lazy import LazyReal, LazyUniform, OrderedUniforms, decide
 from leastnoise.entropy.quantiles import ETA, EXPONENTIAL, WORD_BITS, look_up
 
 if TYPE_CHECKING:

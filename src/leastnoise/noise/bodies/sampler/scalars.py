@@ -15,8 +15,7 @@ from flint import arb
 
 from leastnoise.balls.core import ball
 from leastnoise.entropy.lazy import LazyAnyGamma, LazyExponential, LazyReal, LazyUniform, decide
-from leastnoise.entropy.scalar import choose
-from leastnoise.entropy.scaled import Constant
+from leastnoise.entropy.scaled import Constant, choose
 from leastnoise.noise.bodies.sampler.reals import Computed
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from flint import ctx
 
 from leastnoise.balls.core import ball
-from leastnoise.entropy.scalar import choose
+from leastnoise.entropy.scaled import choose
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Differences, Signed
 from leastnoise.noise.bodies.sampler import scalars

@@ -19,8 +19,8 @@ from leastnoise.noise.question import Loss, Question
 from leastnoise.noise.radial.law import MAX_SHAPED_DIMENSION, GeneralizedGamma, SphericalLaplace
 from leastnoise.noise.radial.profile.generalized_gamma import log_delta
 from leastnoise.noise.radial.profile.tails import quick_log_delta
+from leastnoise.numerics.minima import simplex
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot
-from leastnoise.numerics.simplex import simplex
 
 # The best spherical generalized gamma law for a budget (Wei, Bienstock & Polychroniadou 2026).
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from leastnoise.noise.common.profile import log_sine
 from leastnoise.noise.moments import log_gamma_ratio, stirling_remainder
-from leastnoise.numerics.quadrature import gauss_legendre, half_powers, narrowed, tanh_sinh
+from leastnoise.numerics.quadrature import gauss_legendre, half_powers, narrow, tanh_sinh
 from leastnoise.numerics.roots import falling_root
 
 _Array = NDArray[np.float64]
@@ -309,7 +309,7 @@ class Law:
         """Return a rule for ∫ f where f counts; at the `ends` that are singular, in half powers."""
         if high <= low:
             return np.empty(0), np.empty(0)
-        left, right = narrowed(log_f, low, high, drop=_CUT)
+        left, right = narrow(log_f, low, high, drop=_CUT)
         starts, stops = ends[0] and left == low, ends[1] and right == high
         # e^(−r^p) falls within a few 1/p of ln r; a long way up to there has a rule of its own
         cut = (math.log((self.alpha + 1) / self.p) - 3) / self.p

@@ -8,9 +8,8 @@ from functools import lru_cache
 
 from flint import acb, arb, ctx
 
-from leastnoise.balls.bessel import bessel_k_ratio
 from leastnoise.balls.core import ball
-from leastnoise.balls.integrals import positive_integral
+from leastnoise.balls.special import bessel_k_ratio, positive_integral
 from leastnoise.noise.common.proof import over
 from leastnoise.noise.radial.law import SphericalLaplace
 from leastnoise.noise.releases import Releases

@@ -1,26 +1,40 @@
-"""Sentences and tables on stdout that fit the width of a terminal, with no word broken.
+"""What a terminal shows: sentences and tables on stdout, and what a command is doing on stderr.
 
-A table that is too wide is set closer, then wrapped at blanks, and at last written as one
-block a row, a line a column. Numbers, and intervals such as "1.5 to 2.5", stay on one line.
+They fit the width of the terminal, with no word broken. A table that is too wide is set closer,
+then wrapped at blanks, and at last written as one block a row, a line a column. Numbers, and
+intervals such as "1.5 to 2.5", stay on one line.
+
+What a command is doing is shown while it takes more than a second, and only where a person looks at
+it: a file, a pipe and --json hold nothing of it. A stage is a fixed sentence or says public
+numbers; never what was read.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 import textwrap
-from typing import TYPE_CHECKING
+import threading
+import traceback
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast, final
 
 import click
 
 from leastnoise import _words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rich.status import Status
 
 _WIDTH = 80  # of sentences, however wide the terminal is
 _LEAST_WIDTH = 40
 _LONGEST = 2000  # letters of a cell
 _BETWEEN = "  "
+_PATIENCE = 1.0  # seconds that nothing is shown for
 
 Row = tuple[str, ...]
 
@@ -31,6 +45,12 @@ def say(text: str = "", *, err: bool = False, lines: bool = False) -> None:
     With `lines` the line ends in it are ours; see `_words.plain`.
     """
     click.echo(_words.plain(text, lines=lines), err=err)
+
+
+def place_of(error: BaseException) -> str:
+    """Return the kind of an error and the line that raised it: its message may quote data."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 def print_sentences(sentences: Sequence[str]) -> None:
@@ -110,7 +130,7 @@ def _widths(names: Row, cells: Sequence[Row], room: int, *, wrap: bool) -> list[
 
 
 def _parts(cell: str) -> list[str]:
-    """Return what of `cell` has to stay on one line: its words; all of it, if it is of numbers."""
+    """Return the parts of `cell` that stay whole: its words, or all of it if it is of numbers."""
     return [cell] if cell[:1].isdecimal() or cell[:1] == "-" else cell.split() or [""]
 
 
@@ -146,3 +166,98 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return not text
     return True
+
+
+@contextmanager
+def stages(first: str = "Working", *, silent: bool = False) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows the stage a long command is at, on stderr; never a row count.
+
+    Nothing is shown within the first second, where it is `silent`, or where stderr is no terminal.
+    It never raises: that nobody can see a stage any more is no reason to lose what was charged.
+    """
+    if silent or not _is_watched(sys.stderr):
+        yield _ignore
+        return
+    spinner = _Spinner(first)
+    timer = threading.Timer(_PATIENCE, spinner.show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield spinner.tell
+    finally:
+        timer.cancel()
+        spinner.end()
+
+
+def _is_watched(stream: IO[str] | None) -> bool:
+    """Return whether `stream` is a terminal; TTY_COMPATIBLE stands for one, as rich has it."""
+    with suppress(OSError, ValueError):  # a closed stream
+        return stream is not None and (stream.isatty() or os.environ.get("TTY_COMPATIBLE") == "1")
+    return False
+
+
+def _ignore(stage: str) -> None:
+    """Show nothing."""
+
+
+@final
+class _Spinner:
+    """The line on the terminal: nothing until `show`, and nothing after `end`."""
+
+    def __init__(self, stage: str) -> None:
+        self._stage = stage
+        self._status: Status | None = None
+        self._ended = False
+        self._lock = threading.Lock()
+
+    def show(self) -> None:
+        """Draw the line from now on; called by a thread of its own."""
+        from rich.console import Console
+
+        console = Console(file=cast("IO[str]", _Forgiving(sys.stderr)))
+        with self._lock:
+            if not self._ended:
+                self._status = console.status(_line(self._stage))
+                self._status.start()
+
+    def tell(self, stage: str) -> None:
+        """Change what the line says."""
+        with self._lock:
+            self._stage = stage
+            if self._status is not None:
+                self._status.update(_line(stage))
+
+    def end(self) -> None:
+        """Take the line away, and give the cursor back."""
+        with self._lock:
+            self._ended = True
+            if self._status is not None:
+                self._status.stop()
+
+
+def _line(stage: str) -> Any:
+    from rich.text import Text  # a plain str would be read as markup
+
+    return Text(f"{_words.plain(stage)} …", no_wrap=True, overflow="ellipsis")
+
+
+@final
+class _Forgiving:
+    """A stream that may be closed, full or missing, and says nothing of it."""
+
+    def __init__(self, stream: IO[str] | None) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            if self._stream is not None:
+                self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            if self._stream is not None:
+                self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,109 @@
+"""What is public is visible: `docs/api` promises it, and the documentation names nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import leastnoise as ln
+from leastnoise import interop, learn, noise
+
+ROOT = Path(__file__).parents[1]
+API = ROOT / "docs/api"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROMISED = {
+    name: page.name
+    for page in sorted(API.glob("*.md"))
+    for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
+}
+MODULES = {"errors", "noise"}  # that `import leastnoise` has beside names
+IMPORT = re.compile(r"^(?:>>> )?from (leastnoise[\w.]*) import ([\w, ]+)$", re.MULTILINE)
+PATH = re.compile(r"`(leastnoise\.(?!schema)[\w.]+)`")
+USE = re.compile(r"\bln\.(\w+(?:\.[A-Z]\w*)?)")
+
+
+def _found(path: str) -> Any:
+    """Return what a dotted path names, a module or something in one."""
+    parts = path.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for name in parts[end:]:
+            found = getattr(found, name)
+        return found
+    raise ModuleNotFoundError(path)
+
+
+def _listed(package: ModuleType) -> set[str]:
+    return set(vars(package)["__all__"])
+
+
+def _promised() -> Iterator[Any]:
+    """Yield what the pages of the API show: a module stands for all that it has or exports."""
+    for name in PROMISED:
+        yield (found := _found(name))
+        if isinstance(found, ModuleType):
+            listed = getattr(found, "__all__", [one for one in vars(found) if one[0] != "_"])
+            yield from (getattr(found, one) for one in listed)
+
+
+@cache
+def _things() -> list[Any]:
+    return list(_promised())
+
+
+def _is_promised(thing: Any) -> bool:
+    """Say whether a page of the API shows it; of a package, whether it shows anything of it."""
+    if isinstance(thing, ModuleType):
+        return any(name.startswith(thing.__name__) for name in PROMISED)
+    return any(thing is one for one in _things())
+
+
+def _told(page: Path) -> Iterator[str]:
+    """Yield the paths of what a page's examples import or use, and of what its text names."""
+    text = page.read_text()
+    for module, names in IMPORT.findall(text):
+        yield from (f"{module}.{name.strip()}" for name in names.split(","))
+    yield from (f"leastnoise.{name}" for name in USE.findall(text))
+    yield from PATH.findall(text)
+
+
+@pytest.mark.parametrize("name", sorted(PROMISED))
+def test_what_is_promised_can_be_imported(name: str) -> None:
+    assert _found(name).__doc__
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_what_the_documentation_imports_is_promised(page: Path) -> None:
+    assert [name for name in _told(page) if not _is_promised(_found(name))] == []
+
+
+@pytest.mark.parametrize(
+    ("package", "names"),
+    [
+        (ln, _listed(ln) - MODULES),
+        (noise, _listed(noise)),
+        (interop, _listed(interop)),
+        (learn, _listed(learn)),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_what_a_package_exports_is_promised(package: ModuleType, names: set[str]) -> None:
+    assert names
+    assert {name for name in names if not _is_promised(getattr(package, name))} == set()
+
+
+def test_the_contents_name_each_promise_and_its_page() -> None:
+    of_all = {name.removeprefix("leastnoise.") for name in PROMISED}
+    top = {f"{PROMISED[f'leastnoise.{name}']}#leastnoise.{name}" for name in of_all & _listed(ln)}
+    linked = set(re.findall(r"\]\((\w+\.md#leastnoise\.\w+)\)", (API / "index.md").read_text()))
+    assert linked == {one for one in top if not one.endswith(tuple(f".{name}" for name in MODULES))}
