@@ -13,8 +13,8 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
 from leastnoise.tables.query.layout import of_block
-from leastnoise.tables.query.noise_error import NoiseError
-from leastnoise.tables.query.results import mean_errors, numbers
+from leastnoise.tables.query.results import values_of
+from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.resealed import verify_resealed
 
 ROWS = "person,plan,visits\n" + "".join(
@@ -82,8 +82,10 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
     cells = np.zeros((30_001, len(layout.components)))
     cells[:, uses[0]] = np.linspace(-1.5, 1.5, 30_001) * rows
     cells[:, uses[1]] = rows
-    _, std, low, high = numbers(layout, cells, noise)[-4:]
-    shown_std, shown_half = mean_errors(total, count, rows=rows, half=10.0)
+    _, std, low, high = values_of(layout, cells, noise)[-1]
+    mean, own = layout.statistics[-1], layout.ingredients(noise)[-1]
+    shown_std = mean.expected_std(own, [total.std, count.std], rows)
+    shown_half = mean.expected_half_width(own, rows)
     assert std.max() == pytest.approx(shown_std, rel=1e-6)
     assert ((high - low) / 2).max() == pytest.approx(shown_half, rel=1e-3)
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from leastnoise.errors import InvalidInput, SourceError
 from leastnoise.tables.publish.table_files import as_read, read_table, write_table
 from leastnoise.tables.query.layout import Layout, of_block
-from leastnoise.tables.query.noise_error import NoiseError
 from leastnoise.tables.query.results import Table, table_of
 from leastnoise.tables.read import spec_file
+from leastnoise.tables.statistics.base import NoiseError
 
 KINDS = ["csv", "json", "parquet"]
 HOSTILE = [

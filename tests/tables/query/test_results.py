@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from leastnoise.tables.query.axes import Bins
 from leastnoise.tables.query.layout import Layout, of_block
-from leastnoise.tables.query.noise_error import NoiseError
 from leastnoise.tables.query.results import table_of
 from leastnoise.tables.read import spec_file
+from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.reference import published
 
 NOISE = [NoiseError(std=1.0, half95=1.96, half975=2.2414)] * 9

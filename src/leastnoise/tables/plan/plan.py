@@ -26,12 +26,12 @@ from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
-    NoiseError,
     check_range,
     expected_errors,
     noise_errors,
     rounded_rows,
 )
+from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -137,8 +137,8 @@ def notes_of(
     exact_rows: Sequence[int | None],
 ) -> tuple[str, ...]:
     """Return what the numbers of a plan don't say; `exact_rows` as `rounded_rows` says."""
-    asked = {one.kind for layout in layouts for one in layout.statistics}
-    notes = (CLIP_NOTE, MEAN_NOTE) if "mean" in asked else (CLIP_NOTE,)
+    sized = any(one.needs_size for layout in layouts for one in layout.statistics)
+    notes = (CLIP_NOTE, MEAN_NOTE) if sized else (CLIP_NOTE,)
     notes = notes if layouts[0].by_row else (*notes, UNIT_NOTE)
     exact = min((rows for rows in exact_rows if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:

@@ -14,14 +14,8 @@ from leastnoise.guarantees.exact import exact
 from leastnoise.tables.query import accuracy
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LayoutError, of_block
-from leastnoise.tables.spec import source_names, statistic
-from leastnoise.tables.spec.column_types import (
-    Problem,
-    key_types,
-    numeric_type,
-    predicate_type,
-    unit_type,
-)
+from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
+from leastnoise.tables.spec import source_names
 from leastnoise.tables.spec.model import LEAST, Bands
 from leastnoise.tables.spec.source_names import (
     is_spark,
@@ -30,11 +24,13 @@ from leastnoise.tables.spec.source_names import (
     why_no_source,
     why_no_table,
 )
+from leastnoise.tables.statistics.registry import known_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from leastnoise.tables.spec.model import Edge, Key, Predicate, Query, Spec
+    from leastnoise.tables.statistics.base import Statistic
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
@@ -130,7 +126,7 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
     if not privacy.unit or privacy.by_row:
         return
     yield from _declared(spec, privacy.unit, "privacy.unit")
-    yield from unit_type(spec.data.types.get(privacy.unit), privacy.unit)
+    yield from unit_problems(spec.data.types.get(privacy.unit), privacy.unit)
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:
@@ -208,30 +204,29 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         return
     if not query.statistics:
         yield path, 'Expected statistics, a histogram or where, such as statistics = ["count"].'
-    seen: set[statistic.Statistic] = set()
-    for index, text in enumerate(query.statistics):
+    seen: set[Statistic] = set()
+    for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
-        try:
-            asked = statistic.parse(text)
-        except ValueError as error:
-            yield key, str(error)
-            continue
-        if asked in seen:
-            yield key, f"{text!r} is asked for twice."
-        seen.add(asked)
-        if asked.kind == "count" and asked.column:
-            yield from _declared(spec, asked.column, key)
-        elif asked.column:
-            wrong = tuple(_numeric(spec, asked.column, key, asked.kind))
-            yield from wrong or _bounded(spec, asked.column, key)
+        if isinstance(asked, ValueError):
+            yield key, str(asked)
+        elif asked in seen:
+            yield key, f"{query.statistics[index]!r} is asked for twice."
+        else:
+            seen.add(asked)
+
+
+def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    for use in uses_of(spec, query, path):
+        wrong = [*_declared(spec, use.column, use.key)]
+        declared = spec.data.types.get(use.column)
+        wrong += use.problems(declared) if declared is not None else ()
+        yield from wrong or (_bounded(spec, use.column, use.key) if use.bounded else ())
 
 
 def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    histogram = query.histogram
-    if histogram is None or not histogram.column:
-        return
-    yield from _numeric(spec, histogram.column, f"{path}.histogram.column", "histogram")
-    yield from _edges(histogram.edges or (), f"{path}.histogram.edges")
+    del spec
+    if query.histogram is not None and query.histogram.column:
+        yield from _edges(query.histogram.edges or (), f"{path}.histogram.edges")
 
 
 def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
@@ -247,25 +242,27 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if query.histogram is not None or query.where:
         return
-    try:
-        asked = [statistic.parse(text) for text in query.statistics]
-    except ValueError:
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(asked) < len(query.statistics):
         return
     if query.round and asked and not any(one.counts for one in asked):
         why = "Expected a count or count_units to round: sums and means aren't whole numbers."
         yield f"{path}.round", why
     if not query.clamp:
         return
-    if asked and all(one.kind == "mean" for one in asked):
+    if asked and not any(one.clamps for one in asked):
         yield f"{path}.clamp", "Not used with means alone, which are inside their bounds anyway."
     for one in asked:
         known = spec.columns.get(one.column)
-        if one.kind == "sum" and known is not None and known.bounds and known.bounds[0] < 0:
-            why = f"sum({one.column}) can be negative, as columns.{one.column}.bounds begin below "
-            yield f"{path}.clamp", why + "0. Leave clamp out, or ask for the sum in another block."
+        low = known.bounds[0] if one.clamps and one.of_values and known and known.bounds else 0
+        if low < 0:
+            why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
+            why += "below 0. Leave clamp out, or ask for the "
+            yield f"{path}.clamp", f"{why}{one.kind} in another block."
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    del spec
     conditions = query.where or {}
     if conditions and (query.group_by or query.histogram is not None):
         yield f"{path}.where", "Not used beside group_by or a histogram: use another block."
@@ -282,9 +279,7 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             )
         for column, predicate in predicates.items():
             key = f"{path}.where.{name}.{column}"
-            yield from _declared(spec, column, key)
             yield from _predicate(predicate, key)
-            yield from predicate_type(spec.data.types.get(column), predicate, key)
 
 
 def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
@@ -298,6 +293,7 @@ def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
 
 
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    del spec
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
     for column, grouping in query.group_by.items():
@@ -305,11 +301,8 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if not column:
             yield key, "Expected a column with a name. Give it one in the source."
         if isinstance(grouping, Bands):
-            yield from _numeric(spec, column, key, "bands")
             yield from _edges(grouping.edges or (), f"{key}.edges")
         else:
-            yield from _declared(spec, column, key)
-            yield from key_types(spec.data.types.get(column), grouping or (), key)
             yield from _keys(grouping or (), key)
 
 
@@ -356,11 +349,6 @@ def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
         yield key, f"The column {column!r} is not in data.types.{' ' if hint else ''}{hint}"
 
 
-def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
-    yield from _declared(spec, column, key)
-    yield from numeric_type(spec.data.types.get(column), column, key, use)
-
-
 def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
     found = spec.columns.get(column)
     if found is None or found.bounds is None:
@@ -371,6 +359,7 @@ def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
 
 _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _statistics,
+    _uses,
     _where,
     _histogram,
     _group_by,

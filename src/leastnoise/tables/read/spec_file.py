@@ -17,7 +17,6 @@ from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.read import checks, key_files, spec_lines, spec_words
-from leastnoise.tables.spec import statistic
 from leastnoise.tables.spec.model import (
     Accuracy,
     Assumed,
@@ -31,6 +30,7 @@ from leastnoise.tables.spec.model import (
     Query,
     Spec,
 )
+from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,18 +108,18 @@ def _raw(text: str) -> dict[str, Any]:
 
 
 def _assuming(raw: dict[str, Any], rows: int) -> dict[str, Any]:
-    """Return a spec in which every block with a mean assumes groups of so many rows."""
+    """Return a spec in which every block assumes groups of so many rows that has to."""
     blocks, changed = raw.get("query"), list[Any]()
     for block in blocks if isinstance(blocks, list) else []:
         asked = block.get("statistics") if isinstance(block, dict) else None
-        means = isinstance(asked, list) and any(map(_is_mean, asked))
-        changed.append(block | {"assume": {"n": rows}} if means else block)
+        sized = isinstance(asked, list) and any(map(_needs_size, asked))
+        changed.append(block | {"assume": {"n": rows}} if sized else block)
     return raw | {"query": changed} if changed else raw
 
 
-def _is_mean(text: object) -> bool:
+def _needs_size(text: object) -> bool:
     try:
-        return isinstance(text, str) and statistic.parse(text).kind == "mean"
+        return isinstance(text, str) and registry.parse(text).needs_size
     except ValueError:  # said later, with its key
         return False
 
