@@ -17,7 +17,7 @@ from leastnoise.certificate.strict_json import parse_object
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.bar_chart import Bar, bar_chart
-from leastnoise.tables.plan.plan_record import UNIT_NOTE
+from leastnoise.tables.plan.notes import UNIT_NOTE
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory

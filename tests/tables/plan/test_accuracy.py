@@ -12,7 +12,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.query.results import values_of
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.resealed import verify_resealed
@@ -74,7 +74,7 @@ def worst(plan: Any) -> float:
 def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, rows: int) -> None:
     """Over all noisy sums beside a count of `rows`, the widest interval and the largest std."""
     made = release(folder, USE)
-    layout = of_block(made.spec, made.spec.query[0])[0][0]
+    layout = lay_out_query(made.spec, made.spec.query[0])[0][0]
     uses = layout.uses[-1]
     noise = [NoiseError(std=1.0, half95=2.0, half975=3.0)] * len(layout.components)
     total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0)

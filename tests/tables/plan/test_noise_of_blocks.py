@@ -15,7 +15,7 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.plan.plan_record import PARTS_NOTE, PURE_NOTE
+from leastnoise.tables.plan.notes import PARTS_NOTE, PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.noise_error import measure_error
 from tests.tables.test_release import make_rows, release

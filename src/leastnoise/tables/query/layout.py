@@ -164,12 +164,24 @@ class Layout:
         return min(radius for radius in balls if radius is not None)
 
 
-def for_noise(layouts: Sequence[Layout], sensitivity: Sensitivity) -> Layout | None:
-    """Return the first of a block's layouts that bounds a unit to `sensitivity`, if any does."""
-    return next((one for one in layouts if sensitivity in one.sensitivities), None)
+@final
+@dataclass(frozen=True, kw_only=True)
+class LaidOut:
+    """A checked spec with the layouts of its queries, made once: what planning begins with.
+
+    `queries` are what `lay_out_query` returns of each. No ε, δ or weight changes them.
+    """
+
+    spec: Spec
+    queries: tuple[tuple[tuple[Layout, ...], ...], ...]
 
 
-def of_block(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
+def lay_out(spec: Spec) -> LaidOut:
+    """Return a spec with the layouts of its queries; raises LayoutError if one has none."""
+    return LaidOut(spec=spec, queries=tuple(lay_out_query(spec, query) for query in spec.query))
+
+
+def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     """Return the layouts of each part of `query`, one for each way to bound a person.
 
     All have the same cells. Raises LayoutError if a part has none.

@@ -13,7 +13,7 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.query import accuracy
 from leastnoise.tables.query.columns import result_columns
-from leastnoise.tables.query.layout import LayoutError, of_block
+from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.spec import source_names
 from leastnoise.tables.spec.model import LEAST, Bands
@@ -29,8 +29,11 @@ from leastnoise.tables.statistics.registry import known_statistics, read_statist
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Edge, Key, Predicate, Query, Spec
     from leastnoise.tables.statistics.base import Statistic
+
+    Parts = tuple[tuple[Layout, ...], ...]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
@@ -44,10 +47,11 @@ _DEEPEST_KEY = 100  # dots and brackets in a key, those in names of columns amon
 MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
 
 
-def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
-    """Return every problem of `spec` beside the keys in `unread`, whose values couldn't be read.
+def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
+    """Return `spec` with the layouts of its queries, or every problem of it.
 
-    Such a value is None, or its default. What follows from it is no second problem.
+    Those of the keys in `unread`, whose values couldn't be read, are known. Such a value is None,
+    or its default. What follows from it is no second problem.
     """
     found = [
         problem
@@ -56,6 +60,8 @@ def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
     ]
     known = {*unread}
     above = {outer for key in known for outer in around(key)}
+    bounded = spec.privacy.by_row or _has_limits(spec)
+    laid: list[Parts] = []
     for index, query in enumerate(spec.query):
         if len(found) > MOST_PROBLEMS:
             break
@@ -65,15 +71,20 @@ def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
             for check in _OF_QUERY
             for problem in islice(check(spec, query, path), MOST_PROBLEMS)
         ]
-        # Only a block without a problem has a layout.
-        if not of_query and path not in known and path not in above:
-            of_query = _layout(spec, query, path)
+        # Only a block without a problem has a layout, nor one where its persons have no limits.
+        if not of_query and path not in known and path not in above and query.name and bounded:
+            try:
+                laid.append(lay_out_query(spec, query))
+                of_query = [*_parts(spec, query, laid[-1], path)]
+            except LayoutError as error:
+                of_query = [(path, str(error))]
         found += of_query
-    return [
+    told = [
         (key, why)
         for key, why in found
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
+    return told if known or told else LaidOut(spec=spec, queries=tuple(laid))
 
 
 def around(key: str, *, marks: str = ".[") -> Iterator[str]:
@@ -317,23 +328,15 @@ def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
         yield path, "Expected keys of one type."
 
 
-def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
-    by_column = not spec.privacy.by_row
-    if not query.name or (by_column and not _has_limits(spec)):
-        return []
-    try:
-        parts = [ways[0] for ways in of_block(spec, query)]
-    except LayoutError as error:
-        return [(path, str(error))]
-    names = Counter(name.lower() for name in result_columns(parts))
-    twice = [
-        (path, f"Two result columns would be called {name!r}. Split the block in two.")
-        for name, times in names.items()
-        if times > 1
-    ]
-    numbers = [len(part.components) for part in parts]
-    least = spec.share(query) * Fraction(min(numbers), sum(numbers))
-    return [*twice, *(_share(spec, least, path) if len(parts) > 1 else ())]
+def _parts(spec: Spec, query: Query, parts: Parts, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with a block's result columns, and the budgets of its parts."""
+    names = Counter(name.lower() for name in result_columns([ways[0] for ways in parts]))
+    for name, times in names.items():
+        if times > 1:
+            yield path, f"Two result columns would be called {name!r}. Split the block in two."
+    if len(parts) > 1:
+        numbers = [len(ways[0].components) for ways in parts]
+        yield from _share(spec, spec.share(query) * Fraction(min(numbers), sum(numbers)), path)
 
 
 def _has_limits(spec: Spec) -> bool:
