@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.frames import Frame
-    from leastnoise.tables.rows.spark_rows import SparkRows
+    from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.model import LedgerAccount, Spec
 
 # What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
@@ -157,7 +157,7 @@ class Release:
         SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
         """
         listener = _validate.listener(progress)
-        source.find(self._spec, self._folder, self._frame)
+        source.find_source(self._spec, self._folder, self._frame)
         return self._settled(listener)[1]
 
     def needed_epsilon(self) -> Fraction | None:
@@ -233,7 +233,7 @@ class Release:
         key: seal.SigningKey | None = None,
     ) -> ReleasedTables:
         tell("Checking the source")
-        found = source.find(self._spec, self._folder, self._frame)
+        found = source.find_source(self._spec, self._folder, self._frame)
         self._check_account()
         laid, plan = self._settled(tell)
         spec, certificate = laid.spec, plan.certificate
@@ -321,10 +321,10 @@ class Release:
 
     def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""
-        from leastnoise.tables.rows import bounding, engines
+        from leastnoise.tables.rows import bounding
 
         tell(f"Reading and bounding for {block.name}")
-        with engines.opened(found) as engine:
+        with source.open_engine(found) as engine:
             return bounding.query_vector(engine, self._spec, block.layout)
 
 
