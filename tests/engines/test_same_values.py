@@ -17,7 +17,7 @@ import pytest
 
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
-from leastnoise.tables.spec.model import ColumnType
+from leastnoise.tables.spec.values import ColumnType
 from leastnoise.tables.values.casts import Use
 from tests.tables import hostile
 

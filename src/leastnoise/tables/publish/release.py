@@ -15,8 +15,8 @@ from leastnoise.tables.publish import output, seal
 from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
-from leastnoise.tables.spec.model import LEAST
 from leastnoise.tables.spec.source_names import IN_MEMORY
+from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     import numpy as np

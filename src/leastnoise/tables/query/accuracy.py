@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from leastnoise.tables.spec.model import LEAST
+from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.registry import known_statistics, parse
 
 if TYPE_CHECKING:

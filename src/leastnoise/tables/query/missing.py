@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
-from leastnoise.tables.spec.model import NONE, SKIP, UTF_8, Bands, Column
+from leastnoise.tables.spec.model import Bands, Column
 from leastnoise.tables.spec.source_names import is_csv
+from leastnoise.tables.spec.values import NONE, SKIP, UTF_8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

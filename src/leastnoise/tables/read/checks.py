@@ -16,7 +16,7 @@ from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.model import LEAST, Bands
+from leastnoise.tables.spec.model import Bands
 from leastnoise.tables.spec.source_names import (
     is_spark,
     needs_types,
@@ -24,13 +24,15 @@ from leastnoise.tables.spec.source_names import (
     why_no_source,
     why_no_table,
 )
+from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.registry import known_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.model import Edge, Key, Predicate, Query, Spec
+    from leastnoise.tables.spec.model import Predicate, Query, Spec
+    from leastnoise.tables.spec.values import Edge, Key
     from leastnoise.tables.statistics.base import Statistic
 
     Parts = tuple[tuple[Layout, ...], ...]

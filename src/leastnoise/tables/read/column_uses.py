@@ -15,7 +15,8 @@ from leastnoise.tables.values.casts import MAX_TEXT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leastnoise.tables.spec.model import ColumnType, Key, Query, Spec
+    from leastnoise.tables.spec.model import Query, Spec
+    from leastnoise.tables.spec.values import ColumnType, Key
 
 Problem = tuple[str, str]
 """The key that is wrong, and what is wrong with it."""

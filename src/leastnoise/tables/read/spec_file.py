@@ -17,7 +17,7 @@ from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.tables.query.layout import LaidOut
-from leastnoise.tables.read import checks, key_files, spec_lines, spec_words
+from leastnoise.tables.read import checks, key_files, spec_lines
 from leastnoise.tables.spec.model import (
     Accuracy,
     Assumed,
@@ -142,7 +142,7 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
     raw = key_files.resolved(raw, folder, problems)
     _unknown_keys(raw, Spec, "", problems)
-    problems += [(key, spec_words.missing(Spec, key)) for key in _REQUIRED if key not in raw]
+    problems += [(key, _missing(Spec, key)) for key in _REQUIRED if key not in raw]
     parts: dict[str, Any] = {
         "version": _value(Spec, "version", raw, problems, path="") if "version" in raw else 1,
         "data": _fields(Data, raw.get("data", {}), "data", problems),
@@ -238,7 +238,7 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
         key = f"{path}.{name}"
         if raw.get(name) is None:
             if field.is_required():
-                problems.append((key, spec_words.missing(model, name)))
+                problems.append((key, _missing(model, name)))
                 values[name] = None
         elif name in _NESTED:
             values[name] = _fields(_NESTED[name], raw[name], key, problems)
@@ -255,7 +255,7 @@ def _value(
         return adapter.validate_python(value)
     except ValidationError as error:
         where = f"{path}.{name}" if path else name
-        hint = spec_words.write(model, name)
+        hint = f"Write it like {_example(model, name)}"
         items = error.errors()
         problems += [
             (_dotted(where, item["loc"]), _message(item, hint)) for item in items[:_MOST_HINTS]
@@ -317,6 +317,18 @@ def _why(value: str) -> str:
     if "replace" in value or "change" in value or "bounded" in value:
         return ' Where one person is replaced by another, write "replace-one".'
     return ""
+
+
+def _missing(model: type[BaseModel], key: str) -> str:
+    """Return what an error says of a key that has to be there and isn't."""
+    return f"Missing: {model.model_fields[key].description}. Write {_example(model, key)}"
+
+
+def _example(model: type[BaseModel], key: str) -> str:
+    """Return TOML that gives a key, in one line."""
+    (example,) = model.model_fields[key].examples or [""]
+    header, *keys = example.split("\n")
+    return f"{header} with {' and '.join(keys)}" if keys else header
 
 
 def _unknown_keys(

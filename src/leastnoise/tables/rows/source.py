@@ -12,8 +12,8 @@ from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.rows.duckdb.postgres import PostgresTable
-from leastnoise.tables.spec.model import UTF_8
 from leastnoise.tables.spec.source_names import IN_MEMORY, POLARS, is_postgres, is_spark
+from leastnoise.tables.spec.values import UTF_8
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
-    from leastnoise.tables.spec.model import ColumnType, Data, Spec
+    from leastnoise.tables.spec.model import Data, Spec
+    from leastnoise.tables.spec.values import ColumnType
     from leastnoise.tables.values.casts import Held
 
 

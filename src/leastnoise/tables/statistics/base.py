@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-from leastnoise.tables.spec.model import SKIP, Column
+from leastnoise.tables.spec.model import Column
+from leastnoise.tables.spec.values import SKIP
 
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Spec

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.tables.rows.duckdb.inputs import Input
-    from leastnoise.tables.spec.model import ColumnType, Key
+    from leastnoise.tables.spec.values import ColumnType, Key
     from leastnoise.tables.values.casts import Held, Rows
 
 

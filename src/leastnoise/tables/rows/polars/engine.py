@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from leastnoise.tables.rows.duckdb.inputs import Input
-    from leastnoise.tables.spec.model import ColumnType, Key
+    from leastnoise.tables.spec.values import ColumnType, Key
 
 _ROWS_AT_ONCE = 2**19  # smaller batches cost more by themselves
 _KINDS: dict[str, pl.DataType | type[pl.DataType]] = {

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from leastnoise.tables.rows.spark.sources import SparkRows
-    from leastnoise.tables.spec.model import ColumnType, Key
+    from leastnoise.tables.spec.values import ColumnType, Key
 
 
 @contextmanager
