@@ -41,7 +41,7 @@ MAX_DIMENSION = 10**7
 MAX_ROWS = 2**34
 MAX_UNITS = 2**34
 EXACT_SUMS = 2**53
-_INT64 = 2**63
+INT64_END = 2**63
 ASSUMED = (100, 1_000, 10_000)
 """Rows of a group: what a plan shows a mean's error for if the spec doesn't say."""
 
@@ -285,7 +285,7 @@ def _bits(shape: Layout, way: Bounding) -> int:
         return MAX_BITS
     for bits in range(MAX_BITS, MIN_BITS - 1, -1):
         largest, _ = integer_limits(way, bits=bits)
-        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * largest < _INT64:
+        if _largest_sum(shape, way, bits) < EXACT_SUMS and MAX_UNITS * largest < INT64_END:
             break
     else:
         raise LayoutError(

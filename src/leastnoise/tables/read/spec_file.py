@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -44,6 +44,10 @@ DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
 _MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
 _ENTRIES = ("types", "group_by")
 _NESTED: dict[str, type[BaseModel]] = {
+    "data": Data,
+    "privacy": Privacy,
+    "contribution": Contribution,
+    "output": Output,
     "accuracy": Accuracy,
     "assume": Assumed,
     "histogram": Histogram,
@@ -62,7 +66,6 @@ _EXPECTED = {
     "extra_forbidden": "Unknown key",
 }
 """What pydantic's kinds of errors are called here, with its own fields."""
-_REQUIRED = ("version", "data", "privacy", "query")
 
 
 def read(path: Path, *, assume: int | None = None, engine: str | None = None) -> LaidOut:
@@ -141,18 +144,8 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
     raw = key_files.resolved(raw, folder, problems)
-    _unknown_keys(raw, Spec, "", problems)
-    problems += [(key, _missing(Spec, key)) for key in _REQUIRED if key not in raw]
-    parts: dict[str, Any] = {
-        "version": _value(Spec, "version", raw, problems, path="") if "version" in raw else 1,
-        "data": _fields(Data, raw.get("data", {}), "data", problems),
-        "privacy": _fields(Privacy, raw.get("privacy", {}), "privacy", problems),
-        "contribution": _optional(Contribution, raw, "contribution", problems),
-        "columns": _columns(raw.get("columns", {}), problems),
-        "query": _queries(raw.get("query", []), problems),
-        "output": _optional(Output, raw, "output", problems),
-    }
-    found = checks.check(Spec.model_construct(**parts), unread={key for key, _ in problems})
+    partial = _fields(Spec, raw, "", problems)
+    found = checks.check(partial, unread={key for key, _ in problems})
     if isinstance(found, LaidOut):
         return found
     problems += found
@@ -193,10 +186,6 @@ def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
     return value if whole is None else whole
 
 
-def _optional(model: type[Model], raw: Mapping[str, Any], key: str, problems: Problems) -> Any:
-    return _fields(model, raw[key], key, problems) if raw.get(key) is not None else None
-
-
 def _columns(raw: object, problems: Problems) -> dict[str, Column]:
     if not isinstance(raw, Mapping):
         problems.append(("columns", "Expected a table of columns."))
@@ -235,16 +224,23 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
         _unknown_keys(raw, model, path, problems)
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        key = f"{path}.{name}"
-        if raw.get(name) is None:
-            if field.is_required():
-                problems.append((key, _missing(model, name)))
-                values[name] = None
-        elif name in _NESTED:
-            values[name] = _fields(_NESTED[name], raw[name], key, problems)
-        else:
+        key, value = f"{path}.{name}" if path else name, raw.get(name)
+        absent = value is None
+        if absent and field.is_required():
+            problems.append((key, _missing(model, name)))
+        if name in _SEVERAL and not absent:
+            values[name] = _SEVERAL[name](value, problems)
+        elif name in _NESTED and (field.is_required() or not absent):
+            values[name] = _fields(_NESTED[name], {} if absent else value, key, problems)
+        elif not absent:
             values[name] = _value(model, name, raw, problems, path=path)
+        elif field.is_required():
+            values[name] = () if name in _SEVERAL else None
     return model.model_construct(**values)
+
+
+_SEVERAL: dict[str, Callable[[object, Problems], object]] = {"columns": _columns, "query": _queries}
+"""What reads a section of several tables, each of which is a model."""
 
 
 def _value(
