@@ -172,15 +172,17 @@ class Plan(Framed, Shown):
         spec = laid.spec
         if certificate.budget != spec.budget:
             raise CertificateRejected("The certificate's budget is not the spec's.")
+        composed = certificate.rule == COMPOSED
         found: dict[int, BlockPlan] = {}
         for place, (blocks, layouts, drawn) in enumerate(_served(laid, certificate)):
-            share, split = together.share_budget(spec.budget, blocks), None
-            if certificate.rule == COMPOSED:
-                split = _split(drawn, share) if splits is None else splits[place]
-                # its ε is what the noise is worth alone, its δ the share
-                share = replace(share, epsilon=drawn.budget.epsilon)
+            stated = share = together.share_budget(spec.budget, blocks)
+            if composed:  # its ε is what the noise is worth alone, its δ the share
+                stated = replace(share, epsilon=drawn.budget.epsilon)
             where = f"Block {JOIN.join(one.label for one in blocks)!r}"
-            _check_draw(drawn, layouts, share, spec.privacy.neighbours, where=where)
+            _check_draw(drawn, layouts, stated, spec.privacy.neighbours, where=where)
+            split = None
+            if composed:
+                split = _split(drawn, share) if splits is None else splits[place]
             first = 0
             for block, layout in zip(blocks, layouts, strict=True):
                 own = together.share_budget(spec.budget, (block,))
