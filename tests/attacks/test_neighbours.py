@@ -19,8 +19,8 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.tables.query.layout import Layout, of_block
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.query.layout import Layout, lay_out_query
+from leastnoise.tables.rows import bounding, source
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.declared import check_declared
@@ -231,12 +231,14 @@ class Exact:
         self.folder = Path(tempfile.mkdtemp())
         self._write([])
         self.spec = ln.Release(**spec, folder=self.folder).spec
-        self.layouts = [one for part in of_block(self.spec, self.spec.query[0]) for one in part]
-        self.found = source.find(self.spec, self.folder)
+        self.layouts = [
+            one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part
+        ]
+        self.found = source.find_source(self.spec, self.folder)
 
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
-        with engines.opened(self.found, threads=1) as engine:
+        with source.open_engine(self.found, threads=1) as engine:
             return bounding.query_vector(engine, self.spec, layout).tolist()
 
     def _write(self, rows: list[dict[str, Any]]) -> None:

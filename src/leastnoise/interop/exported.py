@@ -15,7 +15,6 @@ from leastnoise.guarantees.exact import float_at_least, float_at_most
 from leastnoise.interop.domination import dominating_laws
 from leastnoise.interop.extra import require
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.noise.longest_shift import worst_shift
 from leastnoise.noise.releases import Releases
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def _one(events: Any, part: Releases) -> DpEvent:
             family=noise.name,
             why="dp-accounting has no event for such noise; interop.to_pld exports what it costs",
         )
-    multiplier = noise.scale / worst_shift(noise, part.shifts.outer)
+    multiplier = noise.scale / noise.worst_shift(part.shifts.outer)
     event = kinds[noise.name](float_at_most(multiplier))
     if part.sampling_rate == 1:
         return event

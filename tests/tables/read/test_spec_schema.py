@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from leastnoise.cli import demo
 from leastnoise.tables.read.spec_schema import json_schema
-from leastnoise.tables.read.spec_words import WORDS
+from leastnoise.tables.spec import model as models
 from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.statistics import registry
 from tests.tables.json_schema import accepts
 from tests.tables.spec.test_spec import GOOD
 
@@ -69,15 +71,23 @@ def test_it_needs_nothing_else() -> None:
     assert "'null'" not in text
 
 
-@pytest.mark.parametrize("model", WORDS, ids=lambda model: model.__name__)
+MODELS = [
+    one
+    for one in vars(models).values()
+    if isinstance(one, type) and issubclass(one, BaseModel) and one.__name__[0].isalpha()
+    if one is not BaseModel
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_key_has_words_and_an_example_that_is_one(model: Any) -> None:
-    assert set(WORDS[model]) == set(model.model_fields)
     inner = _section(json_schema(), model.__name__)
-    for key, words in WORDS[model].items():
-        example = tomllib.loads(words.example)
+    for key, field in model.model_fields.items():
+        (text,) = field.examples
+        example = tomllib.loads(text)
         assert list(example) == [key]
         assert accepts(inner["properties"][key], example[key]), key
-        assert not words.meaning.endswith(".")
+        assert not field.description.endswith(".")
 
 
 def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
@@ -97,3 +107,7 @@ def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
         "Assumed": query["assume"],
         "Output": spec["output"],
     }[name]
+
+
+def test_it_lists_the_statistics_that_there_are() -> None:
+    assert models.Query.model_fields["statistics"].description == registry.SPELLINGS

@@ -11,9 +11,11 @@ import duckdb
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, databases, engine_duckdb, engines, source
+from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows.duckdb import databases
+from leastnoise.tables.rows.duckdb import engine as reading
 from tests.tables.several import ROWS, TYPES, answers, raw_spec
 
 
@@ -32,9 +34,9 @@ def of_table(
     if table is not None:
         raw["data"]["table"] = table
     spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[0])[0][0]
-    found = source.find(spec, folder)
-    with engines.opened(found) as opened:
+    layout = lay_out_query(spec, spec.query[0])[0][0]
+    found = source.find_source(spec, folder)
+    with source.open_engine(found) as opened:
         return bounding.query_vector(opened, spec, layout).tolist()
 
 
@@ -108,7 +110,7 @@ def test_what_sqlite_stores_in_a_column_is_data(tmp_path: Path) -> None:
     query = [{"name": "q", "statistics": ["sum(x)"]}]
     (found,) = of_table(tmp_path, "odd.sqlite", "odd", TYPES, query=query)
     spec = spec_file.parse(raw_spec("a.parquet") | {"query": query})
-    bits = of_block(spec, spec.query[0])[0][0].bits
+    bits = lay_out_query(spec, spec.query[0])[0][0].bits
     # 1 + 3 + 5 + 7 + 3.7, and 2^62 clamped to 8, all of them in eighths
     assert found / 2**bits == pytest.approx((1 + 3 + 5 + 7 + 3.7 + 8) / 8, rel=1e-5)
 
@@ -161,7 +163,7 @@ def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) ->
         )
     table = databases.DuckDBTable(tmp_path / "rows.duckdb", "rows")
     for wanted in ("int", "float"):
-        with engine_duckdb.opened(table, columns={"x": wanted}) as engine:
+        with reading.open_engine(table, columns={"x": wanted}) as engine:
             found = engine.rows(engine.frame.select(engine.column("x", "v")))
         assert sorted(value for (value,) in found) == sorted(map(float, whole))
 

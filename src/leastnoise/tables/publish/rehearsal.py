@@ -17,10 +17,12 @@ from leastnoise.tables.publish import output
 from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
-from leastnoise.tables.query.columns import SUFFIXES, statistics_of
-from leastnoise.tables.query.results import LARGEST_WHOLE, joined, table_of
+from leastnoise.tables.query.columns import statistics_of
+from leastnoise.tables.query.results import joined, table_of
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engines
+from leastnoise.tables.rows import bounding
+from leastnoise.tables.rows.source import open_engine
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +72,7 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
     large = "has more keys, conditions or statistics than the engine can take"
     try:
         for block in plan.blocks:
-            with engines.opened(found, rehearsed=True) as engine:
+            with open_engine(found, rehearsed=True) as engine:
                 bounding.query_vector(engine, spec, block.layout)
     except SourceError as error:
         raise InvalidInput(

@@ -15,8 +15,8 @@ from leastnoise.tables.publish import output, seal
 from leastnoise.tables.query.layout import MAX_ROWS
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
-from leastnoise.tables.spec.model import LEAST
 from leastnoise.tables.spec.source_names import IN_MEMORY
+from leastnoise.tables.spec.values import LEAST
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.frames import Frame
-    from leastnoise.tables.rows.spark_rows import SparkRows
+    from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.model import LedgerAccount, Spec
 
 # What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
@@ -106,7 +107,7 @@ class Release:
         }
         raw["data"], frame = _apart(data)
         place = _validate.path(folder, name="folder")
-        self._begin(spec_file.parse(raw, folder=place), place, frame)
+        self._begin(spec_file.lay_out(raw, folder=place), place, frame)
 
     def __repr__(self) -> str:
         # the source isn't named: an address may hold a secret, and a frame would show its rows
@@ -136,9 +137,9 @@ class Release:
         made._begin(spec_file.read(path, assume=assume, engine=engine), path.parent, None)
         return made
 
-    def _begin(self, spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> None:
-        self._spec, self._folder, self._frame = spec, folder, frame
-        self._planned: tuple[Spec, Plan] | None = None
+    def _begin(self, laid: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
+        self._laid, self._spec, self._folder, self._frame = laid, laid.spec, folder, frame
+        self._planned: tuple[LaidOut, Plan] | None = None
 
     @property
     def spec(self) -> Spec:
@@ -156,7 +157,7 @@ class Release:
         SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
         """
         listener = _validate.listener(progress)
-        source.find(self._spec, self._folder, self._frame)
+        source.find_source(self._spec, self._folder, self._frame)
         return self._settled(listener)[1]
 
     def needed_epsilon(self) -> Fraction | None:
@@ -168,14 +169,14 @@ class Release:
         """
         from leastnoise.tables.plan import least_epsilon
 
-        return least_epsilon.needed_epsilon(*self._settled(None))
+        return least_epsilon.find_needed_epsilon(*self._settled(None))
 
-    def _settled(self, progress: Progress | None) -> tuple[Spec, Plan]:
+    def _settled(self, progress: Progress | None) -> tuple[LaidOut, Plan]:
         """Return the spec with its ε, and the plan, found once: the spec decides them alone."""
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
 
-            self._planned = least_epsilon.planned(self._spec, progress)
+            self._planned = least_epsilon.find_plan(self._laid, progress)
         return self._planned
 
     def afford(self, plan: Plan) -> str | None:
@@ -232,10 +233,10 @@ class Release:
         key: seal.SigningKey | None = None,
     ) -> ReleasedTables:
         tell("Checking the source")
-        found = source.find(self._spec, self._folder, self._frame)
+        found = source.find_source(self._spec, self._folder, self._frame)
         self._check_account()
-        spec, plan = self._settled(tell)
-        certificate = plan.certificate
+        laid, plan = self._settled(tell)
+        spec, certificate = laid.spec, plan.certificate
 
         from leastnoise.tables.publish.rehearsal import try_queries, try_tables, write_texts
 
@@ -305,10 +306,16 @@ class Release:
 
         from leastnoise.mechanism.values import ScaledIntegers
         from leastnoise.tables.query.results import table_of
+        from leastnoise.tables.rows import bounding
 
         first, bits = draw[0], max(block.layout.bits for block in draw)
-        # persons are counted in whole numbers, which any scale of the rows' integers holds
-        exact = [self._vector(block, found, tell) << (bits - block.layout.bits) for block in draw]
+        exact: list[NDArray[np.int64]] = []  # before noise
+        for block in draw:
+            tell(f"Reading and bounding for {block.name}")
+            with source.open_engine(found) as engine:
+                vector = bounding.query_vector(engine, self._spec, block.layout)
+            # persons are counted in whole numbers, which any scale of the rows' integers holds
+            exact.append(vector << (bits - block.layout.bits))
         tell(f"Drawing the noise of {', '.join(first.group)}")
         integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
         noisy = first.mechanism.release(integers).values
@@ -317,14 +324,6 @@ class Release:
             table_of(block.layout, part, block.noise_errors)
             for block, part in zip(draw, np.split(noisy, ends), strict=True)
         ]
-
-    def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
-        """Return a block's exact integers, before noise."""
-        from leastnoise.tables.rows import bounding, engines
-
-        tell(f"Reading and bounding for {block.name}")
-        with engines.opened(found) as engine:
-            return bounding.query_vector(engine, self._spec, block.layout)
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:

@@ -11,7 +11,8 @@ from leastnoise.tables.spec.model import Bands
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from leastnoise.tables.spec.model import Edge, Key, Predicate, Query, Spec
+    from leastnoise.tables.spec.model import Predicate, Query, Spec
+    from leastnoise.tables.spec.values import Edge, Key
 
 
 @final

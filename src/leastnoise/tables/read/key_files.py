@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from leastnoise.tables.spec.model import Key
+    from leastnoise.tables.spec.values import Key
 
 LARGEST = 10**7  # bytes: a spec that holds the keys can't be larger either
 MOST_KEYS = 10**6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -16,8 +16,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
-from leastnoise.tables.read import checks, key_files, spec_lines, spec_words
-from leastnoise.tables.spec import statistic
+from leastnoise.tables.query.layout import LaidOut
+from leastnoise.tables.read import checks, key_files, spec_lines
 from leastnoise.tables.spec.model import (
     Accuracy,
     Assumed,
@@ -31,6 +31,7 @@ from leastnoise.tables.spec.model import (
     Query,
     Spec,
 )
+from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,10 @@ DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
 _MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
 _ENTRIES = ("types", "group_by")
 _NESTED: dict[str, type[BaseModel]] = {
+    "data": Data,
+    "privacy": Privacy,
+    "contribution": Contribution,
+    "output": Output,
     "accuracy": Accuracy,
     "assume": Assumed,
     "histogram": Histogram,
@@ -61,24 +66,24 @@ _EXPECTED = {
     "extra_forbidden": "Unknown key",
 }
 """What pydantic's kinds of errors are called here, with its own fields."""
-_REQUIRED = ("version", "data", "privacy", "query")
 
 
-def read(path: Path, *, assume: int | None = None, engine: str | None = None) -> Spec:
-    """Return the spec in the TOML file `path`; with `assume`, for means of groups of that size.
+def read(path: Path, *, assume: int | None = None, engine: str | None = None) -> LaidOut:
+    """Return the spec in the TOML file `path`, laid out.
 
-    With `engine` its rows are read by that in place of its own. Raises SourceError if the file
+    With `assume`, for means of groups of that size, with `engine` read by that in place of its own.
+    Raises SourceError if the file
     can't be read, SpecError listing every problem it has.
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
-    raw = _raw(_files.read_text(path, most=LARGEST))
+    raw = parse_toml(_files.read_text(path, most=LARGEST))
     if engine is not None and isinstance(raw.get("data"), dict):
         raw["data"]["engine"] = engine
     if assume is None:
-        return parse(raw, folder=path.parent)
-    found = parse(_assuming(raw, assume), folder=path.parent)
-    if all(query.assume is None for query in found.query):
+        return lay_out(raw, folder=path.parent)
+    found = lay_out(_assuming(raw, assume), folder=path.parent)
+    if all(query.assume is None for query in found.spec.query):
         raise InvalidArgument(
             name="assume",
             value=f"n={assume}",
@@ -92,10 +97,11 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 
     Files of keys are read from `folder`, and none without it.
     """
-    return parse(_raw(text), folder=folder)
+    return parse(parse_toml(text), folder=folder)
 
 
-def _raw(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what the TOML `text` says, which may be no spec; raises SpecError."""
     too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
     if spec_lines.has_long_names(text, 2 * DEEPEST):
         raise too_deep
@@ -108,50 +114,46 @@ def _raw(text: str) -> dict[str, Any]:
 
 
 def _assuming(raw: dict[str, Any], rows: int) -> dict[str, Any]:
-    """Return a spec in which every block with a mean assumes groups of so many rows."""
+    """Return a spec in which every block assumes groups of so many rows that has to."""
     blocks, changed = raw.get("query"), list[Any]()
     for block in blocks if isinstance(blocks, list) else []:
         asked = block.get("statistics") if isinstance(block, dict) else None
-        means = isinstance(asked, list) and any(map(_is_mean, asked))
-        changed.append(block | {"assume": {"n": rows}} if means else block)
+        sized = isinstance(asked, list) and any(map(_needs_size, asked))
+        changed.append(block | {"assume": {"n": rows}} if sized else block)
     return raw | {"query": changed} if changed else raw
 
 
-def _is_mean(text: object) -> bool:
+def _needs_size(text: object) -> bool:
     try:
-        return isinstance(text, str) and statistic.parse(text).kind == "mean"
+        return isinstance(text, str) and registry.parse(text).needs_size
     except ValueError:  # said later, with its key
         return False
 
 
 def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
-    """Return the spec in the nested dictionary `raw`; raises SpecError listing every problem.
+    """Return the spec that `lay_out` reads."""
+    return lay_out(raw, folder=folder).spec
 
-    Files of keys are read from `folder`, and none without it.
+
+def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
+    """Return the spec in the nested dictionary `raw`, and the layouts of its queries.
+
+    Files of keys are read from `folder`, and none without it. Raises SpecError listing every
+    problem.
     """
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
     raw = key_files.resolved(raw, folder, problems)
-    _unknown_keys(raw, Spec, "", problems)
-    problems += [(key, spec_words.missing(Spec, key)) for key in _REQUIRED if key not in raw]
-    parts: dict[str, Any] = {
-        "version": _value(Spec, "version", raw, problems, path="") if "version" in raw else 1,
-        "data": _fields(Data, raw.get("data", {}), "data", problems),
-        "privacy": _fields(Privacy, raw.get("privacy", {}), "privacy", problems),
-        "contribution": _optional(Contribution, raw, "contribution", problems),
-        "columns": _columns(raw.get("columns", {}), problems),
-        "query": _queries(raw.get("query", []), problems),
-        "output": _optional(Output, raw, "output", problems),
-    }
-    partial = Spec.model_construct(**parts)
-    problems += checks.problems(partial, unread={key for key, _ in problems})
-    if problems:
-        # What is missing only because the section around it is, is told with the section.
-        absent = {key for key, message in problems if message.startswith("Missing: ")}
-        raise SpecError(
-            [one for one in problems if absent.isdisjoint(checks.around(one[0], marks="."))]
-        )
-    return partial
+    partial = _fields(Spec, raw, "", problems)
+    found = checks.check(partial, unread={key for key, _ in problems})
+    if isinstance(found, LaidOut):
+        return found
+    problems += found
+    # What is missing only because the section around it is, is told with the section.
+    absent = {key for key, message in problems if message.startswith("Missing: ")}
+    raise SpecError(
+        [one for one in problems if absent.isdisjoint(checks.around(one[0], marks="."))]
+    )
 
 
 def _plain_value(key: Any, value: Any) -> Any:
@@ -182,10 +184,6 @@ def _without_numpy(value: Any, left: int = DEEPEST) -> Any:
         return value.item()
     whole = _validate.as_int(value)
     return value if whole is None else whole
-
-
-def _optional(model: type[Model], raw: Mapping[str, Any], key: str, problems: Problems) -> Any:
-    return _fields(model, raw[key], key, problems) if raw.get(key) is not None else None
 
 
 def _columns(raw: object, problems: Problems) -> dict[str, Column]:
@@ -226,16 +224,23 @@ def _fields(model: type[Model], raw: object, path: str, problems: Problems) -> M
         _unknown_keys(raw, model, path, problems)
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        key = f"{path}.{name}"
-        if raw.get(name) is None:
-            if field.is_required():
-                problems.append((key, spec_words.missing(model, name)))
-                values[name] = None
-        elif name in _NESTED:
-            values[name] = _fields(_NESTED[name], raw[name], key, problems)
-        else:
+        key, value = f"{path}.{name}" if path else name, raw.get(name)
+        absent = value is None
+        if absent and field.is_required():
+            problems.append((key, _missing(model, name)))
+        if name in _SEVERAL and not absent:
+            values[name] = _SEVERAL[name](value, problems)
+        elif name in _NESTED and (field.is_required() or not absent):
+            values[name] = _fields(_NESTED[name], {} if absent else value, key, problems)
+        elif not absent:
             values[name] = _value(model, name, raw, problems, path=path)
+        elif field.is_required():
+            values[name] = () if name in _SEVERAL else None
     return model.model_construct(**values)
+
+
+_SEVERAL: dict[str, Callable[[object, Problems], object]] = {"columns": _columns, "query": _queries}
+"""What reads a section of several tables, each of which is a model."""
 
 
 def _value(
@@ -246,7 +251,7 @@ def _value(
         return adapter.validate_python(value)
     except ValidationError as error:
         where = f"{path}.{name}" if path else name
-        hint = spec_words.write(model, name)
+        hint = f"Write it like {_example(model, name)}"
         items = error.errors()
         problems += [
             (_dotted(where, item["loc"]), _message(item, hint)) for item in items[:_MOST_HINTS]
@@ -308,6 +313,18 @@ def _why(value: str) -> str:
     if "replace" in value or "change" in value or "bounded" in value:
         return ' Where one person is replaced by another, write "replace-one".'
     return ""
+
+
+def _missing(model: type[BaseModel], key: str) -> str:
+    """Return what an error says of a key that has to be there and isn't."""
+    return f"Missing: {model.model_fields[key].description}. Write {_example(model, key)}"
+
+
+def _example(model: type[BaseModel], key: str) -> str:
+    """Return TOML that gives a key, in one line."""
+    (example,) = model.model_fields[key].examples or [""]
+    header, *keys = example.split("\n")
+    return f"{header} with {' and '.join(keys)}" if keys else header
 
 
 def _unknown_keys(

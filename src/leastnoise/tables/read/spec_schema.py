@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from leastnoise.tables.read.key_files import SUFFIXES
-from leastnoise.tables.read.spec_words import WORDS
 from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.statistics import registry
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/$defs/"
-_STATISTIC = r"^\s*(count|count_units|(count|sum|mean)\s*\([\s\S]+\))\s*$"
 # Beside keys and edges; `key_files` reads it before the models see it.
 _KEY_FILE = {
     "type": "object",
@@ -34,13 +33,8 @@ def json_schema() -> dict[str, Any]:
     """Return the schema that a spec's TOML satisfies, with its own keys."""
     raw = Spec.model_json_schema()
     definitions: dict[str, Any] = raw.pop("$defs")
-    for model, words in WORDS.items():
-        named = raw if model is Spec else definitions[model.__name__]
-        for key, one in words.items():
-            said = f"{one.meaning[0].upper()}{one.meaning[1:]}. Example:\n\n{one.example}"
-            named["properties"][key]["description"] = said
     query = definitions["Query"]["properties"]
-    query["statistics"]["items"]["pattern"] = _STATISTIC
+    query["statistics"]["items"]["pattern"] = registry.PATTERN
     groupings = query["group_by"]["additionalProperties"]
     groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE]
     raw["properties"]["query"]["minItems"] = 1
@@ -57,6 +51,9 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     for key, value in node.items():
         if key == "properties":
             found[key] = {name: _plain(inner, definitions) for name, inner in value.items()}
+        elif key == "examples":  # as TOML, for people
+            meaning = node["description"]
+            found["description"] = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{value[0]}"
         elif key == "anyOf":
             kinds = [_plain(one, definitions) for one in value if one != {"type": "null"}]
             found |= {key: kinds} if len(kinds) > 1 else {**kinds[0], **found}

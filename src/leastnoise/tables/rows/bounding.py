@@ -18,6 +18,7 @@ import narwhals as nw
 import numpy as np
 
 from leastnoise.tables.query.axes import Bins
+from leastnoise.tables.query.layout import INT64_END
 from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.spec.model import Column
 
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.tables.query.axes import Condition
-    from leastnoise.tables.query.layout import Component, Layout
+    from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Predicate, Spec
+    from leastnoise.tables.statistics.base import Component
 
 _UNIT, _CELL, _SHRINK, _LARGEST = "unit", "cell", "shrink", "largest"
-_LARGEST_TOTAL = 2**63 - 1
 _PART = 2**14  # an integer of a row is summed as so many of these, and what is left
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
@@ -250,7 +251,7 @@ def _totals_of_rows(
             for index in range(len(layout.components))
         )
         found.append(
-            (int(cell), *(min(max(total, -_LARGEST_TOTAL), _LARGEST_TOTAL) for total in totals))
+            (int(cell), *(min(max(total, 1 - INT64_END), INT64_END - 1) for total in totals))
         )
     return found
 

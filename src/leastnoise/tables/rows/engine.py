@@ -10,7 +10,7 @@ import narwhals as nw
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leastnoise.tables.spec.model import ColumnType, Key
+    from leastnoise.tables.spec.values import ColumnType, Key
     from leastnoise.tables.values.casts import Use
 
 

@@ -1,14 +1,13 @@
 """The spec of a release: what TOML and the Python twin both become, strict and exact.
 
-The models check one value at a time. What needs two values is in `checks`; how text becomes a
+The models check one value at a time; what each key means, and TOML that gives it, stands with its
+field, for errors and for the JSON Schema. What needs two values is in `checks`; how text becomes a
 `Spec`, with every problem listed, is in `spec_file`.
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
-from numbers import Rational, Real
 from typing import Annotated, ClassVar, Literal, final
 
 from pydantic import (
@@ -22,109 +21,32 @@ from pydantic import (
 )
 
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text, exact
 from leastnoise.guarantees.sensitivity import Neighbours
-
-ColumnType = Literal["int", "float", "text", "bool"]
-Encoding = Literal["utf-8", "latin-1", "windows-1252"]
-UTF_8: Literal["utf-8"] = "utf-8"
-Key = int | str | bool
-Edge = Fraction | float
-"""An edge of bins; a float only for −∞ and ∞, which leave an end open."""
-LEAST: Literal["least"] = "least"
-Epsilon = Fraction | Literal["least"]
-"""An ε, or that the least is to be found with which all blocks have their `accuracy`."""
-SKIP: Literal["skip"] = "skip"
-NONE: Literal["none"] = "none"
-Missing = Fraction | Literal["skip", "none"]
-"""A number that missing values become, or that they are left out, or that there are none."""
-_OPEN = {"-inf": -math.inf, "inf": math.inf}
-MAX_ROWS_BOUND = 2**20
-
-
-def _version(value: object) -> int:
-    if type(value) is not int or value != 1:  # True == 1.0 == 1
-        raise ValueError("Expected version = 1, the only one that there is.")
-    return value
-
-
-def _number(value: object) -> Fraction:
-    return exact(value, name="value")  # pyright: ignore[reportArgumentType]
-
-
-def _epsilon(value: object) -> Epsilon:
-    if isinstance(value, str) and value == LEAST:
-        return LEAST
-    # Each of the pair is checked beside a harmless partner, so that both can be reported at once.
-    return Budget(epsilon=value, delta="0.5").epsilon  # pyright: ignore[reportArgumentType]
-
-
-def _delta(value: object) -> Fraction:
-    return Budget(epsilon=1, delta=value).delta  # pyright: ignore[reportArgumentType]
-
-
-def _positive(value: object) -> Fraction:
-    number = _number(value)
-    if number <= 0:
-        raise ValueError(f"Expected a number > 0, got {decimal_text(number)}.")
-    return number
-
-
-def _missing(value: object) -> Missing:
-    for word in (SKIP, NONE):
-        if isinstance(value, str) and value == word:
-            return word
-    try:
-        return _number(value)
-    except ValueError:
-        raise ValueError(
-            'Expected "skip", a number that missing values become, or "none", the promise that no '
-            "value is missing."
-        ) from None
-
-
-def _edge(value: object) -> Edge:
-    # Also of numpy's float32; a text of an int would be long.
-    if isinstance(value, str | Real) and not isinstance(value, Rational) and str(value) in _OPEN:
-        return _OPEN[str(value)]
-    return _number(value)
-
-
-def _key(value: object) -> Key:
-    if isinstance(value, int) and abs(value) < 2**63:
-        return value
-    if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
-        return value
-    hint = (
-        " Floats that print alike differ: group by a whole number or a text, or give edges."
-        if isinstance(value, float)
-        else ""
-    )
-    raise ValueError(f"Expected a key that is an int of 64 bits, a text or a bool.{hint}")
-
-
-def _listed(value: object) -> object:
-    """Let a list be given for a tuple, and nothing else."""
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _grouping(value: object) -> str:
-    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"  # tags that no key has
-
-
-# What follows a validator is for the JSON Schema alone.
-_Written = int | float | str
-Number = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=_Written)]
-Positive = Annotated[Fraction, PlainValidator(_positive, json_schema_input_type=_Written)]
-Text = Annotated[str, Field(min_length=1, max_length=4096)]
-Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
-OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=_Written)]
-Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(_listed)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
-Sources = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_listed)]
-PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
-RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
-Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(_listed)]
+from leastnoise.tables.spec.values import (
+    LEAST,
+    NONE,
+    SKIP,
+    Bounds,
+    ColumnType,
+    Edges,
+    Encoding,
+    Epsilon,
+    Keys,
+    Missing,
+    Number,
+    Positive,
+    RowLimit,
+    Sources,
+    Text,
+    Texts,
+    Written,
+    as_tuple,
+    key,
+    read_delta,
+    read_epsilon,
+    read_missing,
+    read_version,
+)
 
 
 class _Section(BaseModel):
@@ -143,11 +65,25 @@ class Data(_Section):
     of a Spark Connect server, such as "sc://localhost:15002".
     """
 
-    source: Text | Sources | None = None
-    table: Text | None = None
-    engine: Text | None = None
-    encoding: Encoding | None = None
-    types: dict[str, ColumnType] = Field(default_factory=dict)
+    source: Text | Sources | None = key(
+        "a file, a pattern, a folder, a list of these, or a database, relative to the spec",
+        'source = "visits.parquet"',
+        default=None,
+    )
+    table: Text | None = key("the table of a database", 'table = "visits"', default=None)
+    engine: Text | None = key(
+        "what reads the rows: duckdb, polars or spark", 'engine = "duckdb"', default=None
+    )
+    encoding: Encoding | None = key(
+        "the encoding of a CSV that isn't UTF-8: latin-1 or windows-1252",
+        'encoding = "latin-1"',
+        default=None,
+    )
+    types: dict[str, ColumnType] = key(
+        "the type of each column that is used, for CSV and SQLite, which say none",
+        'types = { person = "int", visits = "float" }',
+        default_factory=dict,
+    )
 
 
 @final
@@ -158,9 +94,13 @@ class LedgerAccount(_Section):
     release is part of, and that was charged when it was registered.
     """
 
-    path: Text
-    dataset: Text | None = None
-    plan: Annotated[int, Field(ge=1)] | None = None
+    path: Text = key("the ledger's file, relative to the spec", 'path = "visits.ledger"')
+    dataset: Text | None = key(
+        "the account, if the ledger has several", 'dataset = "visits"', default=None
+    )
+    plan: Annotated[int, Field(ge=1)] | None = key(
+        "the number of the plan that this release is part of", "plan = 1", default=None
+    )
 
 
 @final
@@ -172,14 +112,26 @@ class Privacy(_Section):
     `unit_is` says which of the two is meant.
     """
 
-    unit: Text
-    unit_is: Literal["column", "each-row"] | None = None
-    neighbours: Neighbours = "add-remove"
-    epsilon: Annotated[Epsilon, PlainValidator(_epsilon, json_schema_input_type=_Written)]
-    delta: Annotated[Fraction, PlainValidator(_delta, json_schema_input_type=_Written)] = Fraction(
-        0
+    unit: Text = key(
+        'the column that identifies a person, or "row" if each row is one', 'unit = "person"'
     )
-    ledger: LedgerAccount | None = None
+    unit_is: Literal["column", "each-row"] | None = key(
+        'which is meant, if a column is called "row"', 'unit_is = "column"', default=None
+    )
+    neighbours: Neighbours = key(
+        "which tables nobody can tell apart: with one person more, or with one replaced",
+        'neighbours = "add-remove"',
+        default="add-remove",
+    )
+    epsilon: Annotated[Epsilon, PlainValidator(read_epsilon, json_schema_input_type=Written)] = key(
+        'ε of the whole release, or "least" if every block has an accuracy', 'epsilon = "1"'
+    )
+    delta: Annotated[Fraction, PlainValidator(read_delta, json_schema_input_type=Written)] = key(
+        "δ of the whole release, 0 if it isn't given", 'delta = "1e-6"', default=Fraction(0)
+    )
+    ledger: LedgerAccount | None = key(
+        "the ledger to charge", 'ledger = { path = "visits.ledger" }', default=None
+    )
 
     @property
     def by_row(self) -> bool:
@@ -200,11 +152,19 @@ class Contribution(_Section):
     of all that they add to a block.
     """
 
-    max_rows: RowLimit | None = None
-    max_groups: RowLimit | None = None
-    max_rows_per_group: RowLimit | None = None
-    l1: Positive | None = None
-    l2: Positive | None = None
+    max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
+    max_groups: RowLimit | None = key(
+        "the most groups of a block that one person is in", "max_groups = 2", default=None
+    )
+    max_rows_per_group: RowLimit | None = key(
+        "the most rows of one person in one group", "max_rows_per_group = 1", default=None
+    )
+    l1: Positive | None = key(
+        "the largest l1 norm of what one person adds to a block", "l1 = 3", default=None
+    )
+    l2: Positive | None = key(
+        "the largest l2 norm of what one person adds to a block", "l2 = 3", default=None
+    )
 
 
 @final
@@ -217,8 +177,15 @@ class Column(_Section):
     Histograms drop them, unless it is a number.
     """
 
-    bounds: Bounds | None = None
-    missing: Annotated[Missing, PlainValidator(_missing, json_schema_input_type=_Written)] = SKIP
+    bounds: Bounds | None = key(
+        "public bounds, which values are clamped to", "bounds = [0, 30]", default=None
+    )
+    missing: Annotated[Missing, PlainValidator(read_missing, json_schema_input_type=Written)] = key(
+        'what NULL, NaN and unreadable values do: "skip", a number that they become, or "none" '
+        "for the promise that there are none",
+        'missing = "skip"',
+        default=SKIP,
+    )
 
     @property
     def number(self) -> Fraction | None:
@@ -240,15 +207,19 @@ class Histogram(_Section):
     The first edge may be −∞ and the last one ∞, which no value is.
     """
 
-    column: Text
-    edges: Edges
+    column: Text = key("the column that is counted by", 'column = "visits"')
+    edges: Edges = key("the edges of the bins [a, b), the last one closed", "edges = [0, 5, 30]")
 
 
 @final
 class Bands(_Section):
     """Groups by a number: the bands [a, b) between edges, as the bins of a histogram."""
 
-    edges: Edges
+    edges: Edges = key("the edges of the bands [a, b), the last one closed", "edges = [0, 18, 65]")
+
+
+def _grouping(value: object) -> str:
+    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"  # tags that no key has
 
 
 Grouping = Annotated[
@@ -260,10 +231,12 @@ Grouping = Annotated[
 class Predicate(_Section):
     """What a column's value must be: within these public numbers, or among these public keys."""
 
-    min: Number | None = None
-    max: Number | None = None
-    below: Number | None = None
-    among: Keys = ()
+    min: Number | None = key("the least value that satisfies it", "min = 1", default=None)
+    max: Number | None = key("the largest value that satisfies it", "max = 10", default=None)
+    below: Number | None = key(
+        "what values that satisfy it are less than", "below = 100", default=None
+    )
+    among: Keys = key("the public keys that satisfy it", "among = [1, 2]", default=())
 
 
 @final
@@ -274,16 +247,20 @@ class Accuracy(_Section):
     Of all statistics, or of one.
     """
 
-    half_width_95: Positive | None = None
-    std: Positive | None = None
-    statistic: Text | None = None
+    half_width_95: Positive | None = key(
+        "half of the width of an interval that holds 95 % of the noise",
+        "half_width_95 = 10",
+        default=None,
+    )
+    std: Positive | None = key("the standard deviation", "std = 5", default=None)
+    statistic: Text | None = key("of which statistic alone", 'statistic = "count"', default=None)
 
 
 @final
 class Assumed(_Section):
     """What a mean's error is worked out for: groups of `n` values."""
 
-    n: Annotated[int, Field(ge=1, le=2**34)]
+    n: Annotated[int, Field(ge=1, le=2**34)] = key("how many values are in a group", "n = 4000")
 
 
 @final
@@ -296,17 +273,45 @@ class Query(_Section):
     counts and sums are published as 0 where the noise makes them negative.
     """
 
-    name: Text
-    weight: Positive = Fraction(1)
-    accuracy: Accuracy | None = None
-    assume: Assumed | None = None
-    statistics: Texts = ()
-    group_by: dict[str, Grouping] = Field(default_factory=dict)
-    histogram: Histogram | None = None
-    where: dict[Text, dict[Text, Predicate]] = Field(default_factory=dict)
-    max_conditions: Annotated[int, Field(ge=1)] | None = None
-    round: bool = False
-    clamp: bool = False
+    name: Text = key("the name of the block's table", 'name = "use_by_plan"')
+    weight: Positive = key(
+        "how much its errors count beside other blocks'", "weight = 2", default=Fraction(1)
+    )
+    accuracy: Accuracy | None = key(
+        "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
+    )
+    assume: Assumed | None = key(
+        "for how many values in a group to show a mean's error",
+        "assume = { n = 4000 }",
+        default=None,
+    )
+    statistics: Texts = key(
+        "count, count_units, count(column), sum(column) or mean(column)",
+        'statistics = ["count", "mean(visits)"]',
+        default=(),
+    )
+    group_by: dict[str, Grouping] = key(
+        "public keys by column, a file of keys, or edges of bands",
+        "group_by = { plan = [1, 2, 3] }",
+        default_factory=dict,
+    )
+    histogram: Histogram | None = key(
+        "counts of rows per bin",
+        'histogram = { column = "visits", edges = [0, 5, 30] }',
+        default=None,
+    )
+    where: dict[Text, dict[Text, Predicate]] = key(
+        "named conditions, which may overlap",
+        "where = { often = { visits = { min = 10 } } }",
+        default_factory=dict,
+    )
+    max_conditions: Annotated[int, Field(ge=1)] | None = key(
+        "in how many of the conditions one person counts", "max_conditions = 2", default=None
+    )
+    round: bool = key("whether counts are published whole", "round = true", default=False)
+    clamp: bool = key(
+        "whether negative counts and sums are published as 0", "clamp = true", default=False
+    )
 
 
 @final
@@ -316,22 +321,40 @@ class Output(_Section):
     `report` asks the command line for a page about the release beside it.
     """
 
-    path: Text
-    format: Literal["parquet", "csv", "json"] = "parquet"
-    report: bool = False
+    path: Text = key("a directory that doesn't exist yet, relative to the spec", 'path = "out"')
+    format: Literal["parquet", "csv", "json"] = key(
+        "the format of the tables", 'format = "csv"', default="parquet"
+    )
+    report: bool = key(
+        "whether `leastnoise release` writes a page, too", "report = true", default=False
+    )
 
 
 @final
 class Spec(_Section):
     """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`."""
 
-    version: Annotated[int, PlainValidator(_version, json_schema_input_type=Literal[1])]
-    data: Data
-    privacy: Privacy
-    contribution: Contribution | None = None
-    columns: dict[str, Column] = Field(default_factory=dict)
-    query: Annotated[tuple[Query, ...], BeforeValidator(_listed)]
-    output: Output | None = None
+    version: Annotated[int, PlainValidator(read_version, json_schema_input_type=Literal[1])] = key(
+        "the version of this format", "version = 1"
+    )
+    data: Data = key("where the rows are", '[data]\nsource = "visits.parquet"')
+    privacy: Privacy = key(
+        "whom the guarantee protects, and how far", '[privacy]\nunit = "person"\nepsilon = "1"'
+    )
+    contribution: Contribution | None = key(
+        "what one person can add at most", "[contribution]\nmax_rows = 5", default=None
+    )
+    columns: dict[str, Column] = key(
+        "what the public knows of columns",
+        "[columns.visits]\nbounds = [0, 30]",
+        default_factory=dict,
+    )
+    query: Annotated[tuple[Query, ...], BeforeValidator(as_tuple)] = key(
+        "what is published, a block a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
+    )
+    output: Output | None = key(
+        "the directory of the release", '[output]\npath = "out"', default=None
+    )
 
     @property
     def budget(self) -> Budget:

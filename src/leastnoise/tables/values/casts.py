@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
 if TYPE_CHECKING:
-    from leastnoise.tables.spec.model import ColumnType
+    from leastnoise.tables.spec.values import ColumnType
 
 Use = Literal["u", "k", "v"]
 

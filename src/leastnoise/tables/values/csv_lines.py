@@ -21,7 +21,7 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.spec.model import UTF_8
+from leastnoise.tables.spec.values import UTF_8
 from leastnoise.tables.values import compression, parquet_rows, pipe
 from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from leastnoise.tables.spec.model import Encoding
+    from leastnoise.tables.spec.values import Encoding
 
 MAX_LINE = 2**20
 _MARK = b"\xef\xbb\xbf"  # at the start of a file: it is UTF-8

@@ -13,7 +13,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows import engine_duckdb
+from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.engine import Engine
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from leastnoise.tables.rows.inputs import Input
-    from leastnoise.tables.spec.model import ColumnType, Key
+    from leastnoise.tables.rows.duckdb.inputs import Input
+    from leastnoise.tables.spec.values import ColumnType, Key
 
 _ROWS_AT_ONCE = 2**19  # smaller batches cost more by themselves
 _KINDS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -37,12 +37,12 @@ _KINDS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 @contextmanager
-def opened(
+def open_engine(
     source: Input, *, columns: Mapping[str, ColumnType], rehearsed: bool = False
 ) -> Iterator[Polars]:
-    """Yield an engine over the `columns` (name to type) of the rows; see `engine_duckdb.opened`."""
+    """Yield an engine over the `columns` (name to type) of the rows; see `duckdb`'s."""
     try:
-        with engine_duckdb.opened(source, columns=columns, rehearsed=rehearsed) as reader:
+        with reading.open_engine(source, columns=columns, rehearsed=rehearsed) as reader:
             yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns)
     except pl.exceptions.PolarsError:  # whose messages may quote values
         raise SourceError(f"{source.name} can't be read by Polars.") from None
@@ -50,7 +50,7 @@ def opened(
 
 @final
 class Polars(Engine):
-    """An engine that `opened` makes."""
+    """An engine that `open_engine` makes."""
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """It is in memory."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.spec.model import UTF_8
+from leastnoise.tables.spec.values import UTF_8
 from leastnoise.tables.values import csv_lines, parquet_rows, pipe, spill
 from leastnoise.tables.values.casts import Held, Rows
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from leastnoise.tables.spec.model import Encoding
+    from leastnoise.tables.spec.values import Encoding
 
 _PARAMETER = re.compile(r"\$(\w+)")
 _TOGETHER = 50  # files that are open at once: two or three descriptors each

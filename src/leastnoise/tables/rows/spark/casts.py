@@ -21,7 +21,7 @@ from leastnoise.tables.values.casts import (
 )
 
 if TYPE_CHECKING:
-    from leastnoise.tables.spec.model import ColumnType
+    from leastnoise.tables.spec.values import ColumnType
     from leastnoise.tables.values.casts import Use
 
 _KINDS = {

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, final
 import narwhals as nw
 
 from leastnoise.tables.rows.engine import Engine
-from leastnoise.tables.rows.spark_casts import Casts
-from leastnoise.tables.rows.spark_rows import functions_of, guarded
+from leastnoise.tables.rows.spark.casts import Casts
+from leastnoise.tables.rows.spark.sources import functions_of, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from leastnoise.tables.rows.spark_rows import SparkRows
-    from leastnoise.tables.spec.model import ColumnType, Key
+    from leastnoise.tables.rows.spark.sources import SparkRows
+    from leastnoise.tables.spec.values import ColumnType, Key
 
 
 @contextmanager
-def opened(source: SparkRows, *, columns: Mapping[str, ColumnType]) -> Iterator[Spark]:
+def open_engine(source: SparkRows, *, columns: Mapping[str, ColumnType]) -> Iterator[Spark]:
     """Yield an engine over the `columns` (name to type) of the rows.
 
     Raises SourceError, which never quotes data, if Spark can't read them.
@@ -36,7 +36,7 @@ def opened(source: SparkRows, *, columns: Mapping[str, ColumnType]) -> Iterator[
 
 @final
 class Spark(Engine):
-    """An engine that `opened` makes."""
+    """An engine that `open_engine` makes."""
 
     def __init__(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> None:
         self._session = source.frame.sparkSession

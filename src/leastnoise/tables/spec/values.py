@@ -1,0 +1,119 @@
+"""The values that a spec may hold, each strict and exact by itself; pydantic reads them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainValidator
+
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text, exact
+
+ColumnType = Literal["int", "float", "text", "bool"]
+Encoding = Literal["utf-8", "latin-1", "windows-1252"]
+UTF_8: Literal["utf-8"] = "utf-8"
+Key = int | str | bool
+Edge = Fraction | float
+"""An edge of bins; a float only for −∞ and ∞, which leave an end open."""
+LEAST: Literal["least"] = "least"
+Epsilon = Fraction | Literal["least"]
+"""An ε, or that the least is to be found with which all blocks have their `accuracy`."""
+SKIP: Literal["skip"] = "skip"
+NONE: Literal["none"] = "none"
+Missing = Fraction | Literal["skip", "none"]
+"""A number that missing values become, or that they are left out, or that there are none."""
+_OPEN = {"-inf": -math.inf, "inf": math.inf}
+MAX_ROWS_BOUND = 2**20
+
+
+def read_version(value: object) -> int:
+    """Return 1, the only version there is; raises ValueError."""
+    if type(value) is not int or value != 1:  # True == 1.0 == 1
+        raise ValueError("Expected version = 1, the only one that there is.")
+    return value
+
+
+def _number(value: object) -> Fraction:
+    return exact(value, name="value")  # pyright: ignore[reportArgumentType]
+
+
+def read_epsilon(value: object) -> Epsilon:
+    """Return an ε, or LEAST; raises ValueError."""
+    if isinstance(value, str) and value == LEAST:
+        return LEAST
+    # Each of the pair is checked beside a harmless partner, so that both can be reported at once.
+    return Budget(epsilon=value, delta="0.5").epsilon  # pyright: ignore[reportArgumentType]
+
+
+def read_delta(value: object) -> Fraction:
+    """Return a δ; raises ValueError."""
+    return Budget(epsilon=1, delta=value).delta  # pyright: ignore[reportArgumentType]
+
+
+def _positive(value: object) -> Fraction:
+    number = _number(value)
+    if number <= 0:
+        raise ValueError(f"Expected a number > 0, got {decimal_text(number)}.")
+    return number
+
+
+def read_missing(value: object) -> Missing:
+    """Return what missing values do; raises ValueError."""
+    for word in (SKIP, NONE):
+        if isinstance(value, str) and value == word:
+            return word
+    try:
+        return _number(value)
+    except ValueError:
+        raise ValueError(
+            'Expected "skip", a number that missing values become, or "none", the promise that no '
+            "value is missing."
+        ) from None
+
+
+def _edge(value: object) -> Edge:
+    # Also of numpy's float32; a text of an int would be long.
+    if isinstance(value, str | Real) and not isinstance(value, Rational) and str(value) in _OPEN:
+        return _OPEN[str(value)]
+    return _number(value)
+
+
+def _key(value: object) -> Key:
+    if isinstance(value, int) and abs(value) < 2**63:
+        return value
+    if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
+        return value
+    hint = (
+        " Floats that print alike differ: group by a whole number or a text, or give edges."
+        if isinstance(value, float)
+        else ""
+    )
+    raise ValueError(f"Expected a key that is an int of 64 bits, a text or a bool.{hint}")
+
+
+def as_tuple(value: object) -> object:
+    """Let a list be given for a tuple, and nothing else."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+# What follows a validator is for the JSON Schema alone.
+Written = int | float | str
+Number = Annotated[Fraction, PlainValidator(_number, json_schema_input_type=Written)]
+Positive = Annotated[Fraction, PlainValidator(_positive, json_schema_input_type=Written)]
+Text = Annotated[str, Field(min_length=1, max_length=4096)]
+Bounds = Annotated[tuple[Number, Number], BeforeValidator(as_tuple)]
+OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=Written)]
+Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
+Sources = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tuple)]
+PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
+RowLimit = Annotated[int, Field(ge=1, le=MAX_ROWS_BOUND)]
+Keys = Annotated[tuple[PublicKey, ...], BeforeValidator(as_tuple)]
+
+
+def key(meaning: str, example: str, **options: Any) -> Any:
+    """Declare a key of a spec: what it means, without a full stop, and TOML that gives it."""
+    return Field(description=meaning, examples=[example], **options)
