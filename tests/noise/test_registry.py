@@ -89,6 +89,7 @@ ROLES = {
     "sampler": "sampler",
     "quantile": "profile",
     "knows_quantiles": "profile",
+    "beyond": "proof",
 }
 LAW = Gaussian(scale=1)
 WRONG: dict[str, Callable[[], object]] = {

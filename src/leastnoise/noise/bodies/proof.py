@@ -59,6 +59,23 @@ def pure_delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     return frequent_loss(noise) * -ball(epsilon - largest).expm1()
 
 
+def beyond(noise: Noise, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X_i > t), t >= 0, of noise e^(−N), N the gauge of a box.
+
+    notation: q numbers, b = bounds[i], c = t/(b·scale), Q(m, c) = e^(−c) Σ_(j<m) c^j/j!. It is half
+    of Q(q, c) − (c/q)·Q(q − 1, c) = e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose terms are positive.
+    """
+    if not (isinstance(noise, KNorm) and isinstance(noise.body, Box) and t >= 0):
+        raise NotRegistered(family=noise.name, table=__name__, why="its coordinates aren't known")
+    bounds = noise.body.bounds
+    c, q = ball(t / (bounds[coordinate % len(bounds)] * noise.scale)), len(bounds)
+    total, term = arb(0), arb(1)
+    for power in range(q):
+        total += term * ball(Fraction(q - power, q))
+        term *= c / (power + 1)
+    return total * (-c).exp() / 2
+
+
 def frequent_loss(noise: Noise) -> arb:
     """Enclose a number that P(loss = ε₀) is at most, for a law whose losses are 0 and ±ε₀.
 

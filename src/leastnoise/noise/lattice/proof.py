@@ -60,6 +60,18 @@ def delta_ball(noise: Noise, *, shift: Fraction, epsilon: Fraction) -> arb:
     return law.largest(range(step, step * most + 1, step))
 
 
+def beyond(noise: Noise, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X > t), a quotient of whole numbers."""
+    del coordinate
+    if not isinstance(noise, DiscreteStaircase):
+        raise NotRegistered(family=noise.name, table=__name__, why="it is not discrete-staircase")
+    first = math.floor(t * noise.cells / noise.scale) + 1  # X > t where K is at least this
+    law = noise.lattice
+    if first > 0:
+        return ball(Fraction(sum(law.masses[first:]), law.total))
+    return 1 - ball(Fraction(sum(law.masses[1 - first :]), law.total))
+
+
 class _Law:
     """The weights over all whole k, and e^ε, at the current precision."""
 
