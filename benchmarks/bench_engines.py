@@ -23,7 +23,7 @@ import duckdb
 
 from benchmarks.bench_sources import NAMES, ROWS, make, most_memory, spec_of
 from benchmarks.timing import print_rows
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.query.limits import InCells, integer_limits
 from leastnoise.tables.read.spec_file import parse
 from leastnoise.tables.rows import bounding, engines
@@ -39,7 +39,7 @@ Sums = Callable[[str], list[int]]
 def by_leastnoise(engine: str) -> Sums:
     def sums(path: str) -> list[int]:
         spec = parse(spec_of(source=path, engine=engine))
-        layout = of_block(spec, spec.query[0])[0][0]
+        layout = lay_out_query(spec, spec.query[0])[0][0]
         with engines.opened(find(spec, Path())) as opened:
             return bounding.query_vector(opened, spec, layout).tolist()
 
@@ -49,7 +49,7 @@ def by_leastnoise(engine: str) -> Sums:
 def constants() -> tuple[float, int]:
     """Return what a value is multiplied by, and what a person may add."""
     spec = parse(spec_of(source="rows.parquet"))
-    layout = of_block(spec, spec.query[0])[0][0]
+    layout = lay_out_query(spec, spec.query[0])[0][0]
     assert isinstance(layout.bounding, InCells)
     return 2**layout.bits / 30, integer_limits(layout.bounding, bits=layout.bits)[0]
 

@@ -91,7 +91,7 @@ def planned(
 ) -> Plan:
     epsilon, delta = budget
     return plan(
-        spec_file.parse(
+        spec_file.lay_out(
             {
                 "version": 1,
                 "data": {"source": "x.parquet"},
@@ -112,7 +112,7 @@ def main() -> None:
         seconds = time.perf_counter() - start
         rows.append(_row(name, found, asked, seconds))
     start = time.perf_counter()
-    demo = plan(spec_file.loads(SPEC))
+    demo = plan(spec_file.lay_out(spec_file.parse_toml(SPEC)))
     seconds = time.perf_counter() - start
     counts = [block.errors[0].std for block in demo.blocks]
     rows.append(_row("`leastnoise demo`, its first block", demo, "", seconds))

@@ -21,7 +21,7 @@ from typing import Any
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read.spec_file import parse
 from leastnoise.tables.rows import bounding, engine_duckdb
 from leastnoise.tables.rows.frames import frame_of
@@ -103,7 +103,7 @@ def child(kind: str, folder: Path) -> None:
     before = most_memory()
     spec = parse(spec_of(**SOURCES[kind]))
     start = time.perf_counter()
-    layout = of_block(spec, spec.query[0])[0][0]
+    layout = lay_out_query(spec, spec.query[0])[0][0]
     found = find(spec, folder, given)
     with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
         integers = bounding.query_vector(engine, spec, layout).tolist()

@@ -20,7 +20,7 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.timing import print_rows
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engine_duckdb, source
 
@@ -59,7 +59,7 @@ def make(folder: Path) -> None:
 
 def ours(folder: Path) -> list[int]:
     spec = spec_file.loads(SPEC)
-    ((layout,),) = of_block(spec, spec.query[0])
+    ((layout,),) = lay_out_query(spec, spec.query[0])
     assert layout.bits == BITS
     found = source.find(spec, folder)
     with engine_duckdb.opened(found.rows, columns=found.columns) as engine:

@@ -27,10 +27,11 @@ def plan_once() -> None:
     This wraps what a release calls; noise, charge and publication stay as they are.
     """
 
-    def planned(spec: Any, progress: Any = None) -> Any:
+    def planned(laid: Any, progress: Any = None) -> Any:
+        spec = laid.spec
         asked = repr((spec.query, spec.privacy.epsilon, spec.contribution, spec.columns))
         if asked not in _plans:
-            _plans[asked] = _make_plan(spec, progress=progress)
+            _plans[asked] = _make_plan(laid, progress=progress)
         elif progress:
             progress("Finding the plan again")
         return _plans[asked]

@@ -19,7 +19,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
-from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.rows import bounding, engines, source
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
@@ -231,7 +231,9 @@ class Exact:
         self.folder = Path(tempfile.mkdtemp())
         self._write([])
         self.spec = ln.Release(**spec, folder=self.folder).spec
-        self.layouts = [one for part in of_block(self.spec, self.spec.query[0]) for one in part]
+        self.layouts = [
+            one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part
+        ]
         self.found = source.find(self.spec, self.folder)
 
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:

@@ -168,7 +168,7 @@ def test_an_edited_ledger_does_not_hold(folder: Path) -> None:
 
 def test_the_spec_reads_back(folder: Path) -> None:
     account = '{ path = "b.ledger", dataset = "visits", plan = 3 }'
-    spec = spec_file.read(folder / write_spec(folder, "out", ledger=account))
+    spec = spec_file.read(folder / write_spec(folder, "out", ledger=account)).spec
     assert spec_file.loads(spec_file.dumps(spec)) == spec
     with pytest.raises(SpecError) as caught:
         spec_file.read(folder / write_spec(folder, "bad", ledger='{ file = "x", plan = 0 }'))

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engines, source
 from leastnoise.tables.rows.frames import frame_of
@@ -22,7 +22,7 @@ def integers(
     found = source.find(spec, folder, None if frame is None else frame_of(frame))
     vectors: dict[str, list[int]] = {}
     for query in spec.query:
-        for layout in itertools.chain.from_iterable(of_block(spec, query)):
+        for layout in itertools.chain.from_iterable(lay_out_query(spec, query)):
             with engines.opened(found) as opened:
                 way = str(layout.bounding.to_record())
                 vectors[f"{layout.label} {way}"] = bounding.query_vector(

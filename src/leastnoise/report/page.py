@@ -17,12 +17,13 @@ from leastnoise.certificate.strict_json import parse_object
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.bar_chart import Bar, bar_chart
-from leastnoise.tables.plan.plan_record import UNIT_NOTE
+from leastnoise.tables.plan.notes import UNIT_NOTE
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.columns import SUFFIXES, statistics_of
+from leastnoise.tables.query.columns import statistics_of
+from leastnoise.tables.statistics.base import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.publish.verify import VerifiedRelease
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.spec.statistic import Statistic
+    from leastnoise.tables.statistics.base import Statistic
 
 MOST_ROWS, MOST_BARS = 200, 40
 """Of a table on the page, and of a chart: the page stays short, and the files have all of it."""

@@ -12,9 +12,9 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import CertificateRejected, OverBudget, Refused, SpecError
-from leastnoise.tables.query.layout import of_block
-from leastnoise.tables.query.noise_error import NoiseError
-from leastnoise.tables.query.results import mean_errors, numbers
+from leastnoise.tables.query.layout import lay_out_query
+from leastnoise.tables.query.results import values_of
+from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.resealed import verify_resealed
 
 ROWS = "person,plan,visits\n" + "".join(
@@ -74,7 +74,7 @@ def worst(plan: Any) -> float:
 def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, rows: int) -> None:
     """Over all noisy sums beside a count of `rows`, the widest interval and the largest std."""
     made = release(folder, USE)
-    layout = of_block(made.spec, made.spec.query[0])[0][0]
+    layout = lay_out_query(made.spec, made.spec.query[0])[0][0]
     uses = layout.uses[-1]
     noise = [NoiseError(std=1.0, half95=2.0, half975=3.0)] * len(layout.components)
     total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0)
@@ -82,8 +82,10 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
     cells = np.zeros((30_001, len(layout.components)))
     cells[:, uses[0]] = np.linspace(-1.5, 1.5, 30_001) * rows
     cells[:, uses[1]] = rows
-    _, std, low, high = numbers(layout, cells, noise)[-4:]
-    shown_std, shown_half = mean_errors(total, count, rows=rows, half=10.0)
+    _, std, low, high = values_of(layout, cells, noise)[-1]
+    mean, own = layout.statistics[-1], layout.ingredients(noise)[-1]
+    shown_std = mean.expected_std(own, [total.std, count.std], rows)
+    shown_half = mean.expected_half_width(own, rows)
     assert std.max() == pytest.approx(shown_std, rel=1e-6)
     assert ((high - low) / 2).max() == pytest.approx(shown_half, rel=1e-3)
 

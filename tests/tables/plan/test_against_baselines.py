@@ -147,14 +147,14 @@ def alone(raw: dict[str, Any], block: BlockPlan) -> list[float]:
     if block.layout.part:
         query = query | {"statistics": [query["statistics"][i] for i in block.layout.places]}
     (found,) = plan(
-        spec_file.parse(raw | {"privacy": raw["privacy"] | budget, "query": [query]})
+        spec_file.lay_out(raw | {"privacy": raw["privacy"] | budget, "query": [query]})
     ).blocks
     return variances(found)
 
 
 def check(seed: int) -> None:
     raw = drawn(Random(seed))  # of specs, not of noise
-    made: Plan = plan(spec_file.parse(raw))
+    made: Plan = plan(spec_file.lay_out(raw))
     ways, ours = standard(raw, made.blocks), [variances(block) for block in made.blocks]
     apart = [
         min(one) for one in zip(*(ways[k] for k in ways if k != "gaussian together"), strict=True)

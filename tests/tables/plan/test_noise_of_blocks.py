@@ -15,9 +15,9 @@ from leastnoise.guarantees.sensitivity import L2
 from leastnoise.guarantees.structured import Linf
 from leastnoise.noise.quantiles import variance_of
 from leastnoise.selection.public import calibrate
-from leastnoise.tables.plan.plan_record import PARTS_NOTE, PURE_NOTE
+from leastnoise.tables.plan.notes import PARTS_NOTE, PURE_NOTE
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.noise_error import measure_error
 from tests.tables.test_release import make_rows, release
 
 
@@ -30,11 +30,11 @@ def test_rounding_to_the_grid_is_in_the_error(folder: Path) -> None:
     plan = release(folder).plan()
     mechanism = plan.blocks[0].mechanism
     coarse = mechanism.on_grid(2 * Fraction(2) ** round(math.log2(mechanism.noise.variance) / 2))
-    grid, found = float(coarse.grid), NoiseError.of(coarse.certificate)
+    grid, found = float(coarse.grid), measure_error(coarse.certificate)
     variance = variance_of(coarse.noise, 0)
     assert found.std**2 == pytest.approx(variance + grid**2 / 12)
     assert found.std > 1.001 * math.sqrt(variance)
-    fine = NoiseError.of(mechanism.certificate)
+    fine = measure_error(mechanism.certificate)
     assert found.half95 - fine.half95 == pytest.approx(grid / 2, rel=1e-4)
 
 
@@ -52,7 +52,7 @@ def test_overlapping_conditions_get_noise_in_their_shape_and_verify(folder: Path
     assert certificate.delta.upper == 0.0  # nothing of δ is spent
     table = released.tables["who"].columns
     assert table["condition"] == ["low", "high", "plan"]
-    error = NoiseError.of(certificate)
+    error = measure_error(certificate)
     assert error.std**2 == pytest.approx(block.mechanism.variances[0], rel=1e-6)
     spherical = calibrate(
         "l2", epsilon=1, delta="1e-6", sensitivity=L2(root_above(Fraction(3))), dimension=3
@@ -141,7 +141,7 @@ def test_counts_without_a_delta_are_whole_numbers(folder: Path) -> None:
     released = release(folder, query=query, privacy=privacy, contribution=None).run()
     ((_, certificate),) = released.certificate.blocks
     assert certificate.noise.name == "geometric"
-    error = NoiseError.of(certificate)
+    error = measure_error(certificate)
     assert error.std == pytest.approx(math.exp(-0.125) * math.sqrt(2) / -math.expm1(-0.25))
     assert error.std == pytest.approx(5.6421, abs=5e-5)
     assert error.half95.is_integer()
@@ -155,7 +155,7 @@ def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     released = release(folder, query=queries, privacy=privacy, contribution=None).run()
     ((_, certificate),) = released.certificate.blocks
     assert certificate.noise.name == "discrete-staircase"
-    error = NoiseError.of(certificate)
+    error = measure_error(certificate)
     assert error.std == math.sqrt(certificate.noise.variance)  # nothing is lost to the grid
     assert error.half95.is_integer()
     found = pd.read_csv(folder / "out" / "rows.csv").iloc[0]

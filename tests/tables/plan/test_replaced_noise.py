@@ -28,8 +28,8 @@ from tests.tables.query.test_replace_one import (
 
 
 def deviations(limits: dict[str, Any] | None, query: list[dict[str, Any]], **more: Any) -> Any:
-    spec = spec_file.parse(raw_spec(limits, query, **more))
-    return {block.name: block.noise_errors[0].std for block in plan(spec).blocks}
+    laid = spec_file.lay_out(raw_spec(limits, query, **more))
+    return {block.name: block.noise_errors[0].std for block in plan(laid).blocks}
 
 
 def by_towns(count: int, *statistics: str) -> dict[str, Any]:
@@ -80,8 +80,8 @@ WHERE = [{"name": f"c{i}", "where": {"it": {"x": {"min": i}}}} for i in range(3)
 
 def test_conditions_are_drawn_together_in_a_box() -> None:
     """[−1, 1]³ with e^(−N): (d + 1)(d + 2)/3 = 6.67, where a third of ε each takes 18."""
-    spec = spec_file.parse(raw_spec({"max_rows": 3}, WHERE))
-    made = plan(spec)
+    laid = spec_file.lay_out(raw_spec({"max_rows": 3}, WHERE))
+    made = plan(laid)
     ((name, certificate),) = made.certificate.blocks
     assert name == "c0+c1+c2"
     body = certificate.sensitivity.body(dimension=3)  # that of counting(3, 3), by whatever name
@@ -97,8 +97,8 @@ def test_rows_drawn_together_hide_what_two_persons_differ_by(tmp_path: Path) -> 
         {"name": name, "statistics": ["count", f"sum({x})"], "group_by": towns}
         for name, x in (("p", "x"), ("q", "z"))
     ]
-    spec = spec_file.parse(raw_spec({"max_rows": 3}, query, delta="1e-9"))
-    made = plan(spec)
+    laid = spec_file.lay_out(raw_spec({"max_rows": 3}, query, delta="1e-9"))
+    made = plan(laid)
     ((_, certificate),) = made.certificate.blocks
     hull = getattr(certificate.sensitivity, "hull", None)
     assert isinstance(hull, Together)

@@ -150,9 +150,9 @@ def test_rows_of_a_draw_have_less_noise_than_their_shares_give(
         )
         error = block.noise_errors[0]
         assert error.std**2 < alone.noise.variance * (1 + 1e-9)
-        of_block = noisy[:, block.first : block.first + block.layout.dimension]
-        assert of_block.std() == pytest.approx(error.std, rel=0.05)
-        assert (np.abs(of_block) <= error.half95).mean() == pytest.approx(0.95, abs=0.01)
+        lay_out_query = noisy[:, block.first : block.first + block.layout.dimension]
+        assert lay_out_query.std() == pytest.approx(error.std, rel=0.05)
+        assert (np.abs(lay_out_query) <= error.half95).mean() == pytest.approx(0.95, abs=0.01)
 
 
 def test_rows_drawn_together_are_released_and_verify(tmp_path: Path) -> None:

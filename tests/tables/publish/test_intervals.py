@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leastnoise.tables.publish.intervals import wrong_number
-from leastnoise.tables.query.layout import of_block
-from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.publish.table_checks import wrong_number
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.query.results import table_of
 from leastnoise.tables.read.spec_file import parse
+from leastnoise.tables.statistics.base import NoiseError
 
 CELLS = 2_000
 BOUNDS = [[0, 10], [-1, 1], [1e9, 1e9 + 1], [-1e-9, 3e9]]
@@ -36,7 +36,7 @@ def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str,
         },
         folder=Path(),
     )
-    ((layout,),) = of_block(spec, spec.query[0])
+    ((layout,),) = lay_out_query(spec, spec.query[0])
     random = np.random.default_rng(7)
     noise = [
         NoiseError(std=std, half95=2 * std, half975=2.3 * std)

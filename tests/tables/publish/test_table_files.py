@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from leastnoise.errors import InvalidInput, SourceError
 from leastnoise.tables.publish.table_files import as_read, read_table, write_table
-from leastnoise.tables.query.layout import Layout, of_block
-from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.query.results import Table, table_of
 from leastnoise.tables.read import spec_file
+from leastnoise.tables.statistics.base import NoiseError
 
 KINDS = ["csv", "json", "parquet"]
 HOSTILE = [
@@ -53,7 +53,7 @@ def layout(**query: Any) -> Layout:
         "query": [{"name": "q", "statistics": ["count"], **query}],
     }
     spec = spec_file.parse(raw)
-    return of_block(spec, spec.query[0])[0][0]
+    return lay_out_query(spec, spec.query[0])[0][0]
 
 
 def table(block: Layout) -> Table:

@@ -18,7 +18,7 @@ from leastnoise.mechanism import accuracy
 from leastnoise.selection.public import calibrate
 from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query import noise_error
-from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.noise_error import measure_error
 from tests.tables.resealed import verify_resealed
 from tests.tables.test_release import folder, make_rows, release
 
@@ -152,7 +152,7 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
     target = folder / "csv"
     (target / "plan.json").write_text(forged.to_json())
     (target / "certificate.json").write_text(forged.certificate.to_json())
-    rows = pd.read_csv(target / "all.csv").assign(count_std=NoiseError.of(less.certificate).std)
+    rows = pd.read_csv(target / "all.csv").assign(count_std=measure_error(less.certificate).std)
     rows.to_csv(target / "all.csv", index=False)
     with pytest.raises(CertificateRejected, match=why):
         verify_resealed(target)

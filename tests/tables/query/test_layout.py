@@ -15,7 +15,7 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer, Sensitivity
 from leastnoise.guarantees.structured import CountingQueries, Linf
 from leastnoise.guarantees.within import Within
-from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.spec.model import Spec
@@ -49,7 +49,7 @@ def layout(
     statistics: list[str], *, keys: int = 1, unit: str = "u", clip: dict[str, Any] | None = None
 ) -> Layout:
     spec = parsed(statistics, keys=keys, unit=unit, clip=clip)
-    ((found,),) = of_block(spec, spec.query[0])
+    ((found,),) = lay_out_query(spec, spec.query[0])
     return found
 
 
@@ -98,14 +98,14 @@ def test_several_numbers_of_a_cell_move_within_boxes(
 def test_persons_and_rows_of_a_query_are_two_parts() -> None:
     """A person adds 1 to a cell's persons, and as much as five to its rows."""
     spec = parsed(["count", "count_units", "sum(b)"], keys=3, clip={"max_rows": 5})
-    (rows,), (persons,) = of_block(spec, spec.query[0])
+    (rows,), (persons,) = lay_out_query(spec, spec.query[0])
     assert (rows.label, persons.label) == ("q.rows", "q.persons")
     assert (rows.places, persons.places) == ((0, 2), (1,))
     box = Box(bounds=[5, 5])
     assert rows.sensitivities[0] == Within(Cells(bodies=[box], copies=[3]))
     assert persons.sensitivities[0] == counting(3, 3)
     spec = parsed(["count_units", "count"], keys=3, clip={"max_rows": 5})
-    assert [one.label for (one,) in of_block(spec, spec.query[0])] == ["q.persons", "q.rows"]
+    assert [one.label for (one,) in lay_out_query(spec, spec.query[0])] == ["q.persons", "q.rows"]
 
 
 COUNT_OF_5 = InCells(per_cell=Fraction(5), total=Fraction(5))
@@ -164,7 +164,7 @@ def test_a_box_where_all_cells_may_move_at_once() -> None:
 
 def test_each_kind_of_limit_is_a_way_of_its_own() -> None:
     spec = parsed(["count"], keys=9, clip={"max_rows": 5, "l1": 4, "l2": 3})
-    ways = [one.bounding for one in of_block(spec, spec.query[0])[0]]
+    ways = [one.bounding for one in lay_out_query(spec, spec.query[0])[0]]
     assert ways == [COUNT_OF_5, InCells(per_cell=Fraction(4), total=Fraction(4), apart=True),
                     InBall(squared=Fraction(9))]  # fmt: skip
 
@@ -237,7 +237,7 @@ PROMISED = (
 
 def test_what_missing_values_do_is_said_of_every_column_that_is_used() -> None:
     spec = parsed(["mean(gaps)", "count(gaps)", "sum(b)", "mean(a)", "count(name)"])
-    ((found,),) = of_block(spec, spec.query[0])
+    ((found,),) = lay_out_query(spec, spec.query[0])
     assert found.missing == (
         "Rows without a value of gaps are left out of its mean and count.",
         "A missing value of b counts as 0.",
@@ -251,7 +251,7 @@ def test_a_number_for_missing_values_is_in_no_list_of_keys() -> None:
     where = {"a": {"b": {"min": 2}}, "b": {"b": {"among": [3]}}, "c": {"other": {"max": 6}}}
     spec = parsed(["count"])
     query = spec_file.parse(spec_file.to_dict(spec) | {"query": [{"name": "q", "where": where}]})
-    ((found,),) = of_block(spec, query.query[0])
+    ((found,),) = lay_out_query(spec, query.query[0])
     assert found.missing == (
         "A missing value of b counts as 0.",
         "Where other is missing, no condition on it holds.",

@@ -21,7 +21,7 @@ from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.sensitivity import L1, L2, Integer
 from leastnoise.guarantees.within import Within
 from leastnoise.tables.query.axes import KeyColumn
-from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engines, source
 from tests.tables.declared import check_declared, gauge
@@ -101,7 +101,7 @@ class Bounded:
         self.spec = spec_file.parse(raw | {"query": [*raw["query"], WHO]})
 
     def layouts(self) -> list[Layout]:
-        return [one for part in of_block(self.spec, self.spec.query[0]) for one in part]
+        return [one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part]
 
     def vectors(self, layout: Layout) -> list[list[Fraction]]:
         """Return a vector a person: each in cells of their own, or, of conditions, alone."""
@@ -198,7 +198,7 @@ def of(statistics: list[str], limits: dict[str, Any] | None, *, towns: int) -> L
         {"group_by": {"town": keys}} if towns > 1 else {}
     )
     spec = spec_file.parse(raw_spec(limits, [query]))
-    return of_block(spec, spec.query[0])[0][0]
+    return lay_out_query(spec, spec.query[0])[0][0]
 
 
 def counting(dimension: int, most: int, bound: int = 1) -> ln.CountingQueries:

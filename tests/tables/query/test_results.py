@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leastnoise.tables.query.axes import Bins
-from leastnoise.tables.query.layout import Layout, of_block
-from leastnoise.tables.query.noise_error import NoiseError
+from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.query.results import table_of
 from leastnoise.tables.read import spec_file
+from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.reference import published
 
 NOISE = [NoiseError(std=1.0, half95=1.96, half975=2.2414)] * 9
@@ -29,7 +29,7 @@ def layout(*, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
         "query": [{"name": "q", **query}],
     }
     spec = spec_file.parse(raw)
-    return of_block(spec, spec.query[0])[0][0]
+    return lay_out_query(spec, spec.query[0])[0][0]
 
 
 def test_counts_and_sums_are_in_their_own_units() -> None:

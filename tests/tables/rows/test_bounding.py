@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from leastnoise.tables.query.layout import Layout, of_block
+from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engines, source
 from tests.tables.declared import check_declared
@@ -126,7 +126,7 @@ def rows(count: int, seed: int) -> pd.DataFrame:
 
 def layouts_of(raw: dict[str, Any], index: int) -> tuple[Layout, ...]:
     spec = spec_file.parse(raw)
-    return tuple(one for part in of_block(spec, spec.query[index]) for one in part)
+    return tuple(one for part in lay_out_query(spec, spec.query[index]) for one in part)
 
 
 def exact(

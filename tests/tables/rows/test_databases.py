@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, databases, engine_duckdb, engines, source
 from tests.tables.several import ROWS, TYPES, answers, raw_spec
@@ -32,7 +32,7 @@ def of_table(
     if table is not None:
         raw["data"]["table"] = table
     spec = spec_file.parse(raw)
-    layout = of_block(spec, spec.query[0])[0][0]
+    layout = lay_out_query(spec, spec.query[0])[0][0]
     found = source.find(spec, folder)
     with engines.opened(found) as opened:
         return bounding.query_vector(opened, spec, layout).tolist()
@@ -108,7 +108,7 @@ def test_what_sqlite_stores_in_a_column_is_data(tmp_path: Path) -> None:
     query = [{"name": "q", "statistics": ["sum(x)"]}]
     (found,) = of_table(tmp_path, "odd.sqlite", "odd", TYPES, query=query)
     spec = spec_file.parse(raw_spec("a.parquet") | {"query": query})
-    bits = of_block(spec, spec.query[0])[0][0].bits
+    bits = lay_out_query(spec, spec.query[0])[0][0].bits
     # 1 + 3 + 5 + 7 + 3.7, and 2^62 clamped to 8, all of them in eighths
     assert found / 2**bits == pytest.approx((1 + 3 + 5 + 7 + 3.7 + 8) / 8, rel=1e-5)
 

@@ -17,7 +17,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.rows import bounding, engines, source
 from tests.tables.several import ROWS, raw_spec
 
@@ -46,7 +46,7 @@ def answers(given: ln.Release) -> list[list[int]]:
     found = source.find(given.spec, given._folder, given._frame)
     vectors: list[list[int]] = []
     for query in given.spec.query:
-        layout = of_block(given.spec, query)[0][0]
+        layout = lay_out_query(given.spec, query)[0][0]
         with engines.opened(found) as engine:
             vectors.append(bounding.query_vector(engine, given.spec, layout).tolist())
     return vectors

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engines, source
 from leastnoise.tables.rows.frames import frame_of
@@ -104,7 +104,7 @@ def answers(
     with engines.opened(found, threads=1) as engine:
         for query in spec.query:
             vectors.append([])
-            for layout, *_ in of_block(spec, query):
+            for layout, *_ in lay_out_query(spec, query):
                 vector = bounding.query_vector(engine, spec, layout)
                 vectors[-1] += [int(value) >> layout.bits for value in vector]
     return vectors

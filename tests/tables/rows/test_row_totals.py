@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engines, source
 
@@ -28,7 +28,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, engine: str, value: float) 
             "query": [{"name": "q", "statistics": ["count", "count(y)", "sum(y)"]}],
         }
     )
-    layout = dataclasses.replace(of_block(spec, spec.query[0])[0][0], bits=50)
+    layout = dataclasses.replace(lay_out_query(spec, spec.query[0])[0][0], bits=50)
     for rows in (5_000, 8_191, 8_192, 8_193, 20_000):
         pd.DataFrame({"y": [value] * rows}).to_parquet(tmp_path / "rows.parquet")
         with engines.opened(source.find(spec, tmp_path)) as opened:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.tables.query.layout import of_block
+from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engine_duckdb, engines, source
 from leastnoise.tables.rows.inputs import CsvFile
@@ -41,7 +41,7 @@ def raw_spec(name: str = "rows.csv", **changes: Any) -> dict[str, Any]:
 
 def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     spec = spec_file.parse(raw or raw_spec())
-    layout = of_block(spec, spec.query[0])[0][0]
+    layout = lay_out_query(spec, spec.query[0])[0][0]
     found = source.find(spec, folder)
     with engines.opened(found) as engine:
         return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()

@@ -12,6 +12,7 @@ are the shares of ε. Where all blocks are accounted for together they are evene
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from leastnoise.tables.plan.plan import Plan
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.query.layout import LaidOut
 
     Progress = Callable[[str], object]
-    Found = tuple[Spec, Plan]
+    Found = tuple[LaidOut, Plan]
 
 _SMALLEST, _LARGEST = 1e-6, 100.0  # of ε: no search goes beyond
 _CLOSE = 0.002  # of ε: as near as the least is found
@@ -41,27 +42,27 @@ _MET, _FAR = 1e-9, 50.0  # ln(wish/error) where they are equal, and where the er
 _FIRST = 5.0  # of ln ε: the first step is no longer
 
 
-def planned(spec: Spec, progress: Progress | None = None) -> Found:
+def find_plan(laid: LaidOut, progress: Progress | None = None) -> Found:
     """Return a spec with a number for ε, and its plan.
 
-    It is `spec` itself unless that asks for the least ε; then ε and all weights are what was found.
+    It is `laid` itself unless that asks for the least ε; then ε and all weights are what was found.
     Raises Refused if no ε from 1e-6 to 100 meets all wishes, or no noise can serve a block.
     """
-    if spec.privacy.epsilon != LEAST:
-        return spec, plan(spec, progress=progress)
+    if laid.spec.privacy.epsilon != LEAST:
+        return laid, plan(laid, progress=progress)
     (progress or (lambda _: None))("Finding the least epsilon")
-    if len(spec.query) == 1:
-        return _least(spec, guess=1.0)
-    parts = _parts_alone(spec)
-    found = _least(_with(spec, shares=parts), guess=math.fsum(parts))
+    if len(laid.queries) == 1:
+        return _least(laid, guess=1.0)
+    parts = _parts_alone(laid)
+    found = _least(_with(laid, shares=parts), guess=math.fsum(parts))
     if any(len({block.name for block in draw}) > 1 for draw in found[1].draws):
         parts = _parts_of_draws(found)
-        again = _least(_with(spec, shares=parts), guess=math.fsum(parts))
+        again = _least(_with(laid, shares=parts), guess=math.fsum(parts))
         found = min(found, again, key=_epsilon)
     return _evened(found)
 
 
-def needed_epsilon(spec: Spec, found: Plan) -> Fraction | None:
+def find_needed_epsilon(laid: LaidOut, found: Plan) -> Fraction | None:
     """Return the ε with which all wishes are met at the same weights; None if `found` meets them.
 
     Raises Refused if there is none from 1e-6 to 100.
@@ -69,22 +70,22 @@ def needed_epsilon(spec: Spec, found: Plan) -> Fraction | None:
     worst = _worst(found)
     if worst <= 1:
         return None
-    settled, _ = _least(spec, guess=float(spec.budget.epsilon or 1) * worst)
-    return settled.budget.epsilon
+    settled, _ = _least(laid, guess=float(laid.spec.budget.epsilon or 1) * worst)
+    return settled.spec.budget.epsilon
 
 
-def _parts_alone(spec: Spec) -> list[float]:
+def _parts_alone(laid: LaidOut) -> list[float]:
     """Return the least ε of each block by itself, at its share of δ."""
-    indices = range(len(spec.query))
+    indices = range(len(laid.queries))
     even = 1 / len(indices)
-    parts = [_epsilon(_least(_only(spec, [i], of_delta=even), guess=even)) for i in indices]
-    if not spec.privacy.delta:
+    parts = [_epsilon(_least(_only(laid, [i], of_delta=even), guess=even)) for i in indices]
+    if not laid.spec.privacy.delta:
         return parts
     shares = [part / math.fsum(parts) for part in parts]
     return [
         part
         if abs(share - even) <= _MOVED * even
-        else _epsilon(_least(_only(spec, [i], of_delta=share), guess=part))
+        else _epsilon(_least(_only(laid, [i], of_delta=share), guess=part))
         for i, part, share in zip(indices, parts, shares, strict=True)
     ]
 
@@ -92,8 +93,9 @@ def _parts_alone(spec: Spec) -> list[float]:
 def _parts_of_draws(found: Found) -> list[float]:
     """Return each block's part of ε, those that share a draw at the least ε of that draw alone."""
     settled, made = found
-    names = [query.name for query in settled.query]
-    shares = [float(settled.share(query)) for query in settled.query]
+    queries = settled.spec.query
+    names = [query.name for query in queries]
+    shares = [float(settled.spec.share(query)) for query in queries]
     parts = [_epsilon(found) * share for share in shares]
     for draw in made.draws:
         members = sorted({names.index(block.name) for block in draw})
@@ -118,8 +120,8 @@ def _evened(found: Found) -> Found:
         if made.blocks[0].split is None or max(ratios) - min(ratios) <= _UNEVEN * max(ratios):
             break
         parts = [
-            _epsilon(found) * float(settled.share(query)) * ratio
-            for query, ratio in zip(settled.query, ratios, strict=True)
+            _epsilon(found) * float(settled.spec.share(query)) * ratio
+            for query, ratio in zip(settled.spec.query, ratios, strict=True)
         ]
         again = _least(_with(settled, shares=parts), guess=math.fsum(parts))
         if _epsilon(again) >= _epsilon(found):
@@ -128,8 +130,8 @@ def _evened(found: Found) -> Found:
     return found
 
 
-def _least(spec: Spec, *, guess: float) -> Found:
-    """Return `spec` at the least ε that meets all wishes at its weights, and its plan.
+def _least(laid: LaidOut, *, guess: float) -> Found:
+    """Return `laid` at the least ε that meets all wishes at its weights, and its plan.
 
     That is an ε which does, where one that is less by `_CLOSE` doesn't. Where errors grow with ε,
     as another noise takes over, there may be a smaller one that does, too; if one was met on the
@@ -142,8 +144,8 @@ def _least(spec: Spec, *, guess: float) -> Found:
         """Return ln(wish/error) of the worst error; above 0 where all wishes are met."""
         if log_epsilon < math.log(_SMALLEST):
             return -_FAR
-        settled = _with(spec, epsilon=_inside(math.exp(log_epsilon)))
-        epsilon = settled.budget.epsilon
+        settled = _with(laid, epsilon=_inside(math.exp(log_epsilon)))
+        epsilon = settled.spec.budget.epsilon
         if epsilon not in tried:
             found = plan(settled)
             tried[epsilon] = worst = _worst(found)
@@ -166,7 +168,7 @@ def _least(spec: Spec, *, guess: float) -> Found:
 
 
 def _epsilon(found: Found) -> float:
-    return float(found[0].budget.epsilon)
+    return float(found[1].budget.epsilon)
 
 
 def _worst(found: Plan) -> float:
@@ -199,19 +201,21 @@ def _inside(epsilon: float) -> float:
     return min(max(epsilon, _SMALLEST), _LARGEST)
 
 
-def _only(spec: Spec, indices: Sequence[int], *, of_delta: float) -> Spec:
+def _only(laid: LaidOut, indices: Sequence[int], *, of_delta: float) -> LaidOut:
     """Return a spec of these blocks alone, for a part of δ."""
+    spec = laid.spec
     delta = Fraction(f"{float(spec.privacy.delta) * of_delta:.{_DIGITS}g}")
     privacy = spec.privacy.model_copy(update={"delta": delta})
     queries = tuple(spec.query[i] for i in indices)
-    return spec.model_copy(update={"privacy": privacy, "query": queries})
+    alone = spec.model_copy(update={"privacy": privacy, "query": queries})
+    return replace(laid, spec=alone, queries=tuple(laid.queries[i] for i in indices))
 
 
 def _with(
-    spec: Spec, *, epsilon: float | None = None, shares: Sequence[float] | None = None
-) -> Spec:
-    """Return `spec` with another ε, and with weights in proportion to `shares`."""
-    changed: dict[str, object] = {}
+    laid: LaidOut, *, epsilon: float | None = None, shares: Sequence[float] | None = None
+) -> LaidOut:
+    """Return `laid` with another ε, and with weights in proportion to `shares`."""
+    spec, changed = laid.spec, dict[str, object]()
     if epsilon is not None:
         exactly = Fraction(f"{epsilon:.{_DIGITS}g}")
         changed["privacy"] = spec.privacy.model_copy(update={"epsilon": exactly})
@@ -222,4 +226,4 @@ def _with(
             query.model_copy(update={"weight": Fraction(weight, _WHOLE)})
             for query, weight in zip(spec.query, weights, strict=True)
         )
-    return spec.model_copy(update=changed)
+    return replace(laid, spec=spec.model_copy(update=changed))

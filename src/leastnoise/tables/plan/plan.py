@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown
-from leastnoise.certificate.plan import COMPOSED, RULE, PlanCertificate
-from leastnoise.guarantees.exact import printed_at_least
+from leastnoise.certificate import kinds
+from leastnoise.certificate.plan import COMPOSED, PlanCertificate
+from leastnoise.errors import CertificateRejected, Refused
+from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import together
-from leastnoise.tables.plan.plan_record import (
-    block_record,
-    notes_of,
-    of_split,
-    plan_record,
-    relative_to,
-)
-from leastnoise.tables.plan.plan_search import search_draws, share_of
+from leastnoise.tables.plan import notes, together
+from leastnoise.tables.plan.joint import split_noise
+from leastnoise.tables.plan.plan_search import search_draws
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
-from leastnoise.tables.query.layout import Layout
+from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
-    NoiseError,
     check_range,
     expected_errors,
     noise_errors,
     rounded_rows,
 )
+from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from leastnoise._notebooks import Columns
+    from leastnoise.certificate.certificate import Certificate
     from leastnoise.guarantees.budget import Budget
+    from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.plan.plan_search import Draw
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.query.layout import LaidOut
 
 _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
@@ -64,7 +62,7 @@ class BlockPlan:
     group: tuple[str, ...]
     first: int
     budget: Budget
-    mechanism: Mechanism
+    certificate: Certificate
     baselines: Baselines
     split: Noise | None = None
 
@@ -74,9 +72,14 @@ class BlockPlan:
         return self.layout.name
 
     @property
+    def mechanism(self) -> Mechanism:
+        """The noise, which is proved if it wasn't yet."""
+        return Mechanism(self.certificate)
+
+    @cached_property
     def noise_errors(self) -> tuple[NoiseError, ...]:
         """The error of each number of a cell, in units of what it is scaled by."""
-        return noise_errors(self.mechanism.certificate, self.layout, self.first)
+        return noise_errors(self.certificate, self.layout, self.first)
 
     @property
     def errors(self) -> tuple[ExpectedError, ...]:
@@ -96,26 +99,44 @@ class BlockPlan:
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
-        certificate = of_split(self.mechanism.certificate, self.split)
-        return self.baselines.saved(certificate, self.layout, self.first)
+        alone = self.certificate
+        alone = alone if self.split is None else replace(alone, noise=self.split)
+        return self.baselines.saved(alone, self.layout, self.first)
 
     @property
     def relative_to_split(self) -> float | None:
         """The error over that of `split`, None without it."""
-        return relative_to(self.mechanism.certificate, self.split)
+        return (
+            None if self.split is None else float(self.certificate.noise.scale / self.split.scale)
+        )
 
     def to_record(self) -> dict[str, Any]:
-        """Return the block as JSON values."""
-        certificate = self.mechanism.certificate
-        return block_record(
-            self.layout,
-            group=self.group,
-            first=self.first,
-            certificate=certificate,
-            share=self.budget,
-            baselines=self.baselines,
-            split=self.split,
-        )
+        """Return the block as JSON values, all of which a certificate can confirm."""
+        layout, certificate, grid = self.layout, self.certificate, self.certificate.grid
+        errors = self.errors
+        return {
+            "name": layout.name,
+            "statistics": [one.label for one in layout.statistics],
+            "cells": layout.cells,
+            "dimension": layout.dimension,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "sensitivities": [kinds.record_of(one) for one in layout.sensitivities],
+            "bounding": None if layout.by_row else layout.bounding.to_record(),
+            "bits": layout.bits,
+            "exact_rows": self.exact_rows,
+            "drawn_with": [label for label in self.group if label != layout.label],
+            "noise": certificate.noise.name,
+            "geometry": None if certificate.geometry is None else certificate.geometry.kind,
+            "spherical_noise": self.baselines.spherical.name,
+            "saved_by_geometry": self.saved,
+            "error_relative_to_split": self.relative_to_split,
+            "scale": decimal_text(certificate.noise.scale),
+            "grid": None if grid is None else decimal_text(grid),
+            "missing": list(layout.missing),
+            "errors": [vars(error) for error in errors],
+            "wishes": [vars(wish) for wish in wishes(layout, errors)],
+        }
 
 
 @final
@@ -133,6 +154,50 @@ class Plan(Framed, Shown):
     blocks: tuple[BlockPlan, ...]
     certificate: PlanCertificate
     """The proof of the whole release: each block's, and of all together."""
+
+    @classmethod
+    def of(
+        cls,
+        laid: LaidOut,
+        certificate: PlanCertificate,
+        splits: Sequence[Noise | None] | None = None,
+    ) -> Plan:
+        """Return the plan of a spec that is released as `certificate` says, proved or not.
+
+        All of it follows from the two, so that `verify` makes it again. `splits` are those of each
+        draw; without them they are found again where they are needed. Raises CertificateRejected
+        unless the certificate is about this spec, Refused if its numbers may be out of the range of
+        float64.
+        """
+        spec = laid.spec
+        if certificate.budget != spec.budget:
+            raise CertificateRejected("The certificate's budget is not the spec's.")
+        found: dict[int, BlockPlan] = {}
+        for place, (blocks, layouts, drawn) in enumerate(_served(laid, certificate)):
+            share, split = together.share_budget(spec.budget, blocks), None
+            if certificate.rule == COMPOSED:
+                split = _split(drawn, share) if splits is None else splits[place]
+                # its ε is what the noise is worth alone, its δ the share
+                share = replace(share, epsilon=drawn.budget.epsilon)
+            where = f"Block {JOIN.join(one.label for one in blocks)!r}"
+            _check_draw(drawn, layouts, share, spec.privacy.neighbours, where=where)
+            first = 0
+            for block, layout in zip(blocks, layouts, strict=True):
+                own = together.share_budget(spec.budget, (block,))
+                found[block.index] = BlockPlan(
+                    layout=layout,
+                    group=tuple(one.label for one in blocks),
+                    first=first,
+                    budget=own,
+                    certificate=drawn,
+                    baselines=Baselines.of(block.ways, own),
+                    split=split,
+                )
+                first += layout.dimension
+        plans = tuple(block for _, block in sorted(found.items()))
+        for block in plans:
+            check_range(block.layout, block.certificate, block.baselines, block.first)
+        return cls(unit=spec.privacy.unit_label, blocks=plans, certificate=certificate)
 
     @property
     def budget(self) -> Budget:
@@ -155,7 +220,7 @@ class Plan(Framed, Shown):
             "statistic": [error.statistic for _, error in rows],
             "rows": [error.rows for _, error in rows],
             "cells": [block.layout.cells for block, _ in rows],
-            "noise": [block.mechanism.noise.name for block, _ in rows],
+            "noise": [block.certificate.noise.name for block, _ in rows],
             "epsilon": [printed_at_least(budget.epsilon) for budget in budgets],
             "delta": [printed_at_least(budget.delta) for budget in budgets],
             **{name: [getattr(error, name) for _, error in rows] for name in _ERRORS},
@@ -181,27 +246,29 @@ class Plan(Framed, Shown):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers don't say."""
-        return notes_of(
-            [block.layout for block in self.blocks],
-            budget=self.budget,
-            rule=RULE if self.blocks[0].split is None else COMPOSED,
-            draws=len(self.draws),
-            exact_rows=[block.exact_rows for block in self.blocks],
-        )
+        return notes.list_notes(self)
 
     def to_record(self) -> dict[str, Any]:
         """Return the plan as JSON values; privacy numbers are exact texts."""
-        layouts = [block.layout for block in self.blocks]
-        records = [block.to_record() for block in self.blocks]
-        return plan_record(self.certificate, self.unit, layouts, records)
+        return {
+            "version": 1,
+            "unit": self.unit,
+            "neighbours": self.blocks[0].layout.neighbours,
+            "epsilon": decimal_text(self.budget.epsilon),
+            "delta": decimal_text(self.budget.delta),
+            "rule": self.certificate.rule,
+            "caps": {"rows": MAX_ROWS, "units": MAX_UNITS},
+            "blocks": [block.to_record() for block in self.blocks],
+            "notes": list(self.notes),
+        }
 
     def to_json(self) -> str:
         """Return the plan as JSON text."""
         return json.dumps(self.to_record(), indent=2, allow_nan=False)
 
 
-def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan:
-    """Return the plan of `spec`: for each block the proved noise with the least variance.
+def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> Plan:
+    """Return the plan of a spec: for each block the proved noise with the least variance.
 
     Each block's at its share of the budget, or several blocks' in one draw, or, where that is less
     for every one, all blocks' noise at the budget together, scaled down by one factor. No block has
@@ -210,46 +277,72 @@ def plan(spec: Spec, *, progress: Callable[[str], object] | None = None) -> Plan
     `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
     be out of the range of float64.
     """
-    found: dict[int, BlockPlan] = {}
-    for draw, mechanism, split in search_draws(spec, progress=progress):
-        found |= _blocks(spec, draw, mechanism, split)
-    plans = tuple(block for _, block in sorted(found.items()))
-    for block in plans:
-        check_range(block.layout, block.mechanism.certificate, block.baselines, block.first)
-    draws = {name_of(block.group): block.mechanism.certificate for block in plans}
-    return Plan(
-        unit=spec.privacy.unit_label,
-        blocks=plans,
-        certificate=PlanCertificate.prove(budget=spec.budget, blocks=tuple(draws.items())),
-    )
+    found = search_draws(laid, progress=progress)
+    drawn: list[tuple[str, Certificate]] = []
+    for draw, mechanism, _ in found:
+        stated = Mechanism(mechanism.certificate.about(laid.spec.privacy.neighbours))
+        rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
+        drawn.append((JOIN.join(draw.labels), rounded.certificate))
+    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=tuple(drawn))
+    return Plan.of(laid, certificate, [split for *_, split in found])
 
 
-def name_of(group: Sequence[str]) -> str:
-    """Return what a certificate calls the draw of noise for these blocks."""
-    return JOIN.join(group)
+_Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], "Certificate"]
 
 
-def _blocks(
-    spec: Spec, draw: Draw, mechanism: Mechanism, split: Noise | None
-) -> dict[int, BlockPlan]:
-    """Return the blocks that one draw serves, by index."""
-    ways = [block.ways for block in draw.blocks]
-    layouts = together.layouts_for(ways, mechanism.certificate.sensitivity)
-    if layouts is None:
-        raise RuntimeError("noise is found for what the layouts of its blocks imply")
-    stated = Mechanism(mechanism.certificate.about(spec.privacy.neighbours))
-    found: dict[int, BlockPlan] = {}
-    first = 0
-    for block, layout in zip(draw.blocks, layouts, strict=True):
-        share = share_of(spec, (block,))
-        found[block.index] = BlockPlan(
-            layout=layout,
-            group=draw.labels,
-            first=first,
-            budget=share,
-            mechanism=stated.on_grid(max(stated.grid, FINEST_GRID)),
-            baselines=Baselines.of(block.ways, share),
-            split=split,
+def _served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[_Served]:
+    """Yield the blocks of each draw, their layouts, and its certificate.
+
+    The blocks are in the order of the spec, as are the draws by their first. Raises
+    CertificateRejected unless each query is in one of them, and the layouts bound a unit as it
+    says.
+    """
+    blocks = together.list_blocks(laid)
+    labels = [block.label for block in blocks]
+    groups = [name.split(JOIN) for name, _ in certificate.blocks]
+    if sorted(label for group in groups for label in group) != sorted(labels):
+        raise CertificateRejected("The certificate's blocks are not the spec's queries.")
+    members = [tuple(labels.index(label) for label in group) for group in groups]
+    if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
+        raise CertificateRejected("The certificate's blocks are not in the spec's order.")
+    for group, (name, drawn) in zip(members, certificate.blocks, strict=True):
+        own = tuple(blocks[index] for index in group)
+        layouts = together.find_layouts(own, drawn.sensitivity)
+        if layouts is None:
+            raise CertificateRejected(
+                f"Block {name!r}: its sensitivity is not one that the spec implies."
+            )
+        yield own, layouts, drawn
+
+
+def _check_draw(
+    drawn: Certificate,
+    layouts: Sequence[Layout],
+    share: Budget,
+    neighbours: Neighbours,
+    *,
+    where: str,
+) -> None:
+    """Raise CertificateRejected unless it is about one draw of noise for these layouts."""
+    coordinates = sum(layout.dimension for layout in layouts)
+    if drawn.dimension != coordinates:
+        raise CertificateRejected(
+            f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
         )
-        first += layout.dimension
-    return found
+    if drawn.budget != share:
+        raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
+    if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
+        raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
+    if drawn.compositions != 1:  # more noise than is needed does no harm, but isn't the plan's
+        raise CertificateRejected(f"{where}: it is about several releases, there was one.")
+    if drawn.grid is None:
+        raise CertificateRejected(f"{where}: it has no grid, which every release is rounded to.")
+    if drawn.neighbours != neighbours:
+        raise CertificateRejected(f"{where}: it isn't about {neighbours} neighbours, the spec is.")
+
+
+def _split(drawn: Certificate, share: Budget) -> Noise:
+    try:
+        return split_noise(drawn, share)
+    except Refused as error:
+        raise CertificateRejected(f"No split to compare with: {error}") from None

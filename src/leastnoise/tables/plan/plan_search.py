@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from leastnoise.errors import Refused
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.budget import Budget
     from leastnoise.mechanism.mechanism import Mechanism
     from leastnoise.noise.base import Noise
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.query.layout import LaidOut
 
 _SAME = 1e-9  # of a variance
 
@@ -33,20 +32,20 @@ Found = tuple["Draw", "Mechanism", "Noise | None"]
 """A draw, its noise, and what that was before the noise of all was scaled down together, if so."""
 
 
-def search_draws(spec: Spec, *, progress: Callable[[str], object] | None = None) -> list[Found]:
+def search_draws(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> list[Found]:
     """Return the draws of a release with their noise, in the order of their first blocks.
 
     No block has more noise in a draw with others than it would get alone. Raises Refused if no
     noise can serve a block.
     """
-    blocks = together.blocks_of(spec)
+    blocks, budget = together.list_blocks(laid), laid.spec.budget
     search = _Search(progress or (lambda _: None))
-    alone = [Draw.of(spec, blocks, together.Group(members=(block.index,))) for block in blocks]
+    alone = [Draw.of(budget, blocks, together.Group(members=(block.index,))) for block in blocks]
     logs = [search.log_variance(draw) for draw in alone]
-    groups = together.partition(blocks, logs, spec.budget)
+    groups = together.partition(blocks, logs, budget)
     while True:
-        draws = [Draw.of(spec, blocks, group) for group in groups]
-        chosen, splits = _chosen(spec.budget, draws, search)
+        draws = [Draw.of(budget, blocks, group) for group in groups]
+        chosen, splits = _chosen(budget, draws, search)
         losing = {
             index
             for draw, mechanism in zip(draws, chosen, strict=True)
@@ -69,7 +68,7 @@ class Draw:
     problem: Problem
 
     @classmethod
-    def of(cls, spec: Spec, blocks: Sequence[together.Block], group: together.Group) -> Draw:
+    def of(cls, budget: Budget, blocks: Sequence[together.Block], group: together.Group) -> Draw:
         """Return the draw for a group; a unit moves a block as any of its boundings lets it."""
         own = tuple(blocks[index] for index in group.members)
         if group.sensitivity is not None:
@@ -77,7 +76,7 @@ class Draw:
         else:
             offered = tuple(dict.fromkeys(s for way in own[0].ways for s in way.sensitivities))
         problem = Problem(
-            budget=share_of(spec, own),
+            budget=together.share_budget(budget, own),
             offered=offered,
             dimension=sum(block.numbers for block in own),
             loss=Loss.MSE,
@@ -128,11 +127,6 @@ class Draw:
 def _mean_log(variances: Sequence[float]) -> float:
     # 0 is the variance of noise that never comes
     return math.fsum(math.log(max(one, sys.float_info.min)) for one in variances) / len(variances)
-
-
-def share_of(spec: Spec, blocks: Sequence[together.Block]) -> Budget:
-    """Return the part of the budget that one draw for several blocks spends: that of all."""
-    return spec.budget.share(sum((block.share for block in blocks), Fraction(0)))
 
 
 @final

@@ -30,7 +30,6 @@ from leastnoise.guarantees.structured import CountingQueries
 from leastnoise.guarantees.within import Within
 from leastnoise.noise.common.fit import classic
 from leastnoise.numerics.shares import raised_shares
-from leastnoise.tables.query.layout import for_noise, of_block
 from leastnoise.tables.query.limits import FirstCells
 
 if TYPE_CHECKING:
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
-    from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.query.layout import LaidOut, Layout
 
     Floats = NDArray[np.float64]
 
@@ -96,20 +94,23 @@ class Block:
         return math.inf if self.body is None else self.body.second_moment / self.numbers
 
 
-def blocks_of(spec: Spec) -> tuple[Block, ...]:
+def list_blocks(laid: LaidOut) -> tuple[Block, ...]:
     """Return the blocks of a release, those of one query side by side.
 
-    Its parts have its share of the budget in proportion to their numbers of a cell. Raises
-    LayoutError as `of_block` does.
+    Its parts have its share of the budget in proportion to their numbers of a cell.
     """
     found = list[Block]()
-    for query in spec.query:
-        parts = of_block(spec, query)
+    for query, parts in zip(laid.spec.query, laid.queries, strict=True):
         numbers = [len(ways[0].components) for ways in parts]
         for ways, own in zip(parts, numbers, strict=True):
-            share = spec.share(query) * Fraction(own, sum(numbers))
+            share = laid.spec.share(query) * Fraction(own, sum(numbers))
             found.append(Block(index=len(found), ways=ways, share=share))
     return tuple(found)
+
+
+def share_budget(budget: Budget, blocks: Iterable[Block]) -> Budget:
+    """Return the part of the `budget` that one draw for these blocks spends: that of all."""
+    return budget.share(sum((block.share for block in blocks), Fraction(0)))
 
 
 @final
@@ -155,16 +156,15 @@ def _kinds(blocks: Sequence[Block]) -> list[list[Block]]:
     return [kind for kind in kinds if 2 <= len(kind) <= MOST_BLOCKS]
 
 
-def layouts_for(
-    ways: Sequence[Sequence[Layout]], sensitivity: Sensitivity
-) -> tuple[Layout, ...] | None:
-    """Return layouts, one for each block, under which `sensitivity` is true of all together.
+def find_layouts(blocks: Sequence[Block], sensitivity: Sensitivity) -> tuple[Layout, ...] | None:
+    """Return a layout of each block, under which `sensitivity` is true of all together.
 
-    `ways` are those of each block; None if there are none.
+    None if there are none.
     """
+    ways = [block.ways for block in blocks]
     if len(ways) == 1:
-        one = for_noise(ways[0], sensitivity)
-        return None if one is None else (one,)
+        own = next((one for one in ways[0] if sensitivity in one.sensitivities), None)
+        return None if own is None else (own,)
     if isinstance(sensitivity, CountingQueries):
         first = tuple(some[0] for some in ways)
         return first if _counting(first) == sensitivity else None
@@ -245,7 +245,7 @@ def _cost_of_persons(
 def _share_of(blocks: Sequence[Block], budget: Budget) -> Budget | None:
     """Return the part of `budget` that blocks have together; None if it has too many digits."""
     try:
-        return budget.share(sum((block.share for block in blocks), Fraction(0)))
+        return share_budget(budget, blocks)
     except InvalidArgument:
         return None
 

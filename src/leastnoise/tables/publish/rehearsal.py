@@ -17,10 +17,11 @@ from leastnoise.tables.publish import output
 from leastnoise.tables.publish.seal import Seal, sum_of
 from leastnoise.tables.publish.table_checks import check_table
 from leastnoise.tables.publish.table_files import write_table
-from leastnoise.tables.query.columns import SUFFIXES, statistics_of
-from leastnoise.tables.query.results import LARGEST_WHOLE, joined, table_of
+from leastnoise.tables.query.columns import statistics_of
+from leastnoise.tables.query.results import joined, table_of
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import bounding, engines
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark_rows import SparkRows
@@ -106,7 +107,7 @@ class Release:
         }
         raw["data"], frame = _apart(data)
         place = _validate.path(folder, name="folder")
-        self._begin(spec_file.parse(raw, folder=place), place, frame)
+        self._begin(spec_file.lay_out(raw, folder=place), place, frame)
 
     def __repr__(self) -> str:
         # the source isn't named: an address may hold a secret, and a frame would show its rows
@@ -136,9 +137,9 @@ class Release:
         made._begin(spec_file.read(path, assume=assume, engine=engine), path.parent, None)
         return made
 
-    def _begin(self, spec: Spec, folder: Path, frame: Frame | SparkRows | None) -> None:
-        self._spec, self._folder, self._frame = spec, folder, frame
-        self._planned: tuple[Spec, Plan] | None = None
+    def _begin(self, laid: LaidOut, folder: Path, frame: Frame | SparkRows | None) -> None:
+        self._laid, self._spec, self._folder, self._frame = laid, laid.spec, folder, frame
+        self._planned: tuple[LaidOut, Plan] | None = None
 
     @property
     def spec(self) -> Spec:
@@ -168,14 +169,14 @@ class Release:
         """
         from leastnoise.tables.plan import least_epsilon
 
-        return least_epsilon.needed_epsilon(*self._settled(None))
+        return least_epsilon.find_needed_epsilon(*self._settled(None))
 
-    def _settled(self, progress: Progress | None) -> tuple[Spec, Plan]:
+    def _settled(self, progress: Progress | None) -> tuple[LaidOut, Plan]:
         """Return the spec with its ε, and the plan, found once: the spec decides them alone."""
         if self._planned is None:
             from leastnoise.tables.plan import least_epsilon
 
-            self._planned = least_epsilon.planned(self._spec, progress)
+            self._planned = least_epsilon.find_plan(self._laid, progress)
         return self._planned
 
     def afford(self, plan: Plan) -> str | None:
@@ -234,8 +235,8 @@ class Release:
         tell("Checking the source")
         found = source.find(self._spec, self._folder, self._frame)
         self._check_account()
-        spec, plan = self._settled(tell)
-        certificate = plan.certificate
+        laid, plan = self._settled(tell)
+        spec, certificate = laid.spec, plan.certificate
 
         from leastnoise.tables.publish.rehearsal import try_queries, try_tables, write_texts
 

@@ -7,17 +7,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
-from leastnoise.tables.publish.intervals import wrong_number
 from leastnoise.tables.publish.table_files import as_read, read_table
-from leastnoise.tables.query.columns import SUFFIXES, result_columns
+from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import Layout
-from leastnoise.tables.query.noise_error import NoiseError
-from leastnoise.tables.query.results import LARGEST_WHOLE, key_columns
+from leastnoise.tables.query.results import key_columns
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, NoiseError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
@@ -31,8 +31,9 @@ Part = tuple[Layout, tuple[NoiseError, ...]]
 def check_table(path: Path, parts: Sequence[Part]) -> None:
     """Check names, keys, rows and form, the `_std` of counts and sums, intervals and means.
 
-    Their numbers fit each other and the noise (see `intervals`). The form: whole and not negative,
-    where the spec says so. `parts` are those of the block, with the error of each component.
+    Their numbers fit each other and the noise, as `wrong_number` says. The form: whole and not
+    negative, where the spec says so. `parts` are those of the block, with the error of each
+    component.
     """
     layout = parts[0][0]
     wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
@@ -80,7 +81,7 @@ def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> No
             found = [_number(value, text=path.suffix == ".csv") for value in columns[label]]
             if layout.round and asked.counts and not all(map(_is_whole, found)):
                 raise CertificateRejected(f"The table {path.name} has a {label} that isn't whole.")
-            if layout.clamp and asked.kind != "mean" and not all(0 <= x < math.inf for x in found):
+            if layout.clamp and asked.clamps and not all(0 <= x < math.inf for x in found):
                 raise CertificateRejected(f"The table {path.name} has a {label} below 0.")
 
 
@@ -114,12 +115,33 @@ def _same(told: list[Any], wanted: list[Any]) -> bool:
 
 
 def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, float]:
-    """Return the `_std` of each count and sum; a mean's depends on what was drawn."""
-    return {
-        f"{asked.label}_std": float(layout.components[uses[0]].radius) * noise[uses[0]].std
-        for asked, uses in zip(layout.statistics, layout.uses, strict=True)
-        if len(uses) == 1
+    """Return the `_std` of each statistic that has the same in every cell."""
+    found = {
+        f"{asked.label}_std": asked.stated_std(own)
+        for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True)
     }
+    return {label: std for label, std in found.items() if std is not None}
+
+
+def wrong_number(
+    layout: Layout, columns: Mapping[str, Sequence[float]], noise: Sequence[NoiseError]
+) -> str | None:
+    """Return the label of a number that doesn't fit the others of its cell and the noise, or None.
+
+    Whatever value and noise say of the others of its statistic, and of means beside their count.
+    """
+    told = {label: np.array(column, dtype=float) for label, column in columns.items()}
+    every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))
+    beside: dict[Any, list[Any]] = {}
+    for asked, own in every:
+        beside.setdefault(own.components, []).append(told[asked.label])
+    for asked, own in every:
+        four = [told[f"{asked.label}{suffix}"] for suffix in SUFFIXES]
+        with np.errstate(all="ignore"):
+            suffix = asked.wrong_suffix(own, four, beside)
+        if suffix is not None:
+            return f"{asked.label}{suffix}"
+    return None
 
 
 def is_close(told: float, wanted: float) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from leastnoise.tables.spec import statistic
 from leastnoise.tables.spec.model import LEAST
+from leastnoise.tables.statistics.registry import known_statistics, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.noise_error import ExpectedError
     from leastnoise.tables.spec.model import Accuracy, Assumed, Query, Spec
-    from leastnoise.tables.spec.statistic import Statistic
+    from leastnoise.tables.statistics.base import Statistic
 
 
 @final
@@ -51,7 +50,7 @@ def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
     asked = layout.accuracy
     if asked is None:
         return ()
-    only = None if asked.statistic is None else statistic.parse(asked.statistic).label
+    only = None if asked.statistic is None else parse(asked.statistic).label
     found: list[Wish] = []
     for error in errors:
         if only in {None, error.statistic}:
@@ -72,8 +71,9 @@ def wishes(layout: Layout, errors: Sequence[ExpectedError]) -> tuple[Wish, ...]:
 
 def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the accuracy, the assumed size and the weight of a block."""
-    statistics = _statistics(spec, query)
-    if query.assume is not None and statistics and not any(map(_is_mean, statistics)):
+    statistics = known_statistics(query, by_row=spec.privacy.by_row)
+    sized = any(one.needs_size for one in statistics)
+    if query.assume is not None and statistics and not sized:
         yield f"{path}.assume", "Used for means alone: the other errors are known without it."
     if spec.privacy.epsilon == LEAST:
         if query.accuracy is None:
@@ -93,7 +93,7 @@ def _of_wish(
         yield f"{path}.accuracy", "Expected half_width_95 or std, one of the two."
     if asked.statistic is not None:
         try:
-            named = statistic.parse(asked.statistic)
+            named = parse(asked.statistic)
         except ValueError as error:
             yield f"{path}.accuracy.statistic", str(error)
             return
@@ -101,22 +101,6 @@ def _of_wish(
             known = ", ".join(one.label for one in statistics)
             yield f"{path}.accuracy.statistic", f"The block has no {named.label}, only {known}."
         statistics = [named]
-    if assume is None and any(map(_is_mean, statistics)):
+    if assume is None and any(one.needs_size for one in statistics):
         why = "A mean's error depends on how many values its group has: say of how many, such as"
         yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."
-
-
-def _is_mean(one: Statistic) -> bool:
-    return one.kind == "mean"
-
-
-def _statistics(spec: Spec, query: Query) -> tuple[Statistic, ...]:
-    """Return the statistics that can be read."""
-    counted = statistic.counted(query, by_row=bool(spec.privacy.unit) and spec.privacy.by_row)
-    if counted:
-        return (counted,)
-    found: list[Statistic] = []
-    for text in query.statistics:
-        with suppress(ValueError):
-            found.append(statistic.parse(text))
-    return tuple(found)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leastnoise.tables.statistics.base import SUFFIXES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.statistic import Statistic
-
-SUFFIXES = ("", "_std", "_low", "_high")
+    from leastnoise.tables.statistics.base import Statistic
 
 
 def result_columns(parts: Sequence[Layout]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, final
 
 from leastnoise.tables.query import missing, replaced
 from leastnoise.tables.query.axes import Axis, Condition, axes_of
@@ -23,14 +23,14 @@ from leastnoise.tables.query.limits import (
     boundings,
     integer_limits,
 )
-from leastnoise.tables.spec import statistic
-from leastnoise.tables.spec.model import SKIP, Column
-from leastnoise.tables.spec.statistic import Statistic
+from leastnoise.tables.statistics.base import A_PERSON, Component, Ingredients, Statistic
+from leastnoise.tables.statistics.registry import known_statistics
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.spec.model import Accuracy, Query, Spec
+    from leastnoise.tables.statistics.base import NoiseError
 
 MAX_BITS = 28
 MIN_BITS = 8
@@ -44,24 +44,6 @@ EXACT_SUMS = 2**53
 _INT64 = 2**63
 ASSUMED = (100, 1_000, 10_000)
 """Rows of a group: what a plan shows a mean's error for if the spec doesn't say."""
-
-ComponentKind = Literal["count", "units", "value"]
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Component:
-    """One scalar per row, in [−1, 1]: 1, "this unit is here", or (x − centre) / radius.
-
-    A count of a `column` is 1 where the row has a value, as which the column's value is 0 where it
-    is missing and left out: it is no larger than that count. `lowers` says that it may be below 0.
-    """
-
-    kind: ComponentKind
-    column: str = ""
-    centre: Fraction = Fraction(0)
-    radius: Fraction = Fraction(1)
-    lowers: bool = False
 
 
 class LayoutError(ValueError):
@@ -132,7 +114,7 @@ class Layout:
             cells=self.cells,
             each=len(kinds),
             counts="value" not in kinds,
-            persons=kinds == ["units"],
+            persons=self.components == (A_PERSON,),
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows=Component(kind="count") in self.components,
             values=tuple(
@@ -140,6 +122,18 @@ class Layout:
                 for counted in self.components
                 if counted.kind == "count" and counted.column
             ),
+        )
+
+    def ingredients(self, noise: Sequence[NoiseError]) -> tuple[Ingredients, ...]:
+        """Return what it has for each of its statistics; `noise` holds an error a component."""
+        return tuple(
+            Ingredients(
+                components=tuple(self.components[use] for use in uses),
+                noise=tuple(noise[use] for use in uses),
+                round=self.round,
+                clamp=self.clamp,
+            )
+            for uses in self.uses
         )
 
     @property
@@ -170,19 +164,33 @@ class Layout:
         return min(radius for radius in balls if radius is not None)
 
 
-def for_noise(layouts: Sequence[Layout], sensitivity: Sensitivity) -> Layout | None:
-    """Return the first of a block's layouts that bounds a unit to `sensitivity`, if any does."""
-    return next((one for one in layouts if sensitivity in one.sensitivities), None)
+@final
+@dataclass(frozen=True, kw_only=True)
+class LaidOut:
+    """A checked spec with the layouts of its queries, made once: what planning begins with.
+
+    `queries` are what `lay_out_query` returns of each. No ε, δ or weight changes them.
+    """
+
+    spec: Spec
+    queries: tuple[tuple[tuple[Layout, ...], ...], ...]
 
 
-def of_block(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
+def lay_out(spec: Spec) -> LaidOut:
+    """Return a spec with the layouts of its queries; raises LayoutError if one has none."""
+    return LaidOut(spec=spec, queries=tuple(lay_out_query(spec, query) for query in spec.query))
+
+
+def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     """Return the layouts of each part of `query`, one for each way to bound a person.
 
     All have the same cells. Raises LayoutError if a part has none.
     """
     by_row = spec.privacy.by_row
-    asked = _statistics(query, by_row=by_row)
-    persons = [i for i, one in enumerate(asked) if _counts_persons(one, by_row=by_row)]
+    asked = [
+        (one, one.components(spec, by_row=by_row)) for one in known_statistics(query, by_row=by_row)
+    ]
+    persons = [i for i, (_, needs) in enumerate(asked) if needs == (A_PERSON,)]
     rows = [i for i in range(len(asked)) if i not in persons]
     if not persons or not rows:
         return (_of_part(spec, query, asked, range(len(asked)), part=""),)
@@ -191,12 +199,17 @@ def of_block(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
 
 
 def _of_part(
-    spec: Spec, query: Query, asked: Sequence[Statistic], places: Sequence[int], *, part: str
+    spec: Spec,
+    query: Query,
+    asked: Sequence[tuple[Statistic, tuple[Component, ...]]],
+    places: Sequence[int],
+    *,
+    part: str,
 ) -> tuple[Layout, ...]:
-    """Return the layouts of the statistics at some `places` of a block."""
+    """Return the layouts of the statistics at some `places` of a block, given what each needs."""
     by_row = spec.privacy.by_row
-    statistics = tuple(asked[place] for place in places)
-    needs = [_needs(spec, one, by_row=by_row) for one in statistics]
+    statistics = tuple(asked[place][0] for place in places)
+    needs = [asked[place][1] for place in places]
     # Distinct ones only, in order of first use: statistics share the count.
     components = tuple(dict.fromkeys(component for need in needs for component in need))
     shape = Layout(
@@ -229,10 +242,6 @@ def _of_part(
     return _each_feasible(shape, _boundings(spec, query, shape))
 
 
-def _counts_persons(asked: Statistic, *, by_row: bool) -> bool:
-    return asked.kind == "count_units" and not by_row
-
-
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
     if query.where:
         return (FirstCells(most=query.max_conditions or len(query.where)),)
@@ -259,36 +268,6 @@ def _each_feasible(shape: Layout, ways: Sequence[Bounding]) -> tuple[Layout, ...
     if not found:
         raise reasons[0]
     return tuple(found)
-
-
-def _statistics(query: Query, *, by_row: bool) -> tuple[Statistic, ...]:
-    counted = statistic.counted(query, by_row=by_row)
-    return (counted,) if counted else tuple(map(statistic.parse, query.statistics))
-
-
-def _needs(spec: Spec, asked: Statistic, *, by_row: bool) -> tuple[Component, ...]:
-    """Return the scalars that a statistic is made of."""
-    if _counts_persons(asked, by_row=by_row):
-        return (Component(kind="units"),)
-    count = Component(kind="count")  # where a row is a unit, distinct units are rows
-    if asked.column and spec.columns.get(asked.column, Column()).missing == SKIP:
-        count = replace(count, column=asked.column)
-    if asked.counts:
-        return (count,)
-    low, high = _bounds(spec, asked.column)
-    if asked.kind == "sum":
-        largest = max(abs(low), abs(high))
-        return (Component(kind="value", column=asked.column, radius=largest, lowers=low < 0),)
-    centre, radius = (low + high) / 2, (high - low) / 2
-    value = Component(kind="value", column=asked.column, centre=centre, radius=radius, lowers=True)
-    return (value, count)
-
-
-def _bounds(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
-    bounds = spec.columns[column].bounds
-    if bounds is None:
-        raise KeyError(column)  # the checks of the spec come first
-    return bounds
 
 
 def _bits(shape: Layout, way: Bounding) -> int:

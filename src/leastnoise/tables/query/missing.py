@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from leastnoise.tables.spec.model import Query, Spec
-    from leastnoise.tables.spec.statistic import Statistic
+    from leastnoise.tables.statistics.base import Statistic
 
 
 def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple[str, ...]:
@@ -26,12 +26,12 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple
     Of bins that drop rows `layout.Bins.dropped` says so.
     """
     said: list[str] = []
-    used: dict[str, list[str]] = {}
+    used: dict[str, list[Statistic]] = {}
     for asked in statistics:
         if asked.column:
-            used.setdefault(asked.column, []).append(asked.kind)
-    for name, kinds in used.items():
-        said.append(_of_values(spec, name, kinds))
+            used.setdefault(asked.column, []).append(asked)
+    for name, own in used.items():
+        said.append(_of_values(spec, name, own))
     for name, grouping in query.group_by.items():
         if isinstance(grouping, Bands):
             said += _of_number(spec, name)
@@ -79,16 +79,17 @@ def _counts_as(name: str, number: Fraction) -> str:
     return f"A missing value of {name} counts as {float(number):.6g}."
 
 
-def _of_values(spec: Spec, name: str, kinds: Sequence[str]) -> str:
-    """Return what missing values do to the statistics `kinds` of the column `name`."""
+def _of_values(spec: Spec, name: str, own: Sequence[Statistic]) -> str:
+    """Return what missing values do to `own`, the statistics of the column `name`."""
     column = spec.columns.get(name, Column())
     if column.missing == SKIP:
+        kinds = [one.kind for one in own]
         return f"Rows without a value of {name} are left out of its {_words.in_turn(kinds)}."
-    every = f" count({name}) counts all rows." if "count" in kinds else ""
+    every = "".join(f" {one.kind}({name}) counts all rows." for one in own if one.counts)
     if column.missing != NONE:
         return _counts_as(name, column.missing) + every
     said = f"The spec promises that no value of {name} is missing."
-    if column.counts_as is not None and set(kinds) != {"count"}:
+    if column.counts_as is not None and any(one.of_values for one in own):
         middle = f"{float(column.counts_as):.6g}"
         said += f" One that is counts as {middle}, the middle of its bounds."
     return said + every

@@ -13,8 +13,8 @@ import numpy as np
 from leastnoise.errors import Refused
 from leastnoise.mechanism.accuracy import half_width, standard_deviation
 from leastnoise.mechanism.rounding import LARGEST_RESULT
-from leastnoise.tables.query.columns import SUFFIXES
-from leastnoise.tables.query.results import mean_errors, mean_std, numbers
+from leastnoise.tables.query.results import values_of
+from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,30 +22,16 @@ if TYPE_CHECKING:
     from leastnoise.certificate.certificate import Certificate
     from leastnoise.tables.query.baselines import Baselines
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.spec.statistic import Statistic
+    from leastnoise.tables.statistics.base import Statistic
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class NoiseError:
-    """The law of one published coordinate's error, in the query's own units; rounding counted.
-
-    `std` is its standard deviation, `half95` and `half975` the half-widths of the intervals that
-    hold it with probability 95 % and 97.5 %.
-    """
-
-    std: float
-    half95: float
-    half975: float
-
-    @classmethod
-    def of(cls, certificate: Certificate, coordinate: int = 0) -> NoiseError:
-        """Return the error of one coordinate."""
-        return cls(
-            std=standard_deviation(certificate, coordinate),
-            half95=half_width(certificate, 0.95, coordinate),
-            half975=half_width(certificate, 0.975, coordinate),
-        )
+def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
+    """Return the error of one coordinate."""
+    return NoiseError(
+        std=standard_deviation(certificate, coordinate),
+        half95=half_width(certificate, 0.95, coordinate),
+        half975=half_width(certificate, 0.975, coordinate),
+    )
 
 
 def noise_errors(
@@ -60,7 +46,7 @@ def noise_errors(
     for coordinate in range(first, first + len(layout.components)):
         std = standard_deviation(certificate, coordinate)
         if std not in found:  # numbers of one box with one bound have one law
-            found[std] = NoiseError.of(certificate, coordinate)
+            found[std] = measure_error(certificate, coordinate)
         errors.append(found[std])
     return tuple(errors)
 
@@ -115,24 +101,19 @@ def expected_errors(
         for one in (baselines.laplace, baselines.gaussian)
     ]
     found: list[ExpectedError] = []
-    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-        unit = float(layout.components[uses[0]].radius)
-        for rows in layout.assumed if asked.kind == "mean" else (None,):
-            parts = [noise[use] for use in uses]
-            std, half_width = unit * parts[0].std, unit * parts[0].half95
-            laplace, gaussian = (None if one is None else unit * one for one in plain)
-            if rows is not None:
-                std, half_width = mean_errors(parts[0], parts[1], rows=rows, half=unit)
-                laplace, gaussian = (
-                    None if one is None else mean_std(one, one, rows=rows, half=unit)
-                    for one in plain
-                )
+    for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True):
+        stds = [one.std for one in own.noise]
+        for rows in layout.assumed if asked.needs_size else (None,):
+            laplace, gaussian = (
+                None if one is None else asked.expected_std(own, [one] * len(stds), rows)
+                for one in plain
+            )
             found.append(
                 ExpectedError(
                     statistic=asked.label,
                     rows=rows,
-                    std=std,
-                    half_width_95=half_width,
+                    std=asked.expected_std(own, stds, rows),
+                    half_width_95=asked.expected_half_width(own, rows),
                     plain_laplace_std=laplace,
                     plain_gaussian_std=gaussian,
                 )
@@ -161,14 +142,18 @@ def check_range(
         ) from None
     largest = step * LARGEST_RESULT
     ends = np.array([[end] * len(layout.components) for end in (-largest, largest)])
-    found = iter(numbers(layout, ends, noise))
-    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
-        shown = [*itertools.chain.from_iterable(next(found) for _ in SUFFIXES)]
+    for asked, own, four in zip(
+        layout.statistics,
+        layout.ingredients(noise),
+        values_of(layout, ends, noise),
+        strict=True,
+    ):
+        shown = [*itertools.chain.from_iterable(four)]
         for error in errors:
             if error.statistic == asked.label:
                 shown += [error.std, error.half_width_95]
                 shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
-        vanishes = float(layout.components[uses[0]].radius) * step < sys.float_info.min
+        vanishes = own.unit * step < sys.float_info.min
         if vanishes or not all(map(math.isfinite, shown)):
             raise Refused(_why_out_of_range(layout, asked))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown
-from leastnoise.tables.query.columns import SUFFIXES, result_columns
+from leastnoise.tables.query.columns import result_columns
+from leastnoise.tables.statistics.base import LARGEST_WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
     from leastnoise._notebooks import Columns
     from leastnoise.tables.query.layout import Layout
-    from leastnoise.tables.query.noise_error import NoiseError
-
-
-LARGEST_WHOLE = 2**53
+    from leastnoise.tables.statistics.base import Floats, Four, NoiseError
 
 
 @final
@@ -65,15 +62,16 @@ def table_of(layout: Layout, vector: NDArray[np.float64], noise: Sequence[NoiseE
     probability 95 %, each by itself. `_std` is of the noise, before anything is rounded or clamped.
     """
     cells = vector.reshape(layout.cells, len(layout.components))
-    found = iter(numbers(layout, cells, noise))
     values = key_columns(layout)
-    for asked in layout.statistics:
-        value, std, low, high = (next(found) for _ in SUFFIXES)
-        if layout.clamp and asked.kind != "mean":
-            value, low, high = map(_not_negative, (value, low, high))
+    for asked, four in zip(layout.statistics, values_of(layout, cells, noise), strict=True):
+        value, std, *ends = four
+        shown: list[NDArray[Any]] = [value, *ends]
+        if layout.clamp and asked.clamps:
+            shown = list(map(_not_negative, shown))
         if layout.round and asked.counts:
-            value, low, high = map(_whole, (np.rint(value), np.floor(low), np.ceil(high)))
-        values += [column.tolist() for column in (value, std, low, high)]
+            roundings = (np.rint, np.floor, np.ceil)
+            shown = [_whole(round_(one)) for round_, one in zip(roundings, shown, strict=True)]
+        values += [column.tolist() for column in (shown[0], std, *shown[1:])]
     return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
 
 
@@ -97,49 +95,19 @@ def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.clip(values, -float(LARGEST_WHOLE), float(LARGEST_WHOLE)).astype(np.int64)
 
 
-def numbers(
-    layout: Layout, cells: NDArray[np.float64], noise: Sequence[NoiseError]
-) -> list[NDArray[np.float64]]:
-    """Return value, std, low and high of every statistic in turn, each of shape (n,).
+def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> list[Four]:
+    """Return value, std, low and high of every statistic, each of shape (n,).
 
     `cells` are noisy vectors of n cells, shape (n, components); `noise` an error a component.
     """
-    columns: list[NDArray[np.float64]] = []
-    for uses in layout.uses:
-        parts, errors = [cells[:, index] for index in uses], [noise[index] for index in uses]
-        component = layout.components[uses[0]]
-        # A caller's np.seterr must not turn what was drawn into a warning, or an error.
-        with np.errstate(all="ignore"):
-            if len(parts) == 1:
-                columns += _total(parts[0], errors[0], unit=float(component.radius))
-            else:
-                middle, half = float(component.centre), float(component.radius)
-                columns += _mean(*parts, noise=errors, middle=middle, half=half)
-    return columns
-
-
-def mean_errors(
-    total: NoiseError, count: NoiseError, *, rows: int, half: float
-) -> tuple[float, float]:
-    """Return at most what `_mean` says of a group in which it counts `rows`: std, and half-width.
-
-    notation: n = rows, t and u = half975 of the total and of the count, ratio = S/n in [−1, 1]. The
-    half-width is that of [S − t, S + t]/[n − u, n + u], cut off at ±1. It is widest where one end
-    just meets a bound, S + t = n − u: (t + u)/(n + u) of `half` if S >= t there. Else it is widest
-    at S = 0: t/(n − u).
-    """
-    n, t, u = float(rows), total.half975, count.half975
-    widest = 1.0
-    if n >= 2 * t + u:
-        widest = (t + u) / (n + u)
-    elif n > t + u:
-        widest = t / (n - u)
-    return mean_std(total.std, count.std, rows=rows, half=half), half * widest
-
-
-def mean_std(total: float, count: float, *, rows: int, half: float) -> float:
-    """Return at most the std that `_mean` states, from those of the total and of the count."""
-    return half * min(math.hypot(total, count) / rows, 1.0)
+    # A caller's np.seterr must not turn what was drawn into a warning, or an error.
+    with np.errstate(all="ignore"):
+        return [
+            asked.values(own, [cells[:, use] for use in uses])
+            for asked, uses, own in zip(
+                layout.statistics, layout.uses, layout.ingredients(noise), strict=True
+            )
+        ]
 
 
 def key_columns(layout: Layout) -> list[list[Any]]:
@@ -155,44 +123,3 @@ def key_columns(layout: Layout) -> list[list[Any]]:
             for values in axis.columns.values()
         ]
     return columns
-
-
-def _total(
-    value: NDArray[np.float64], noise: NoiseError, *, unit: float
-) -> tuple[NDArray[np.float64], ...]:
-    """Return value, std, low and high of a count or a sum."""
-    half = unit * noise.half95
-    total = unit * value
-    return total, np.full_like(total, unit * noise.std), total - half, total + half
-
-
-def _mean(
-    numerator: NDArray[np.float64],
-    count: NDArray[np.float64],
-    *,
-    noise: Sequence[NoiseError],
-    middle: float,
-    half: float,
-) -> tuple[NDArray[np.float64], ...]:
-    """Return value, std, low and high of middle + half·S/n, all inside the bounds.
-
-    notation: S = numerator, n = count, both noisy. Where n <= 0 the answer is the middle, by a rule
-    that doesn't look further. std: delta method, half·√(σ_S² + (S/n)²σ_n²)/n, and at most `half`,
-    since the value can't leave [middle − half, middle + half]. low, high: S and n each lie in an
-    interval of 97.5 %, so both do with 95 % (Bonferroni), and S/n is between the corners of that
-    box if it keeps n > 0; otherwise anything within the bounds is possible.
-    """
-    positive = count > 0
-    divisor = np.where(positive, count, 1.0)
-    ratio = np.where(positive, np.clip(numerator / divisor, -1.0, 1.0), 0.0)
-    of_numerator, of_count = noise
-    deviation = np.hypot(of_numerator.std, ratio * of_count.std) / divisor
-    std = half * np.where(positive, np.minimum(deviation, 1.0), 1.0)
-    t, u = of_numerator.half975, of_count.half975
-    sure = count - u > 0
-    least, most = np.where(sure, count - u, 1.0), count + u
-    below, above = numerator - t, numerator + t
-    low = np.where(sure, np.minimum(below / least, below / np.where(sure, most, 1.0)), -1.0)
-    high = np.where(sure, np.maximum(above / least, above / np.where(sure, most, 1.0)), 1.0)
-    ends = [middle + half * np.clip(end, -1.0, 1.0) for end in (low, high)]
-    return middle + half * ratio, std, *ends

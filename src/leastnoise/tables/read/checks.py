@@ -13,15 +13,9 @@ from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
 from leastnoise.tables.query import accuracy
 from leastnoise.tables.query.columns import result_columns
-from leastnoise.tables.query.layout import LayoutError, of_block
-from leastnoise.tables.spec import source_names, statistic
-from leastnoise.tables.spec.column_types import (
-    Problem,
-    key_types,
-    numeric_type,
-    predicate_type,
-    unit_type,
-)
+from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
+from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
+from leastnoise.tables.spec import source_names
 from leastnoise.tables.spec.model import LEAST, Bands
 from leastnoise.tables.spec.source_names import (
     is_spark,
@@ -30,11 +24,16 @@ from leastnoise.tables.spec.source_names import (
     why_no_source,
     why_no_table,
 )
+from leastnoise.tables.statistics.registry import known_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
+    from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.spec.model import Edge, Key, Predicate, Query, Spec
+    from leastnoise.tables.statistics.base import Statistic
+
+    Parts = tuple[tuple[Layout, ...], ...]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TAKEN = ("plan", "certificate", "spec")
@@ -48,10 +47,11 @@ _DEEPEST_KEY = 100  # dots and brackets in a key, those in names of columns amon
 MOST_KEY_COLUMNS = 32  # with which the engine already takes seconds, without rows
 
 
-def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
-    """Return every problem of `spec` beside the keys in `unread`, whose values couldn't be read.
+def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
+    """Return `spec` with the layouts of its queries, or every problem of it.
 
-    Such a value is None, or its default. What follows from it is no second problem.
+    Those of the keys in `unread`, whose values couldn't be read, are known. Such a value is None,
+    or its default. What follows from it is no second problem.
     """
     found = [
         problem
@@ -60,6 +60,8 @@ def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
     ]
     known = {*unread}
     above = {outer for key in known for outer in around(key)}
+    bounded = spec.privacy.by_row or _has_limits(spec)
+    laid: list[Parts] = []
     for index, query in enumerate(spec.query):
         if len(found) > MOST_PROBLEMS:
             break
@@ -69,15 +71,20 @@ def problems(spec: Spec, unread: Collection[str] = ()) -> list[Problem]:
             for check in _OF_QUERY
             for problem in islice(check(spec, query, path), MOST_PROBLEMS)
         ]
-        # Only a block without a problem has a layout.
-        if not of_query and path not in known and path not in above:
-            of_query = _layout(spec, query, path)
+        # Only a block without a problem has a layout, nor one where its persons have no limits.
+        if not of_query and path not in known and path not in above and query.name and bounded:
+            try:
+                laid.append(lay_out_query(spec, query))
+                of_query = [*_parts(spec, query, laid[-1], path)]
+            except LayoutError as error:
+                of_query = [(path, str(error))]
         found += of_query
-    return [
+    told = [
         (key, why)
         for key, why in found
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
+    return told if known or told else LaidOut(spec=spec, queries=tuple(laid))
 
 
 def around(key: str, *, marks: str = ".[") -> Iterator[str]:
@@ -130,7 +137,7 @@ def _privacy(spec: Spec) -> Iterator[Problem]:
     if not privacy.unit or privacy.by_row:
         return
     yield from _declared(spec, privacy.unit, "privacy.unit")
-    yield from unit_type(spec.data.types.get(privacy.unit), privacy.unit)
+    yield from unit_problems(spec.data.types.get(privacy.unit), privacy.unit)
 
 
 def _contribution(spec: Spec) -> Iterator[Problem]:
@@ -208,30 +215,29 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         return
     if not query.statistics:
         yield path, 'Expected statistics, a histogram or where, such as statistics = ["count"].'
-    seen: set[statistic.Statistic] = set()
-    for index, text in enumerate(query.statistics):
+    seen: set[Statistic] = set()
+    for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
-        try:
-            asked = statistic.parse(text)
-        except ValueError as error:
-            yield key, str(error)
-            continue
-        if asked in seen:
-            yield key, f"{text!r} is asked for twice."
-        seen.add(asked)
-        if asked.kind == "count" and asked.column:
-            yield from _declared(spec, asked.column, key)
-        elif asked.column:
-            wrong = tuple(_numeric(spec, asked.column, key, asked.kind))
-            yield from wrong or _bounded(spec, asked.column, key)
+        if isinstance(asked, ValueError):
+            yield key, str(asked)
+        elif asked in seen:
+            yield key, f"{query.statistics[index]!r} is asked for twice."
+        else:
+            seen.add(asked)
+
+
+def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    for use in uses_of(spec, query, path):
+        wrong = [*_declared(spec, use.column, use.key)]
+        declared = spec.data.types.get(use.column)
+        wrong += use.problems(declared) if declared is not None else ()
+        yield from wrong or (_bounded(spec, use.column, use.key) if use.bounded else ())
 
 
 def _histogram(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    histogram = query.histogram
-    if histogram is None or not histogram.column:
-        return
-    yield from _numeric(spec, histogram.column, f"{path}.histogram.column", "histogram")
-    yield from _edges(histogram.edges or (), f"{path}.histogram.edges")
+    del spec
+    if query.histogram is not None and query.histogram.column:
+        yield from _edges(query.histogram.edges or (), f"{path}.histogram.edges")
 
 
 def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
@@ -247,25 +253,27 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if query.histogram is not None or query.where:
         return
-    try:
-        asked = [statistic.parse(text) for text in query.statistics]
-    except ValueError:
+    asked = known_statistics(query, by_row=spec.privacy.by_row)
+    if len(asked) < len(query.statistics):
         return
     if query.round and asked and not any(one.counts for one in asked):
         why = "Expected a count or count_units to round: sums and means aren't whole numbers."
         yield f"{path}.round", why
     if not query.clamp:
         return
-    if asked and all(one.kind == "mean" for one in asked):
+    if asked and not any(one.clamps for one in asked):
         yield f"{path}.clamp", "Not used with means alone, which are inside their bounds anyway."
     for one in asked:
         known = spec.columns.get(one.column)
-        if one.kind == "sum" and known is not None and known.bounds and known.bounds[0] < 0:
-            why = f"sum({one.column}) can be negative, as columns.{one.column}.bounds begin below "
-            yield f"{path}.clamp", why + "0. Leave clamp out, or ask for the sum in another block."
+        low = known.bounds[0] if one.clamps and one.of_values and known and known.bounds else 0
+        if low < 0:
+            why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
+            why += "below 0. Leave clamp out, or ask for the "
+            yield f"{path}.clamp", f"{why}{one.kind} in another block."
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    del spec
     conditions = query.where or {}
     if conditions and (query.group_by or query.histogram is not None):
         yield f"{path}.where", "Not used beside group_by or a histogram: use another block."
@@ -282,9 +290,7 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             )
         for column, predicate in predicates.items():
             key = f"{path}.where.{name}.{column}"
-            yield from _declared(spec, column, key)
             yield from _predicate(predicate, key)
-            yield from predicate_type(spec.data.types.get(column), predicate, key)
 
 
 def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
@@ -298,6 +304,7 @@ def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
 
 
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    del spec
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
     for column, grouping in query.group_by.items():
@@ -305,11 +312,8 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if not column:
             yield key, "Expected a column with a name. Give it one in the source."
         if isinstance(grouping, Bands):
-            yield from _numeric(spec, column, key, "bands")
             yield from _edges(grouping.edges or (), f"{key}.edges")
         else:
-            yield from _declared(spec, column, key)
-            yield from key_types(spec.data.types.get(column), grouping or (), key)
             yield from _keys(grouping or (), key)
 
 
@@ -324,23 +328,15 @@ def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
         yield path, "Expected keys of one type."
 
 
-def _layout(spec: Spec, query: Query, path: str) -> list[Problem]:
-    by_column = not spec.privacy.by_row
-    if not query.name or (by_column and not _has_limits(spec)):
-        return []
-    try:
-        parts = [ways[0] for ways in of_block(spec, query)]
-    except LayoutError as error:
-        return [(path, str(error))]
-    names = Counter(name.lower() for name in result_columns(parts))
-    twice = [
-        (path, f"Two result columns would be called {name!r}. Split the block in two.")
-        for name, times in names.items()
-        if times > 1
-    ]
-    numbers = [len(part.components) for part in parts]
-    least = spec.share(query) * Fraction(min(numbers), sum(numbers))
-    return [*twice, *(_share(spec, least, path) if len(parts) > 1 else ())]
+def _parts(spec: Spec, query: Query, parts: Parts, path: str) -> Iterator[Problem]:
+    """Yield what is wrong with a block's result columns, and the budgets of its parts."""
+    names = Counter(name.lower() for name in result_columns([ways[0] for ways in parts]))
+    for name, times in names.items():
+        if times > 1:
+            yield path, f"Two result columns would be called {name!r}. Split the block in two."
+    if len(parts) > 1:
+        numbers = [len(ways[0].components) for ways in parts]
+        yield from _share(spec, spec.share(query) * Fraction(min(numbers), sum(numbers)), path)
 
 
 def _has_limits(spec: Spec) -> bool:
@@ -356,11 +352,6 @@ def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
         yield key, f"The column {column!r} is not in data.types.{' ' if hint else ''}{hint}"
 
 
-def _numeric(spec: Spec, column: str, key: str, use: str) -> Iterator[Problem]:
-    yield from _declared(spec, column, key)
-    yield from numeric_type(spec.data.types.get(column), column, key, use)
-
-
 def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
     found = spec.columns.get(column)
     if found is None or found.bounds is None:
@@ -371,6 +362,7 @@ def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
 
 _OF_QUERY: tuple[Callable[[Spec, Query, str], Iterator[Problem]], ...] = (
     _statistics,
+    _uses,
     _where,
     _histogram,
     _group_by,

@@ -16,8 +16,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from leastnoise import _files, _validate
 from leastnoise.errors import InvalidArgument, SourceError, SpecError
 from leastnoise.guarantees.exact import decimal_text
+from leastnoise.tables.query.layout import LaidOut
 from leastnoise.tables.read import checks, key_files, spec_lines, spec_words
-from leastnoise.tables.spec import statistic
 from leastnoise.tables.spec.model import (
     Accuracy,
     Assumed,
@@ -31,6 +31,7 @@ from leastnoise.tables.spec.model import (
     Query,
     Spec,
 )
+from leastnoise.tables.statistics import registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,21 +65,22 @@ _EXPECTED = {
 _REQUIRED = ("version", "data", "privacy", "query")
 
 
-def read(path: Path, *, assume: int | None = None, engine: str | None = None) -> Spec:
-    """Return the spec in the TOML file `path`; with `assume`, for means of groups of that size.
+def read(path: Path, *, assume: int | None = None, engine: str | None = None) -> LaidOut:
+    """Return the spec in the TOML file `path`, laid out.
 
-    With `engine` its rows are read by that in place of its own. Raises SourceError if the file
+    With `assume`, for means of groups of that size, with `engine` read by that in place of its own.
+    Raises SourceError if the file
     can't be read, SpecError listing every problem it has.
     """
     if not os.path.lexists(path):  # os.path, because a Path raises for what can't be one
         raise SourceError(f"Expected a spec file, found none at {path}.")
-    raw = _raw(_files.read_text(path, most=LARGEST))
+    raw = parse_toml(_files.read_text(path, most=LARGEST))
     if engine is not None and isinstance(raw.get("data"), dict):
         raw["data"]["engine"] = engine
     if assume is None:
-        return parse(raw, folder=path.parent)
-    found = parse(_assuming(raw, assume), folder=path.parent)
-    if all(query.assume is None for query in found.query):
+        return lay_out(raw, folder=path.parent)
+    found = lay_out(_assuming(raw, assume), folder=path.parent)
+    if all(query.assume is None for query in found.spec.query):
         raise InvalidArgument(
             name="assume",
             value=f"n={assume}",
@@ -92,10 +94,11 @@ def loads(text: str, *, folder: Path | None = None) -> Spec:
 
     Files of keys are read from `folder`, and none without it.
     """
-    return parse(_raw(text), folder=folder)
+    return parse(parse_toml(text), folder=folder)
 
 
-def _raw(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what the TOML `text` says, which may be no spec; raises SpecError."""
     too_deep = SpecError([("TOML", "A number is too long, or values are nested too deep.")])
     if spec_lines.has_long_names(text, 2 * DEEPEST):
         raise too_deep
@@ -108,26 +111,32 @@ def _raw(text: str) -> dict[str, Any]:
 
 
 def _assuming(raw: dict[str, Any], rows: int) -> dict[str, Any]:
-    """Return a spec in which every block with a mean assumes groups of so many rows."""
+    """Return a spec in which every block assumes groups of so many rows that has to."""
     blocks, changed = raw.get("query"), list[Any]()
     for block in blocks if isinstance(blocks, list) else []:
         asked = block.get("statistics") if isinstance(block, dict) else None
-        means = isinstance(asked, list) and any(map(_is_mean, asked))
-        changed.append(block | {"assume": {"n": rows}} if means else block)
+        sized = isinstance(asked, list) and any(map(_needs_size, asked))
+        changed.append(block | {"assume": {"n": rows}} if sized else block)
     return raw | {"query": changed} if changed else raw
 
 
-def _is_mean(text: object) -> bool:
+def _needs_size(text: object) -> bool:
     try:
-        return isinstance(text, str) and statistic.parse(text).kind == "mean"
+        return isinstance(text, str) and registry.parse(text).needs_size
     except ValueError:  # said later, with its key
         return False
 
 
 def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
-    """Return the spec in the nested dictionary `raw`; raises SpecError listing every problem.
+    """Return the spec that `lay_out` reads."""
+    return lay_out(raw, folder=folder).spec
 
-    Files of keys are read from `folder`, and none without it.
+
+def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
+    """Return the spec in the nested dictionary `raw`, and the layouts of its queries.
+
+    Files of keys are read from `folder`, and none without it. Raises SpecError listing every
+    problem.
     """
     problems: Problems = []
     raw = {key: _plain_value(key, value) for key, value in raw.items()}
@@ -143,15 +152,15 @@ def parse(raw: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
         "query": _queries(raw.get("query", []), problems),
         "output": _optional(Output, raw, "output", problems),
     }
-    partial = Spec.model_construct(**parts)
-    problems += checks.problems(partial, unread={key for key, _ in problems})
-    if problems:
-        # What is missing only because the section around it is, is told with the section.
-        absent = {key for key, message in problems if message.startswith("Missing: ")}
-        raise SpecError(
-            [one for one in problems if absent.isdisjoint(checks.around(one[0], marks="."))]
-        )
-    return partial
+    found = checks.check(Spec.model_construct(**parts), unread={key for key, _ in problems})
+    if isinstance(found, LaidOut):
+        return found
+    problems += found
+    # What is missing only because the section around it is, is told with the section.
+    absent = {key for key, message in problems if message.startswith("Missing: ")}
+    raise SpecError(
+        [one for one in problems if absent.isdisjoint(checks.around(one[0], marks="."))]
+    )
 
 
 def _plain_value(key: Any, value: Any) -> Any:

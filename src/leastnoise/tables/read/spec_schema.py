@@ -11,10 +11,10 @@ from typing import Any
 from leastnoise.tables.read.key_files import SUFFIXES
 from leastnoise.tables.read.spec_words import WORDS
 from leastnoise.tables.spec.model import Spec
+from leastnoise.tables.statistics import registry
 
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 _REFERENCE = "#/$defs/"
-_STATISTIC = r"^\s*(count|count_units|(count|sum|mean)\s*\([\s\S]+\))\s*$"
 # Beside keys and edges; `key_files` reads it before the models see it.
 _KEY_FILE = {
     "type": "object",
@@ -40,7 +40,7 @@ def json_schema() -> dict[str, Any]:
             said = f"{one.meaning[0].upper()}{one.meaning[1:]}. Example:\n\n{one.example}"
             named["properties"][key]["description"] = said
     query = definitions["Query"]["properties"]
-    query["statistics"]["items"]["pattern"] = _STATISTIC
+    query["statistics"]["items"]["pattern"] = registry.PATTERN
     groupings = query["group_by"]["additionalProperties"]
     groupings["anyOf"] = [*groupings.pop("oneOf"), _KEY_FILE]
     raw["properties"]["query"]["minItems"] = 1

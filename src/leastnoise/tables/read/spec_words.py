@@ -19,6 +19,7 @@ from leastnoise.tables.spec.model import (
     Query,
     Spec,
 )
+from leastnoise.tables.statistics.registry import SPELLINGS
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -109,7 +110,7 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
             "for how many values in a group to show a mean's error", "assume = { n = 4000 }"
         ),
         "statistics": Words(
-            "count, count_units, count(column), sum(column) or mean(column)",
+            SPELLINGS,
             'statistics = ["count", "mean(visits)"]',
         ),
         "group_by": Words(

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leastnoise.tables.query.axes import Condition
-    from leastnoise.tables.query.layout import Component, Layout
+    from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.spec.model import Predicate, Spec
+    from leastnoise.tables.statistics.base import Component
 
 _UNIT, _CELL, _SHRINK, _LARGEST = "unit", "cell", "shrink", "largest"
 _LARGEST_TOTAL = 2**63 - 1

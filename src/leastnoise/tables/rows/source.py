@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
+from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.rows import databases, engines, files
 from leastnoise.tables.rows.inputs import Input
 from leastnoise.tables.rows.postgres import PostgresTable
-from leastnoise.tables.spec import column_types, statistic
-from leastnoise.tables.spec.model import UTF_8, Bands
+from leastnoise.tables.spec.model import UTF_8
 from leastnoise.tables.spec.source_names import IN_MEMORY, is_postgres, is_spark
-from leastnoise.tables.values.casts import MAX_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from leastnoise.tables.read.column_uses import ColumnUse
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark_rows import SparkRows
-    from leastnoise.tables.spec.model import ColumnType, Data, Key, Query, Spec
+    from leastnoise.tables.spec.model import ColumnType, Data, Spec
     from leastnoise.tables.values.casts import Held
 
 
@@ -50,8 +50,13 @@ def find(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> So
     if not spec.data.types and not rows.typed:
         why = f"Missing: {rows.name} needs the type of each column that is used."
         raise SpecError([("data.types", why)])
+    uses = [
+        use
+        for index, query in enumerate(spec.query)
+        for use in uses_of(spec, query, f"query[{index}]")
+    ]
     columns: dict[str, ColumnType] = {}
-    for column, key in _mentioned(spec):
+    for column, key in (*_named(spec), *((use.column, use.key) for use in uses)):
         if column not in present:
             hint = _validate.nearest(column, tuple(present))
             message = f"{rows.name} has no column {column!r}.{' ' if hint else ''}{hint}"
@@ -63,10 +68,11 @@ def find(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> So
             problems.append((key, _unreadable(column, held, kind)))
         else:
             columns[column] = kind
-    problems = list(dict.fromkeys(problems)) or list(_unfit(spec, columns, present))
+    problems = list(dict.fromkeys(problems)) or list(_unfit(spec, uses, columns, present))
     if problems:
         raise SpecError(problems)
-    used = {column for column, key in _mentioned(spec) if not key.startswith(("columns", "data"))}
+    used = {use.column for use in uses}
+    used |= set() if spec.privacy.by_row else {spec.privacy.unit}
     kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in used}
     return Source(rows=rows, columns=kept, engine=spec.data.engine)
 
@@ -106,77 +112,35 @@ def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     return f"The column {column!r} holds {held.kind} in the file. {advice}"
 
 
-def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[column_types.Problem]:
+def _ambiguous(spec: Spec, present: Collection[str]) -> Iterator[Problem]:
     if spec.privacy.unit == "row" and spec.privacy.unit_is is None and "row" in present:
         why = 'The source has a column "row", too. Which is meant? Write unit_is = "column" beside '
         why += 'it for the persons that the column tells apart, or unit_is = "each-row" for every '
         yield "privacy.unit", why + "row by itself."
 
 
-def _mentioned(spec: Spec) -> Iterator[tuple[str, str]]:
-    """Yield every column that the spec names, with the key where it does."""
+def _named(spec: Spec) -> Iterator[tuple[str, str]]:
+    """Yield every column that the spec names beside its queries, with the key where it does."""
     if not spec.privacy.by_row:
         yield spec.privacy.unit, "privacy.unit"
     for name in spec.data.types:
         yield name, f"data.types.{name}"
     for name in spec.columns:
         yield name, f"columns.{name}"
-    for index, query in enumerate(spec.query):
-        yield from _mentioned_in(query, f"query[{index}]")
-
-
-def _mentioned_in(query: Query, path: str) -> Iterator[tuple[str, str]]:
-    for index, text in enumerate(query.statistics):
-        column = statistic.parse(text).column
-        if column:
-            yield column, f"{path}.statistics[{index}]"
-    for name in query.group_by:
-        yield name, f"{path}.group_by.{name}"
-    if query.histogram:
-        yield query.histogram.column, f"{path}.histogram.column"
-    for condition, predicates in query.where.items():
-        for name in predicates:
-            yield name, f"{path}.where.{condition}.{name}"
 
 
 def _unfit(
-    spec: Spec, columns: Mapping[str, ColumnType], present: Mapping[str, Held]
-) -> Iterator[column_types.Problem]:
+    spec: Spec,
+    uses: Iterable[ColumnUse],
+    columns: Mapping[str, ColumnType],
+    present: Mapping[str, Held],
+) -> Iterator[Problem]:
     """Yield what the spec's own checks would, where the types are the file's."""
     if not spec.privacy.by_row:
         name = spec.privacy.unit
         # Declared text, 0.0 and -0.0 would be two persons; what is declared int is checked to be.
         told = columns[name] if columns[name] == "int" else present[name].type
-        yield from column_types.unit_type(told or columns[name], name)
-    for index, query in enumerate(spec.query):
-        path = f"query[{index}]"
-        for name, grouping in query.group_by.items():
-            key = f"{path}.group_by.{name}"
-            if isinstance(grouping, Bands):
-                yield from column_types.numeric_type(columns[name], name, key, "bands")
-            else:
-                yield from column_types.key_types(columns[name], grouping, key)
-                yield from _too_long(grouping, key)
-        for place, text in enumerate(query.statistics):
-            asked = statistic.parse(text)
-            if asked.column:
-                kind = columns[asked.column]
-                key = f"{path}.statistics[{place}]"
-                yield from column_types.numeric_type(kind, asked.column, key, asked.kind)
-        for condition, predicates in query.where.items():
-            for name, predicate in predicates.items():
-                key = f"{path}.where.{condition}.{name}"
-                yield from column_types.predicate_type(columns[name], predicate, key)
-                yield from _too_long(predicate.among, f"{key}.among")
-        if query.histogram:
-            name = query.histogram.column
-            key = f"{path}.histogram.column"
-            yield from column_types.numeric_type(columns[name], name, key, "histogram")
-
-
-def _too_long(keys: Sequence[Key], path: str) -> Iterator[column_types.Problem]:
-    """Yield a problem for each text that no row can have, as longer ones are read as missing."""
-    for index, key in enumerate(keys):
-        # as a CSV holds it
-        if isinstance(key, str) and len(key.replace('"', '""').encode()) + 2 > MAX_TEXT:
-            yield f"{path}[{index}]", f"Expected a text of less than {MAX_TEXT:,} bytes in quotes."
+        yield from unit_problems(told or columns[name], name)
+    for use in uses:
+        yield from use.problems(columns[use.column])
+        yield from use.long_keys()

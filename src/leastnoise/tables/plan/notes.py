@@ -1,0 +1,57 @@
+"""What the numbers of a plan don't say, in sentences that a certificate can confirm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leastnoise.certificate.plan import COMPOSED
+
+if TYPE_CHECKING:
+    from leastnoise.tables.plan.plan import Plan
+
+CLIP_NOTE = (
+    "Errors, and 95 %, are of the noise alone: what clamping to bounds and clipping a person's "
+    "rows take away (bias) is not in them."
+)
+PURE_NOTE = "With delta = 0 losses add up: each draw of noise has its share of epsilon."
+SPLIT_NOTE = (
+    "Accounting for all draws of noise together proved no less noise for each: each has its share "
+    "of the budget."
+)
+JOINT_NOTE = (
+    "All queries together meet the budget, by tight composition: each has less noise than its "
+    "share of the budget would give it alone."
+)
+ROUNDING_NOTE = (
+    "Values are rounded a little before they are summed. From {rows:,} rows of one value in a cell "
+    "on, that may be more than 1 % of an interval, in which it isn't counted."
+)
+PARTS_NOTE = (
+    "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
+    "each, too."
+)
+_MANY_ROWS = 10**7
+MEAN_NOTE = (
+    "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
+    "most, for assumed sizes."
+)
+UNIT_NOTE = "Rows that don't say whose they are, as their unit is missing, are left out."
+
+
+def list_notes(plan: Plan) -> tuple[str, ...]:
+    """Return the notes of a plan."""
+    layouts = [block.layout for block in plan.blocks]
+    sized = any(one.needs_size for layout in layouts for one in layout.statistics)
+    notes = (CLIP_NOTE, MEAN_NOTE) if sized else (CLIP_NOTE,)
+    notes = notes if layouts[0].by_row else (*notes, UNIT_NOTE)
+    found = (block.exact_rows for block in plan.blocks)
+    exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
+    if exact < _MANY_ROWS:
+        notes += (ROUNDING_NOTE.format(rows=exact),)
+    if any(layout.part for layout in layouts):
+        notes += (PARTS_NOTE,)
+    if len(plan.certificate.blocks) == 1:
+        return notes
+    if plan.certificate.rule == COMPOSED:
+        return (*notes, JOINT_NOTE)
+    return (*notes, SPLIT_NOTE if plan.budget.delta else PURE_NOTE)

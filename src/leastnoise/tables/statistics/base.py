@@ -1,0 +1,185 @@
+"""What a statistic says of itself: all that the way from a spec to a verified table asks of it.
+
+A class for each, listed in `registry`; nothing else names one. It says how it is spelled and what
+its column has to be; which numbers are summed for it, which is what a unit can move (`Component`);
+its value and interval from the noisy numbers; the error that a plan shows; and what `verify` finds
+wrong.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastnoise.tables.spec.model import SKIP, Column
+
+if TYPE_CHECKING:
+    from leastnoise.tables.spec.model import Spec
+
+SUFFIXES = ("", "_std", "_low", "_high")
+"""Of the four columns that each statistic has in a result."""
+LARGEST_WHOLE = 2**53
+"""Counts that are published whole are no larger: any reader of JSON holds them exactly."""
+CLOSE = 1e-6
+"""Relative, between what is published and what fits: floats of another machine."""
+
+ColumnIs = Literal["absent", "optional", "required"]
+"""Whether a statistic names a column."""
+Floats = NDArray[np.float64]
+Four = tuple[Floats, Floats, Floats, Floats]
+"""Values, and their `_std`, `_low` and `_high`, a number a cell."""
+Ends = Floats | float
+Beside = Mapping[tuple["Component", ...], Sequence[Floats]]
+"""The values that were published in the same block, by what they are made of."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """One scalar per row, in [−1, 1]: 1, "this unit is here", or (x − centre) / radius.
+
+    A count of a `column` is 1 where the row has a value, as which the column's value is 0 where it
+    is missing and left out: it is no larger than that count. `lowers` says that it may be below 0.
+    """
+
+    kind: Literal["count", "units", "value"]
+    column: str = ""
+    centre: Fraction = Fraction(0)
+    radius: Fraction = Fraction(1)
+    lowers: bool = False
+
+
+A_PERSON = Component(kind="units")
+"""What a person adds to a cell, however many rows they have: the noise of these is one of its own.
+"""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NoiseError:
+    """The law of one published coordinate's error, in the query's own units; rounding counted.
+
+    `std` is its standard deviation, `half95` and `half975` the half-widths of the intervals that
+    hold it with probability 95 % and 97.5 %.
+    """
+
+    std: float
+    half95: float
+    half975: float
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Ingredients:
+    """What a block has for one of its statistics: its components, in order, the error of each.
+
+    With `round` the block's counts are published whole, with `clamp` what isn't negative before
+    noise isn't negative after it.
+    """
+
+    components: tuple[Component, ...]
+    noise: tuple[NoiseError, ...]
+    round: bool
+    clamp: bool
+
+    @property
+    def unit(self) -> float:
+        """What the first number is scaled by: a published value's unit."""
+        return float(self.components[0].radius)
+
+    @property
+    def middle(self) -> float:
+        """What the first number is counted from."""
+        return float(self.components[0].centre)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic(ABC):
+    """What is asked of the rows of each cell, or of the values that a column has in them."""
+
+    column: str = ""
+
+    kind: ClassVar[str]
+    """How it is spelled, without its column."""
+    column_is: ClassVar[ColumnIs]
+    of_values: ClassVar[bool]
+    """It is made of the column's values, which are numbers then, and have public bounds."""
+    counts: ClassVar[bool]
+    """It is whole and not negative before noise: `round` makes it whole again."""
+    clamps: ClassVar[bool]
+    """`clamp` makes it 0 where noise makes it negative."""
+    needs_size: ClassVar[bool]
+    """Its error depends on how many values its group has, which isn't public."""
+
+    @final
+    @property
+    def label(self) -> str:
+        """The name of its column in a result, such as count, count_units or mean_<column>."""
+        return f"{self.kind}_{self.column}" if self.column else self.kind
+
+    @abstractmethod
+    def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
+        """Return the scalars that it is made of, of which a block sums each but once.
+
+        They say what one unit moves, too: see `limits`.
+        """
+
+    @abstractmethod
+    def values(self, own: Ingredients, numbers: Sequence[Floats]) -> Four:
+        """Return its four columns from the noisy numbers of each component, each of shape (n,).
+
+        `_low` and `_high` hold what it is without noise with probability 95 %.
+        """
+
+    @abstractmethod
+    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
+        """Return at most the `_std` in a group of so many `rows`, if each number's has `stds`.
+
+        `rows` are given where it `needs_size`.
+        """
+
+    @abstractmethod
+    def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
+        """Return at most half of the width of its interval in a group of so many `rows`."""
+
+    @abstractmethod
+    def stated_std(self, own: Ingredients) -> float | None:
+        """Return its `_std` where that is the same in every cell, None where it is drawn."""
+
+    @abstractmethod
+    def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
+        """Return the suffix of a number that doesn't fit the others of its cell and the noise.
+
+        `told` are its four columns as they were published. None if all may have been drawn.
+        """
+
+
+def count_of(spec: Spec, column: str) -> Component:
+    """Return the count of rows, or of those with a value of the `column` where others are left out.
+
+    Where there is none that is left out the rows are counted, so that statistics share the count.
+    """
+    if column and spec.columns.get(column, Column()).missing == SKIP:
+        return Component(kind="count", column=column)
+    return Component(kind="count")
+
+
+def bounds_of(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
+    """Return the public bounds of a column, which a statistic `of_values` has."""
+    bounds = spec.columns[column].bounds
+    if bounds is None:
+        raise KeyError(column)  # the checks of the spec come first
+    return bounds
+
+
+def outside(
+    end: Floats, least: Floats | float, most: Floats | float, slack: Floats | float
+) -> bool:
+    """Whether a number is further than `slack` from [least, most], or is none."""
+    return not ((end >= least - slack) & (end <= most + slack)).all()

@@ -1,0 +1,139 @@
+"""Counts and sums: one noisy number each, in a unit of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from leastnoise.tables.statistics.base import (
+    A_PERSON,
+    CLOSE,
+    LARGEST_WHOLE,
+    Beside,
+    ColumnIs,
+    Component,
+    Floats,
+    Four,
+    Ingredients,
+    Statistic,
+    bounds_of,
+    count_of,
+    outside,
+)
+
+if TYPE_CHECKING:
+    from leastnoise.tables.spec.model import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total(Statistic):
+    """A statistic that is one number, times its unit."""
+
+    clamps: ClassVar[bool] = True
+    needs_size: ClassVar[bool] = False
+
+    @final
+    def values(self, own: Ingredients, numbers: Sequence[Floats]) -> Four:
+        """The number ± the half-width of its noise."""
+        (noise,), unit = own.noise, own.unit
+        half = unit * noise.half95
+        total = unit * numbers[0]
+        return total, np.full_like(total, unit * noise.std), total - half, total + half
+
+    @final
+    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
+        """It is the same in every cell."""
+        del rows
+        return own.unit * stds[0]
+
+    @final
+    def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
+        """It is the same in every cell."""
+        del rows
+        return own.unit * own.noise[0].half95
+
+    @final
+    def stated_std(self, own: Ingredients) -> float:
+        """The noise's."""
+        return own.unit * own.noise[0].std
+
+    @final
+    def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
+        """It may be any number, and only its `_low` and `_high` can be wrong."""
+        del beside
+        value, _, low, high = told
+        rounded = own.round and self.counts
+        away = 0.5 if rounded else 0.0
+        ends: list[tuple[Floats, Floats]] = []
+        scale = np.abs(value)
+        for moved in (value - away, value + away):
+            *_, below, above = self.values(own, [moved / own.unit])
+            scale = np.maximum(scale, (above - below) / 2)
+            ends.append((below, above))
+        for index, (suffix, end, rounding) in enumerate(
+            (("_low", low, np.floor), ("_high", high, np.ceil))
+        ):
+            slack = CLOSE * scale if rounded else 0.0
+            least, most = ends[0][index] - slack, ends[1][index] + slack
+            if own.clamp:  # 0 stands for every negative number
+                least = np.where(value == 0, 0.0, np.maximum(least, 0.0))
+                most = np.maximum(most, 0.0)
+            if rounded:
+                known = np.abs(value) + scale < LARGEST_WHOLE
+                least = np.where(known, rounding(least), -np.inf)
+                most = np.where(known, rounding(most), np.inf)
+            if outside(end, least, most, 0.0 if rounded else CLOSE * scale):
+                return suffix
+        return None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Count(Total):
+    """`count` of rows, or `count(column)` of those that have a value."""
+
+    kind: ClassVar[str] = "count"
+    column_is: ClassVar[ColumnIs] = "optional"
+    of_values: ClassVar[bool] = False
+    counts: ClassVar[bool] = True
+
+    def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
+        """The count."""
+        del by_row
+        return (count_of(spec, self.column),)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CountUnits(Total):
+    """`count_units`: distinct persons; where a row is a unit, rows."""
+
+    kind: ClassVar[str] = "count_units"
+    column_is: ClassVar[ColumnIs] = "absent"
+    of_values: ClassVar[bool] = False
+    counts: ClassVar[bool] = True
+
+    def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
+        """Whether a unit is there."""
+        return (count_of(spec, "") if by_row else A_PERSON,)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sum(Total):
+    """`sum(column)`, in units of the largest value that the bounds allow."""
+
+    kind: ClassVar[str] = "sum"
+    column_is: ClassVar[ColumnIs] = "required"
+    of_values: ClassVar[bool] = True
+    counts: ClassVar[bool] = False
+
+    def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
+        """The value."""
+        del by_row
+        low, high = bounds_of(spec, self.column)
+        largest = max(abs(low), abs(high))
+        return (Component(kind="value", column=self.column, radius=largest, lowers=low < 0),)
