@@ -20,6 +20,7 @@ from leastnoise.tables.expressions.tree import (
 )
 
 if TYPE_CHECKING:
+    from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.expressions.tree import Type
 
 TYPES: Mapping[Type, str] = {
@@ -128,3 +129,27 @@ def _computed(node: Call, first: str, second: str) -> str:
     if node.operator in {"/", "%"}:
         there = f"{second} <> 0 AND {there}"
     return f"CASE WHEN {there} THEN {result} END"
+
+
+def given(kind: Type, place: int) -> str:
+    """Return SQL of a column that an expression looks at, from its casts: see `casts.by_use`.
+
+    Numbers that aren't finite are NULL, and whole ones that float64 doesn't hold.
+    """
+    if kind in {"int", "float"}:
+        most = LARGEST_INT if kind == "int" else LARGEST_FLOAT
+        return f"CASE WHEN abs(v{place}) <= CAST('{most!r}' AS DOUBLE) THEN v{place} END"
+    return f"d{place}" if kind == "date" else f"k{place}"
+
+
+def uses(kind: Type, value: str) -> dict[Use, str]:
+    """Return SQL for each use of a computed column, as `casts.by_use` does of one of the source."""
+    if kind == "int":
+        whole = f"CAST({value} AS BIGINT)"
+        return {"u": whole, "k": whole, "v": value}
+    if kind == "float":
+        return {"v": value}
+    if kind == "bool":
+        return {"k": value, "v": f"CAST({value} AS DOUBLE)"}
+    text = f"CAST({value} AS VARCHAR)"
+    return {"u": text, "k": text}

@@ -83,13 +83,19 @@ def parse(text: str, types: Mapping[str, Type] | None = None) -> Expression:
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} letters.")
     try:
-        found = _Reader(types).read(_parsed(text))
-        size = sum(1 for _ in walk(found))
+        return check_size(_Reader(types).read(_parsed(text)))
     except RecursionError:
         raise ValueError(_TOO_LARGE) from None
-    if size > MOST_NODES or _levels(found) > MOST_LEVELS:
+
+
+def check_size(expression: Expression) -> Expression:
+    """Return an expression that engines can take; raises ValueError for one that is too large."""
+    depth: dict[Expression, int] = {}
+    for node in walk(expression):
+        depth[node] = 1 + max((depth[one] for one in node.arguments), default=0)
+    if len(depth) > MOST_NODES or depth[expression] > MOST_LEVELS:
         raise ValueError(_TOO_LARGE)
-    return found
+    return expression
 
 
 _TOO_LARGE = "The expression is too large: make columns of its parts in [derive]."
@@ -110,13 +116,6 @@ def _parsed(text: str) -> Parsed:
     if len(found) != 1 or not isinstance(found[0], Parsed):
         raise ValueError('Expected one expression, such as "age >= 18".')
     return found[0]
-
-
-def _levels(expression: Expression) -> int:
-    depth: dict[Expression, int] = {}
-    for node in walk(expression):
-        depth[node] = 1 + max((depth[one] for one in node.arguments), default=0)
-    return depth[expression]
 
 
 class _Reader:

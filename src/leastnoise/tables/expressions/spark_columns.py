@@ -21,6 +21,7 @@ from leastnoise.tables.expressions.tree import (
 )
 
 if TYPE_CHECKING:
+    from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.expressions.tree import Type
 
 TYPES: Mapping[Type, str] = {
@@ -152,3 +153,24 @@ def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
         "day": lambda x: f.dayofmonth(x).cast("double"),
         "date": day,
     }
+
+
+def given(f: Any, kind: Type, place: int) -> Any:
+    """Return a column that an expression looks at, from its casts; see `duckdb_sql.given`."""
+    if kind in {"int", "float"}:
+        number = f.col(f"v{place}")
+        return f.when(f.abs(number) <= (_MOST_INT if kind == "int" else LARGEST_FLOAT), number)
+    return f.col(f"d{place}" if kind == "date" else f"k{place}")
+
+
+def uses(kind: Type, value: Any) -> dict[Use, Any]:
+    """Return columns for each use of a computed one; see `duckdb_sql.uses`."""
+    if kind == "int":
+        whole = value.cast("bigint")
+        return {"u": whole, "k": whole, "v": value}
+    if kind == "float":
+        return {"v": value}
+    if kind == "bool":
+        return {"k": value, "v": value.cast("double")}
+    text = value.cast("string")
+    return {"u": text, "k": text}

@@ -8,8 +8,8 @@ compared by their bytes. NULL is as in SQL: three truth values.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, final
 
@@ -105,7 +105,19 @@ def levels_of(expressions: Iterable[Expression]) -> list[list[Call]]:
     return levels
 
 
+def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expression:
+    """Return an expression in which columns that are `known` by another one are that one."""
+    made: dict[Expression, Expression] = {}
+    for node in walk(expression):
+        if isinstance(node, Column):
+            made[node] = known.get(node.name, node)
+        elif isinstance(node, Call):
+            made[node] = replace(node, arguments=tuple(made[one] for one in node.arguments))
+        else:
+            made[node] = node
+    return made[expression]
+
+
 def columns_of(expression: Expression) -> tuple[str, ...]:
     """Return the columns that an expression looks at, in the order in which it does."""
-    named = (node.name for node in walk(expression) if isinstance(node, Column))
-    return tuple(dict.fromkeys(named))
+    return tuple(node.name for node in walk(expression) if isinstance(node, Column))

@@ -42,7 +42,7 @@ Problems = list[tuple[str, str]]
 LARGEST = 10**7  # bytes: reading one takes seconds
 DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
 _MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
-_ENTRIES = ("types", "group_by")
+_ENTRIES = ("types", "group_by", "derive")
 _NESTED: dict[str, type[BaseModel]] = {
     "accuracy": Accuracy,
     "assume": Assumed,
@@ -147,6 +147,7 @@ def lay_out(raw: Mapping[str, Any], *, folder: Path | None = None) -> LaidOut:
         "version": _value(Spec, "version", raw, problems, path="") if "version" in raw else 1,
         "data": _fields(Data, raw.get("data", {}), "data", problems),
         "privacy": _fields(Privacy, raw.get("privacy", {}), "privacy", problems),
+        "derive": _value(Spec, "derive", raw, problems, path="") if raw.get("derive") else {},
         "contribution": _optional(Contribution, raw, "contribution", problems),
         "columns": _columns(raw.get("columns", {}), problems),
         "query": _queries(raw.get("query", []), problems),

@@ -41,6 +41,10 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
             "whom the guarantee protects, and how far", '[privacy]\nunit = "person"\nepsilon = "1"'
         ),
         "contribution": Words("what one person can add at most", "[contribution]\nmax_rows = 5"),
+        "derive": Words(
+            "columns that are computed from others, a row at a time",
+            '[derive]\nmonth = "month(visited)"',
+        ),
         "columns": Words("what the public knows of columns", "[columns.visits]\nbounds = [0, 30]"),
         "query": Words(
             "what is published, a block a table",
@@ -54,6 +58,10 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
             'source = "visits.parquet"',
         ),
         "table": Words("the table of a database", 'table = "visits"'),
+        "filter": Words(
+            "what is true of the rows that the release is about",
+            "filter = \"age >= 18 and region <> 'north'\"",
+        ),
         "engine": Words("what reads the rows: duckdb, polars or spark", 'engine = "duckdb"'),
         "encoding": Words(
             "the encoding of a CSV that isn't UTF-8: latin-1 or windows-1252",
@@ -108,6 +116,9 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
         "accuracy": Words("how far off its numbers may be", "accuracy = { half_width_95 = 10 }"),
         "assume": Words(
             "for how many values in a group to show a mean's error", "assume = { n = 4000 }"
+        ),
+        "filter": Words(
+            "what is true of the rows that the query is about", 'filter = "visits > 0"'
         ),
         "statistics": Words(
             SPELLINGS,

@@ -13,6 +13,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from leastnoise.errors import SourceError
+from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.rows import engine_duckdb
 from leastnoise.tables.rows.engine import Engine
 
@@ -38,12 +39,18 @@ _KINDS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 @contextmanager
 def opened(
-    source: Input, *, columns: Mapping[str, ColumnType], rehearsed: bool = False
+    source: Input,
+    *,
+    columns: Mapping[str, ColumnType],
+    computed: Computed = NOTHING,
+    rehearsed: bool = False,
 ) -> Iterator[Polars]:
-    """Yield an engine over the `columns` (name to type) of the rows; see `engine_duckdb.opened`."""
+    """Yield an engine over the `columns` (name to type), and more; see `engine_duckdb.opened`."""
     try:
-        with engine_duckdb.opened(source, columns=columns, rehearsed=rehearsed) as reader:
-            yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns)
+        with engine_duckdb.opened(
+            source, columns=columns, computed=computed, rehearsed=rehearsed
+        ) as reader:
+            yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns, computed)
     except pl.exceptions.PolarsError:  # whose messages may quote values
         raise SourceError(f"{source.name} can't be read by Polars.") from None
 

@@ -43,13 +43,19 @@ def opened(
         from leastnoise.tables.rows import engine_spark  # noqa: PLC0415  # of an extra
 
         rows = found.rows.without_rows() if rehearsed else found.rows
-        return engine_spark.opened(rows, columns=found.columns)
+        return engine_spark.opened(rows, columns=found.columns, computed=found.computed)
     if found.engine == POLARS:
         try:
             from leastnoise.tables.rows import engine_polars  # noqa: PLC0415  # of an extra
         except ImportError:
             raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
-        return engine_polars.opened(found.rows, columns=found.columns, rehearsed=rehearsed)
+        return engine_polars.opened(
+            found.rows, columns=found.columns, computed=found.computed, rehearsed=rehearsed
+        )
     return engine_duckdb.opened(
-        found.rows, columns=found.columns, threads=threads, rehearsed=rehearsed
+        found.rows,
+        columns=found.columns,
+        computed=found.computed,
+        threads=threads,
+        rehearsed=rehearsed,
     )

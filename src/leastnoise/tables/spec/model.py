@@ -7,6 +7,7 @@ The models check one value at a time. What needs two values is in `checks`; how 
 from __future__ import annotations
 
 import math
+from datetime import date, datetime
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import Annotated, ClassVar, Literal, final
@@ -91,6 +92,8 @@ def _edge(value: object) -> Edge:
 
 
 def _key(value: object) -> Key:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()  # what a column of dates says
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
@@ -120,6 +123,8 @@ Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(_listed)]
 OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=_Written)]
 Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(_listed)]
+Expression = Annotated[str, Field(min_length=1, max_length=4096)]
+"""Of a row's columns: see `expressions.language`."""
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
 Sources = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(_listed)]
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]
@@ -138,13 +143,15 @@ class Data(_Section):
     Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
 
     `types` is required for CSV: types are declared, never sniffed; nor is its `encoding`, which is
-    UTF-8 unless it is said, and texts that aren't in it are missing. `engine` says what reads the
+    UTF-8 unless it is said, and texts that aren't in it are missing. `filter` is what is true of
+    the rows that there are to every query. `engine` says what reads the
     rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
     of a Spark Connect server, such as "sc://localhost:15002".
     """
 
     source: Text | Sources | None = None
     table: Text | None = None
+    filter: Expression | None = None
     engine: Text | None = None
     encoding: Encoding | None = None
     types: dict[str, ColumnType] = Field(default_factory=dict)
@@ -291,15 +298,17 @@ class Query(_Section):
     """One block: one vector query and one draw of noise, with `weight` of the budget.
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `where` names conditions, each a predicate on every column that it lists; of one unit
-    at most `max_conditions` are counted. With `round` the counts are published whole, with `clamp`
-    counts and sums are published as 0 where the noise makes them negative.
+    on that. `filter` is what is true of the rows that it is about. `where` names conditions, each a
+    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
+    `round` the counts are published whole, with `clamp` counts and sums are published as 0 where
+    the noise makes them negative.
     """
 
     name: Text
     weight: Positive = Fraction(1)
     accuracy: Accuracy | None = None
     assume: Assumed | None = None
+    filter: Expression | None = None
     statistics: Texts = ()
     group_by: dict[str, Grouping] = Field(default_factory=dict)
     histogram: Histogram | None = None
@@ -323,12 +332,16 @@ class Output(_Section):
 
 @final
 class Spec(_Section):
-    """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`."""
+    """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`.
+
+    `derive` names columns that are computed from those of the source, a row at a time.
+    """
 
     version: Annotated[int, PlainValidator(_version, json_schema_input_type=Literal[1])]
     data: Data
     privacy: Privacy
     contribution: Contribution | None = None
+    derive: dict[Text, Expression] = Field(default_factory=dict)
     columns: dict[str, Column] = Field(default_factory=dict)
     query: Annotated[tuple[Query, ...], BeforeValidator(_listed)]
     output: Output | None = None
@@ -339,6 +352,10 @@ class Spec(_Section):
         if self.privacy.epsilon == LEAST:
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
+
+    def filters(self, query: Query) -> tuple[str, ...]:
+        """Return what has to be true of a row that `query` is about, by itself and as of all."""
+        return tuple(one for one in (self.data.filter, query.filter) if one is not None)
 
     def share(self, query: Query) -> Fraction:
         """Return the part of the budget that `query` spends: w / Σw, exactly."""
