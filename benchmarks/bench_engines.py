@@ -26,8 +26,8 @@ from benchmarks.timing import print_rows
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.query.limits import InCells, integer_limits
 from leastnoise.tables.read.spec_file import parse
-from leastnoise.tables.rows import bounding, engines
-from leastnoise.tables.rows.source import find
+from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows.source import find_source
 
 ENGINES = ("duckdb", "polars", "spark")
 ROUNDS = 3
@@ -40,7 +40,7 @@ def by_leastnoise(engine: str) -> Sums:
     def sums(path: str) -> list[int]:
         spec = parse(spec_of(source=path, engine=engine))
         layout = lay_out_query(spec, spec.query[0])[0][0]
-        with engines.opened(find(spec, Path())) as opened:
+        with source.open_engine(find_source(spec, Path())) as opened:
             return bounding.query_vector(opened, spec, layout).tolist()
 
     return sums

@@ -23,9 +23,10 @@ import duckdb
 from benchmarks.timing import print_rows
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read.spec_file import parse
-from leastnoise.tables.rows import bounding, engine_duckdb
+from leastnoise.tables.rows import bounding
+from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.frames import frame_of
-from leastnoise.tables.rows.source import find
+from leastnoise.tables.rows.source import find_source
 
 ROWS = 10_000_000
 NAMES = tuple("abcde")
@@ -104,8 +105,8 @@ def child(kind: str, folder: Path) -> None:
     spec = parse(spec_of(**SOURCES[kind]))
     start = time.perf_counter()
     layout = lay_out_query(spec, spec.query[0])[0][0]
-    found = find(spec, folder, given)
-    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
+    found = find_source(spec, folder, given)
+    with reading.open_engine(found.rows, columns=found.columns) as engine:
         integers = bounding.query_vector(engine, spec, layout).tolist()
     seconds = time.perf_counter() - start
     print(seconds, most_memory() - before, *integers)

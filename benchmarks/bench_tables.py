@@ -22,7 +22,8 @@ import duckdb
 from benchmarks.timing import print_rows
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engine_duckdb, source
+from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows.duckdb import engine as reading
 
 ROWS, PERSONS, ROUNDS = 10_000_000, 2_000_000, 5
 SPEC = """
@@ -61,8 +62,8 @@ def ours(folder: Path) -> list[int]:
     spec = spec_file.loads(SPEC)
     ((layout,),) = lay_out_query(spec, spec.query[0])
     assert layout.bits == BITS
-    found = source.find(spec, folder)
-    with engine_duckdb.opened(found.rows, columns=found.columns) as engine:
+    found = source.find_source(spec, folder)
+    with reading.open_engine(found.rows, columns=found.columns) as engine:
         return bounding.query_vector(engine, spec, layout).tolist()
 
 

@@ -20,7 +20,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.guarantees.sensitivity import NEIGHBOURS
 from leastnoise.tables.query.layout import Layout, lay_out_query
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows import bounding, source
 from tests.attacks import contributions
 from tests.attacks.guard import PARTS, Guard
 from tests.tables.declared import check_declared
@@ -234,11 +234,11 @@ class Exact:
         self.layouts = [
             one for part in lay_out_query(self.spec, self.spec.query[0]) for one in part
         ]
-        self.found = source.find(self.spec, self.folder)
+        self.found = source.find_source(self.spec, self.folder)
 
     def vector(self, rows: list[dict[str, Any]], layout: Layout) -> list[int]:
         self._write(rows)
-        with engines.opened(self.found, threads=1) as engine:
+        with source.open_engine(self.found, threads=1) as engine:
             return bounding.query_vector(engine, self.spec, layout).tolist()
 
     def _write(self, rows: list[dict[str, Any]]) -> None:

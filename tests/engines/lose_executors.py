@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from leastnoise.errors import LeastnoiseError
-from leastnoise.tables.rows import engine_spark
+from leastnoise.tables.rows.spark import engine as on_spark
 from tests.engines import spark
 from tests.tables.integers import integers
 
@@ -60,7 +60,7 @@ def main(folder: Path, when: str) -> None:
             asked = functions.udf(killing(session, folder), "bigint")
             frame = frame.withColumn("who", asked("who"))
         else:
-            inner = engine_spark.Spark.materialise
+            inner = on_spark.Spark.materialise
 
             def then_killed(self: Any, rows: Any) -> Any:
                 kept = inner(self, rows)
@@ -68,7 +68,7 @@ def main(folder: Path, when: str) -> None:
                 subprocess.run(killer(session), check=True)
                 return kept
 
-            engine_spark.Spark.materialise = then_killed  # type: ignore[method-assign]
+            on_spark.Spark.materialise = then_killed  # type: ignore[method-assign]
         try:
             print(json.dumps(integers(RAW, folder, frame=frame)))  # noqa: T201
         except LeastnoiseError as error:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from leastnoise.tables.expressions.language import parse
 from leastnoise.tables.expressions.spark_columns import Compiled
-from leastnoise.tables.rows.spark_rows import functions_of
+from leastnoise.tables.rows.spark.sources import functions_of
 from tests.tables.expressions.oracle import TYPES, random_expression, random_rows
+from tests.tables.integers import integers
+from tests.tables.rows.test_computed import ROWS, raw
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 _SQL = {"int": "double", "float": "double", "text": "string", "bool": "boolean", "date": "date"}
 
 
@@ -52,3 +55,13 @@ def test_random_expressions_mean_what_they_mean_in_python(
     for place, *got in map(tuple, found):
         for one, value in zip(expressions, got, strict=True):
             assert value == one.value(rows[place]), (one.text, rows[place])
+
+
+def test_filters_and_derived_columns_have_the_integers_of_duckdb(
+    session: Any, tmp_path: Path
+) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
+    expected = integers(raw("rows.parquet"), tmp_path)
+    assert integers(raw("rows.parquet"), tmp_path, engine="spark") == expected
+    frame = session.read.parquet(str(tmp_path / "rows.parquet")).repartition(3)
+    assert integers(raw("rows.parquet"), tmp_path, frame=frame) == expected

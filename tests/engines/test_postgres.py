@@ -10,7 +10,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import InvalidInput, SourceError, SpecError
-from leastnoise.tables.rows.postgres import ENCODINGS
+from leastnoise.tables.rows.duckdb.postgres import ENCODINGS
 from tests.engines import postgres
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import LIMITS, QUERIES, rows, spec_of

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import engines, source
+from leastnoise.tables.rows import source
 from leastnoise.tables.spec.model import ColumnType
 from leastnoise.tables.values.casts import Use
 from tests.tables import hostile
@@ -40,14 +40,14 @@ def typed_rows(
     raw["privacy"] = {"unit": "row", "unit_is": "each-row", "epsilon": 1}
     raw["query"] = [{"name": "q", "statistics": ["count"]}]
     raw["data"] |= {"engine": engine} if engine else {}
-    found = source.find(spec_file.parse(raw), folder)
-    known = engines.columns_of(found.rows)
+    found = source.find_source(spec_file.parse(raw), folder)
+    known = source.list_columns(found.rows)
     kept: dict[str, ColumnType] = {
         name: kind for name, kind in columns.items() if kind in known[name].read_as()
     }
     typed: dict[str, ColumnType] = {"row": "int", **kept}
     found = source.Source(rows=found.rows, columns=typed, engine=engine)
-    with engines.opened(found) as opened:
+    with source.open_engine(found) as opened:
         uses: list[tuple[str, Use]] = [
             (name, use) for name, kind in kept.items() for use in USES[kind]
         ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY
 
@@ -19,11 +19,11 @@ def integers(
     """The vector of each block, for each way to bound it; of the source of `raw`, or a frame."""
     data = raw["data"] if frame is None else raw["data"] | {"source": IN_MEMORY}
     spec = spec_file.parse(raw | {"data": data | ({"engine": engine} if engine else {})})
-    found = source.find(spec, folder, None if frame is None else frame_of(frame))
+    found = source.find_source(spec, folder, None if frame is None else frame_of(frame))
     vectors: dict[str, list[int]] = {}
     for query in spec.query:
         for layout in itertools.chain.from_iterable(lay_out_query(spec, query)):
-            with engines.opened(found) as opened:
+            with source.open_engine(found) as opened:
                 way = str(layout.bounding.to_record())
                 vectors[f"{layout.label} {way}"] = bounding.query_vector(
                     opened, spec, layout

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leastnoise.errors import InvalidArgument, SourceError
-from leastnoise.tables.rows.spark_rows import guarded
+from leastnoise.tables.rows.spark.sources import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -148,7 +148,9 @@ def test_noise_for_another_use_is_rejected(folder: Path, other: dict[str, Any], 
         **other,
     )
     proof = PlanCertificate.prove(budget=plan.budget, blocks=(("all", less.certificate),))
-    forged = replace(plan, blocks=(replace(block, mechanism=less),), certificate=proof)
+    forged = replace(
+        plan, blocks=(replace(block, certificate=less.certificate),), certificate=proof
+    )
     target = folder / "csv"
     (target / "plan.json").write_text(forged.to_json())
     (target / "certificate.json").write_text(forged.certificate.to_json())

@@ -23,7 +23,7 @@ from leastnoise.guarantees.within import Within
 from leastnoise.tables.query.axes import KeyColumn
 from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows import bounding, source
 from tests.tables.declared import check_declared, gauge
 
 TOWNS = ["a", "b", "c"]
@@ -116,8 +116,8 @@ class Bounded:
         return self._summed(layout)
 
     def _summed(self, layout: Layout) -> list[Fraction]:
-        found = source.find(self.spec, self.folder)
-        with engines.opened(found, threads=1) as engine:
+        found = source.find_source(self.spec, self.folder)
+        with source.open_engine(found, threads=1) as engine:
             moved = bounding.query_vector(engine, self.spec, layout)
         return [Fraction(int(value), 2**layout.bits) for value in moved]
 

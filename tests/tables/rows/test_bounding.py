@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows import bounding, source
 from tests.tables.declared import check_declared
 from tests.tables.reference import vector
 
@@ -140,8 +140,8 @@ def exact(
     """The vector of a block before noise: the internal hook, used by tests alone."""
     spec = spec_file.parse(raw)
     layout = layouts_of(raw, index)[way]
-    found = source.find(spec, folder)
-    with engines.opened(found, threads=threads) as engine:
+    found = source.find_source(spec, folder)
+    with source.open_engine(found, threads=threads) as engine:
         return layout, bounding.query_vector(engine, spec, layout)
 
 

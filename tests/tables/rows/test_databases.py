@@ -13,7 +13,9 @@ import pytest
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, databases, engine_duckdb, engines, source
+from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows.duckdb import databases
+from leastnoise.tables.rows.duckdb import engine as reading
 from tests.tables.several import ROWS, TYPES, answers, raw_spec
 
 
@@ -33,8 +35,8 @@ def of_table(
         raw["data"]["table"] = table
     spec = spec_file.parse(raw)
     layout = lay_out_query(spec, spec.query[0])[0][0]
-    found = source.find(spec, folder)
-    with engines.opened(found) as opened:
+    found = source.find_source(spec, folder)
+    with source.open_engine(found) as opened:
         return bounding.query_vector(opened, spec, layout).tolist()
 
 
@@ -161,7 +163,7 @@ def test_long_whole_numbers_are_the_nearest_floats(tmp_path: Path, kind: str) ->
         )
     table = databases.DuckDBTable(tmp_path / "rows.duckdb", "rows")
     for wanted in ("int", "float"):
-        with engine_duckdb.opened(table, columns={"x": wanted}) as engine:
+        with reading.open_engine(table, columns={"x": wanted}) as engine:
             found = engine.rows(engine.frame.select(engine.column("x", "v")))
         assert sorted(value for (value,) in found) == sorted(map(float, whole))
 

@@ -11,7 +11,7 @@ import pytest
 
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
-from leastnoise.tables.rows import engine_polars
+from leastnoise.tables.rows.polars import engine as on_polars
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import LIMITS, by_row, rows, spec_of
 from tests.tables.several import ROWS, raw_spec
@@ -30,7 +30,7 @@ def test_polars_has_the_integers_of_duckdb(tmp_path: Path, raw: dict[str, Any]) 
 def test_polars_reads_in_batches_whatever_duckdb_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_polars, "_ROWS_AT_ONCE", 2048)
+    monkeypatch.setattr(on_polars, "_ROWS_AT_ONCE", 2048)
     frame = rows(20_000, seed=1)
     frame.to_parquet(tmp_path / "rows.parquet")
     raw = spec_of()
@@ -88,8 +88,8 @@ def test_an_engine_that_is_not_installed_is_named(
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     with pytest.raises(SourceError, match=r"pip install leastnoise\[spark\]"):
         integers(raw, tmp_path, engine="spark")
-    monkeypatch.setitem(__import__("sys").modules, "leastnoise.tables.rows.engine_polars", None)
-    monkeypatch.delattr("leastnoise.tables.rows.engine_polars")
+    monkeypatch.setitem(__import__("sys").modules, "leastnoise.tables.rows.polars.engine", None)
+    monkeypatch.delattr("leastnoise.tables.rows.polars.engine")
     with pytest.raises(SourceError, match=r"pip install leastnoise\[polars\]"):
         integers(raw, tmp_path, engine="polars")
 

@@ -100,7 +100,7 @@ def test_a_database_whose_name_duckdb_takes_for_another_is_refused(tmp_path: Pat
     raw = raw_spec("a\\b/rows.duckdb")
     raw["data"]["table"] = "visits"
     with pytest.raises(SourceError, match="can't open"):
-        source.find(spec_file.parse(raw), tmp_path)
+        source.find_source(spec_file.parse(raw), tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -109,7 +109,7 @@ def test_a_name_that_no_pattern_is_for_is_refused_before_a_row_is_read(
 ) -> None:
     write(ROWS, tmp_path / f"a[\\b/rows.{kind}")
     with pytest.raises(SourceError, match="in one path"):
-        source.find(spec_file.parse(raw_spec(f"a[\\b/rows.{kind}", TYPES)), tmp_path)
+        source.find_source(spec_file.parse(raw_spec(f"a[\\b/rows.{kind}", TYPES)), tmp_path)
 
 
 def test_a_temporary_folder_that_duckdb_finds_no_pipe_in_is_refused_before_a_row_is_read(
@@ -119,7 +119,7 @@ def test_a_temporary_folder_that_duckdb_finds_no_pipe_in_is_refused_before_a_row
     (tmp_path / "a[b").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a[b"))
     with pytest.raises(SourceError, match="TMPDIR"):
-        source.find(spec_file.parse(raw_spec("rows.csv", TYPES)), tmp_path)
+        source.find_source(spec_file.parse(raw_spec("rows.csv", TYPES)), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["file_row_number", "File_Row_Number"])
@@ -132,4 +132,4 @@ def test_a_parquet_column_of_duckdb_s_own_name_is_refused_whatever_texts_say(
     query = {"name": "q", "statistics": ["count"], "group_by": {"year": ["2024?"]}}
     raw = raw_spec("rows.parquet") | {"query": [query], "columns": {}}
     with pytest.raises(SourceError, match="file_row_number"):
-        source.find(spec_file.parse(raw), tmp_path)
+        source.find_source(spec_file.parse(raw), tmp_path)

@@ -18,7 +18,7 @@ import pytest
 import leastnoise as ln
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.query.layout import lay_out_query
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows import bounding, source
 from tests.tables.several import ROWS, raw_spec
 
 FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
@@ -43,11 +43,11 @@ def release(frame: Any, **changes: Any) -> ln.Release:
 
 def answers(given: ln.Release) -> list[list[int]]:
     """The exact integers of each block, before noise."""
-    found = source.find(given.spec, given._folder, given._frame)
+    found = source.find_source(given.spec, given._folder, given._frame)
     vectors: list[list[int]] = []
     for query in given.spec.query:
         layout = lay_out_query(given.spec, query)[0][0]
-        with engines.opened(found) as engine:
+        with source.open_engine(found) as engine:
             vectors.append(bounding.query_vector(engine, given.spec, layout).tolist())
     return vectors
 

@@ -16,7 +16,7 @@ import pytest
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows import bounding, source
 from leastnoise.tables.rows.frames import frame_of
 from leastnoise.tables.spec.source_names import IN_MEMORY
 from tests.tables import hostile
@@ -93,7 +93,7 @@ def answers(
         raw["columns"] = {name: {"bounds": [0, 1]}}
     spec = spec_file.parse(raw)
     try:
-        found = source.find(spec, folder, None if frame is None else frame_of(frame))
+        found = source.find_source(spec, folder, None if frame is None else frame_of(frame))
     except SpecError as error:
         refused = {key.split(".")[0] for key, _ in error.problems}
         left = [one for index, one in enumerate(queries) if f"query[{index}]" not in refused]
@@ -101,7 +101,7 @@ def answers(
             return answers(folder, name, declared, left, frame=frame, **more)
         return []
     vectors: list[list[int]] = []
-    with engines.opened(found, threads=1) as engine:
+    with source.open_engine(found, threads=1) as engine:
         for query in spec.query:
             vectors.append([])
             for layout, *_ in lay_out_query(spec, query):

@@ -10,7 +10,7 @@ import pytest
 
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engines, source
+from leastnoise.tables.rows import bounding, source
 
 LARGEST = 2**63 - 1
 
@@ -31,7 +31,7 @@ def test_totals_end_where_int64_does(tmp_path: Path, engine: str, value: float) 
     layout = dataclasses.replace(lay_out_query(spec, spec.query[0])[0][0], bits=50)
     for rows in (5_000, 8_191, 8_192, 8_193, 20_000):
         pd.DataFrame({"y": [value] * rows}).to_parquet(tmp_path / "rows.parquet")
-        with engines.opened(source.find(spec, tmp_path)) as opened:
+        with source.open_engine(source.find_source(spec, tmp_path)) as opened:
             found = bounding.query_vector(opened, spec, layout).tolist()
         total = min(rows * 2**50, LARGEST)
         assert found == [total, total, total if value > 0 else -total]

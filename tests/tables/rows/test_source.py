@@ -15,8 +15,9 @@ import pytest
 from leastnoise.errors import InvalidInput, SourceError, SpecError
 from leastnoise.tables.query.layout import lay_out_query
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engine_duckdb, engines, source
-from leastnoise.tables.rows.inputs import CsvFile
+from leastnoise.tables.rows import bounding, source
+from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb.inputs import CsvFile
 
 TYPES = {"who": "int", "plan": "text", "x": "float", "n": "int", "ok": "bool"}
 
@@ -42,8 +43,8 @@ def raw_spec(name: str = "rows.csv", **changes: Any) -> dict[str, Any]:
 def counts(folder: Path, raw: dict[str, Any] | None = None) -> list[float]:
     spec = spec_file.parse(raw or raw_spec())
     layout = lay_out_query(spec, spec.query[0])[0][0]
-    found = source.find(spec, folder)
-    with engines.opened(found) as engine:
+    found = source.find_source(spec, folder)
+    with source.open_engine(found) as engine:
         return (bounding.query_vector(engine, spec, layout) / 2**layout.bits).tolist()
 
 
@@ -259,7 +260,7 @@ def test_without_room_for_temporary_files_nothing_is_spent(
     (tmp_path / name).write_bytes(HEADER)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.raises(SourceError, match="TMPDIR"):
-        source.find(spec_file.parse(raw_spec(name)), tmp_path)
+        source.find_source(spec_file.parse(raw_spec(name)), tmp_path)
 
 
 def test_keys_that_no_row_can_have_are_refused(tmp_path: Path) -> None:
@@ -288,7 +289,7 @@ def test_the_machine_and_no_constant_limits_the_memory(tmp_path: Path) -> None:
     query = "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
     with duckdb.connect() as connection:
         expected = connection.sql(query).fetchall()[0][0]
-    with engine_duckdb.opened(CsvFile(tmp_path / "rows.csv"), columns={}) as engine:
+    with reading.open_engine(CsvFile(tmp_path / "rows.csv"), columns={}) as engine:
         limit, folder = engine._connection.sql(query).fetchall()[0]
         assert limit == expected
         assert Path(folder).stat().st_mode & 0o777 == 0o700

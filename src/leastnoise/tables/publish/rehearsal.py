@@ -20,7 +20,8 @@ from leastnoise.tables.publish.table_files import write_table
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.results import joined, table_of
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding, engines
+from leastnoise.tables.rows import bounding
+from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
     large = "has more keys, conditions or statistics than the engine can take"
     try:
         for block in plan.blocks:
-            with engines.opened(found, rehearsed=True) as engine:
+            with open_engine(found, rehearsed=True) as engine:
                 bounding.query_vector(engine, spec, block.layout)
     except SourceError as error:
         raise InvalidInput(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import LaidOut
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.frames import Frame
-    from leastnoise.tables.rows.spark_rows import SparkRows
+    from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.model import LedgerAccount, Spec
 
 # What finds noise, charges a ledger and reads rows takes half a second to import: it is done where
@@ -84,7 +84,7 @@ class Release:
     Raises SpecError listing every problem at once.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the sections of a spec
         self,
         *,
         data: Mapping[str, Any],
@@ -159,7 +159,7 @@ class Release:
         SpecError if it doesn't fit the spec, Refused if no noise can serve a block.
         """
         listener = _validate.listener(progress)
-        source.find(self._spec, self._folder, self._frame)
+        source.find_source(self._spec, self._folder, self._frame)
         return self._settled(listener)[1]
 
     def needed_epsilon(self) -> Fraction | None:
@@ -235,7 +235,7 @@ class Release:
         key: seal.SigningKey | None = None,
     ) -> ReleasedTables:
         tell("Checking the source")
-        found = source.find(self._spec, self._folder, self._frame)
+        found = source.find_source(self._spec, self._folder, self._frame)
         self._check_account()
         laid, plan = self._settled(tell)
         spec, certificate = laid.spec, plan.certificate
@@ -308,10 +308,16 @@ class Release:
 
         from leastnoise.mechanism.values import ScaledIntegers
         from leastnoise.tables.query.results import table_of
+        from leastnoise.tables.rows import bounding
 
         first, bits = draw[0], max(block.layout.bits for block in draw)
-        # persons are counted in whole numbers, which any scale of the rows' integers holds
-        exact = [self._vector(block, found, tell) << (bits - block.layout.bits) for block in draw]
+        exact: list[NDArray[np.int64]] = []  # before noise
+        for block in draw:
+            tell(f"Reading and bounding for {block.name}")
+            with source.open_engine(found) as engine:
+                vector = bounding.query_vector(engine, self._spec, block.layout)
+            # persons are counted in whole numbers, which any scale of the rows' integers holds
+            exact.append(vector << (bits - block.layout.bits))
         tell(f"Drawing the noise of {', '.join(first.group)}")
         integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
         noisy = first.mechanism.release(integers).values
@@ -320,14 +326,6 @@ class Release:
             table_of(block.layout, part, block.noise_errors)
             for block, part in zip(draw, np.split(noisy, ends), strict=True)
         ]
-
-    def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
-        """Return a block's exact integers, before noise."""
-        from leastnoise.tables.rows import bounding, engines
-
-        tell(f"Reading and bounding for {block.name}")
-        with engines.opened(found) as engine:
-            return bounding.query_vector(engine, self._spec, block.layout)
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:

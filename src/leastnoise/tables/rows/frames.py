@@ -18,9 +18,9 @@ import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows.databases import Copy
-from leastnoise.tables.rows.inputs import Input
-from leastnoise.tables.rows.spark_rows import SparkRows
+from leastnoise.tables.rows.duckdb.databases import Copy
+from leastnoise.tables.rows.duckdb.inputs import Input
+from leastnoise.tables.rows.spark.sources import SparkRows
 from leastnoise.tables.values import arrow_values, duck
 from leastnoise.tables.values.casts import Held, Rows, held
 

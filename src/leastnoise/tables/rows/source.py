@@ -1,4 +1,4 @@
-"""Where a spec's rows are, checked from the file's header or metadata alone."""
+"""Where a spec's rows are, checked from a header or metadata alone, and which engine reads them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
-from leastnoise.tables.rows import databases, engines, files
-from leastnoise.tables.rows.inputs import Input
-from leastnoise.tables.rows.postgres import PostgresTable
+from leastnoise.tables.rows.duckdb import databases, files
+from leastnoise.tables.rows.duckdb import engine as reading
+from leastnoise.tables.rows.duckdb.inputs import Input, by_name
+from leastnoise.tables.rows.duckdb.postgres import PostgresTable
 from leastnoise.tables.spec.model import UTF_8
-from leastnoise.tables.spec.source_names import IN_MEMORY, is_postgres, is_spark
+from leastnoise.tables.spec.source_names import IN_MEMORY, POLARS, is_postgres, is_spark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from leastnoise.tables.expressions.tree import Type
     from leastnoise.tables.read.column_uses import ColumnUse
+    from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.frames import Frame
-    from leastnoise.tables.rows.spark_rows import SparkRows
+    from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.model import ColumnType, Data, Spec
     from leastnoise.tables.values.casts import Held
 
@@ -42,14 +45,14 @@ class Source:
     engine: str | None = None
 
 
-def find(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> Source:
+def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None) -> Source:
     """Return the source of `spec`, relative to `folder`, or the `frame`; reads no row.
 
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
-    rows = rows_of(spec.data, folder, frame)
-    present = engines.columns_of(rows)
+    rows = find_rows(spec.data, folder, frame)
+    present = list_columns(rows)
     problems = list(_ambiguous(spec, present))
     if not spec.data.types and not rows.typed:
         why = f"Missing: {rows.name} needs the type of each column that is used."
@@ -113,7 +116,51 @@ def _type_of(spec: Spec, name: str, held: Held) -> Type | None:
     return "date" if held.kind == "DATE" else kind
 
 
-def rows_of(data: Data, folder: Path, frame: Frame | SparkRows | None = None) -> Input | SparkRows:
+def list_columns(rows: Input | SparkRows) -> dict[str, Held]:
+    """Return each column of the rows by name; reads the header or the metadata alone.
+
+    Raises SourceError if there is nothing readable, no room for temporary files, or a name twice.
+    """
+    columns = reading.list_columns(rows) if isinstance(rows, Input) else rows.columns()
+    return by_name(columns, rows.name)
+
+
+def open_engine(
+    found: Source, *, threads: int | None = None, rehearsed: bool = False
+) -> AbstractContextManager[Engine]:
+    """Return an engine over the columns of `found`, to be used in a `with`.
+
+    Here alone it is chosen. Before noise all engines have the same integers.
+
+    DuckDB takes so many `threads`, or as many as there are. Where it is `rehearsed`, all is done
+    as for the rows, but none is read, and the engine has none. Raises SourceError, which never
+    quotes data, if the rows can't be read.
+    """
+    if not isinstance(found.rows, Input):
+        from leastnoise.tables.rows.spark import engine as on_spark  # noqa: PLC0415  # of an extra
+
+        rows = found.rows.without_rows() if rehearsed else found.rows
+        return on_spark.open_engine(rows, columns=found.columns, computed=found.computed)
+    if found.engine == POLARS:
+        try:
+            from leastnoise.tables.rows.polars import engine as on_polars  # noqa: PLC0415
+        except ImportError:
+            raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
+        return on_polars.open_engine(
+            found.rows, columns=found.columns, computed=found.computed, rehearsed=rehearsed
+        )
+    return reading.open_engine(
+        found.rows,
+        columns=found.columns,
+        computed=found.computed,
+        threads=threads,
+        rehearsed=rehearsed,
+    )
+
+
+def find_rows(
+    data: Data, folder: Path, frame: Frame | SparkRows | None = None
+) -> Input | SparkRows:
     """Return the rows that a spec's `data` names, relative to `folder`; raises SourceError."""
     named, table, engine = data.source, data.table, data.engine
     if named == IN_MEMORY:
@@ -125,16 +172,16 @@ def rows_of(data: Data, folder: Path, frame: Frame | SparkRows | None = None) ->
             raise SpecError([("data.engine", f"{engine!r} reads {reads}. Leave it out.")])
         return frame
     if is_spark(engine):
-        from leastnoise.tables.rows import spark_sources  # noqa: PLC0415  # of an extra
+        from leastnoise.tables.rows.spark import sources  # noqa: PLC0415  # of an extra
 
-        return spark_sources.found(data, folder)
+        return sources.find_rows(data, folder)
     if named is None:
         raise TypeError("the checks of the spec come first")
     if table is not None and isinstance(named, str) and is_postgres(named):
         return PostgresTable(named, table)
     if table is not None and isinstance(named, str):
-        return databases.found(folder / named, table)
-    return files.found(named, folder, data.encoding or UTF_8)
+        return databases.find_table(folder / named, table)
+    return files.find_files(named, folder, data.encoding or UTF_8)
 
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:

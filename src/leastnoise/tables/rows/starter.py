@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from leastnoise import _words
 from leastnoise.errors import InvalidInput
-from leastnoise.tables.rows import engines, source
-from leastnoise.tables.rows.inputs import Input
+from leastnoise.tables.rows import source
+from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.spec.model import Data
 from leastnoise.tables.spec.source_names import is_postgres, why_no_source, why_no_table
 
@@ -91,8 +91,8 @@ def text(names: Sequence[str], *, table: str | None, folder: Path) -> str:
     except ValidationError:
         why = "Expected names of 1 to 4,096 letters, in UTF-8."
         raise InvalidInput(f"SOURCE or --table: {why}") from None
-    rows = source.rows_of(meant, Path())
-    columns = engines.columns_of(rows)
+    rows = source.find_rows(meant, Path())
+    columns = source.list_columns(rows)
     data: dict[str, Any] = {"source": _one_or_all([_seen_from(folder, name) for name in names])}
     if table is not None:
         data["table"] = table

@@ -16,18 +16,18 @@ import narwhals as nw
 from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.expressions.spark_columns import Compiled, given, uses
 from leastnoise.tables.rows.engine import Engine
-from leastnoise.tables.rows.spark_casts import Casts
-from leastnoise.tables.rows.spark_rows import functions_of, guarded
+from leastnoise.tables.rows.spark.casts import Casts
+from leastnoise.tables.rows.spark.sources import functions_of, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from leastnoise.tables.rows.spark_rows import SparkRows
+    from leastnoise.tables.rows.spark.sources import SparkRows
     from leastnoise.tables.spec.model import ColumnType, Key
 
 
 @contextmanager
-def opened(
+def open_engine(
     source: SparkRows, *, columns: Mapping[str, ColumnType], computed: Computed = NOTHING
 ) -> Iterator[Spark]:
     """Yield an engine over the `columns` (name to type) of the rows, and what is `computed`.
@@ -40,7 +40,7 @@ def opened(
 
 @final
 class Spark(Engine):
-    """An engine that `opened` makes."""
+    """An engine that `open_engine` makes."""
 
     def __init__(
         self,

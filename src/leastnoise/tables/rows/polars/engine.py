@@ -14,7 +14,7 @@ from polars.io.plugins import register_io_source
 
 from leastnoise.errors import SourceError
 from leastnoise.tables.expressions.computed import NOTHING, Computed
-from leastnoise.tables.rows import engine_duckdb
+from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.engine import Engine
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from leastnoise.tables.rows.inputs import Input
+    from leastnoise.tables.rows.duckdb.inputs import Input
     from leastnoise.tables.spec.model import ColumnType, Key
 
 _ROWS_AT_ONCE = 2**19  # smaller batches cost more by themselves
@@ -38,16 +38,16 @@ _KINDS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 
 @contextmanager
-def opened(
+def open_engine(
     source: Input,
     *,
     columns: Mapping[str, ColumnType],
     computed: Computed = NOTHING,
     rehearsed: bool = False,
 ) -> Iterator[Polars]:
-    """Yield an engine over the `columns` (name to type), and more; see `engine_duckdb.opened`."""
+    """Yield an engine over the `columns` (name to type) of the rows, and more; see `duckdb`'s."""
     try:
-        with engine_duckdb.opened(
+        with reading.open_engine(
             source, columns=columns, computed=computed, rehearsed=rehearsed
         ) as reader:
             yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns, computed)
@@ -57,7 +57,7 @@ def opened(
 
 @final
 class Polars(Engine):
-    """An engine that `opened` makes."""
+    """An engine that `open_engine` makes."""
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """It is in memory."""

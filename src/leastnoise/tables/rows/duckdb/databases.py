@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows.inputs import Input
+from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.values import duck, spill
 from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows, held
 
@@ -27,7 +27,7 @@ _MAGIC = b"SQLite format 3\0"
 _CHUNK = 50_000  # rows that are in Python at a time
 
 
-def found(path: Path, table: str) -> Input:
+def find_table(path: Path, table: str) -> Input:
     """Return the table of the file; raises SourceError if that is no database."""
     try:
         with path.open("rb") as file:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows.databases import Copy, quoted
-from leastnoise.tables.rows.inputs import Input
+from leastnoise.tables.rows.duckdb.databases import Copy, quoted
+from leastnoise.tables.rows.duckdb.inputs import Input
 from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows, held
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""What a spec names to Spark: a session, and a table of its catalog or Parquet files that it reads.
+"""The rows of a Spark frame, a table of its catalog, or Parquet files that it reads.
+
+They are looked at by their schema. Sessions are the user's own, classic or Connect, whichever the
+frame or the name of the engine says.
 
 Files that this machine sees are listed and compared here, as for DuckDB; what has a scheme, such as
 s3a://, Spark lists itself.
@@ -8,23 +11,25 @@ from __future__ import annotations
 
 import re
 import socket
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, final
 from urllib.parse import urlsplit
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows import files, spark_casts
-from leastnoise.tables.rows.inputs import ParquetFile, Part, Several
-from leastnoise.tables.rows.spark_rows import SparkRows, functions_of, guarded
+from leastnoise.tables.rows.duckdb import files
+from leastnoise.tables.rows.duckdb.inputs import ParquetFile, Part, Several
+from leastnoise.tables.rows.spark import casts
 from leastnoise.tables.spec.source_names import CONNECT, is_database
 from leastnoise.tables.values import duck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.rows.inputs import Input
+    from leastnoise.tables.rows.duckdb.inputs import Input
     from leastnoise.tables.spec.model import Data
+    from leastnoise.tables.values.casts import Held
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SPECIAL = re.compile(r"([\\{}\[\]*?])")  # in a path, to Hadoop
@@ -34,7 +39,38 @@ _SECONDS = 10
 _ONLY_PARQUET = "Spark reads Parquet files and tables; its CSV reader takes other texts for rows."
 
 
-def found(data: Data, folder: Path) -> SparkRows:
+@final
+@dataclass(frozen=True)
+class SparkRows:
+    """Rows of a `frame` of Spark's.
+
+    `files` says what the columns are where they come from files, also those that Spark can't read
+    and the frame doesn't have.
+    """
+
+    name: str
+    frame: Any = field(repr=False)  # Spark may be set to show rows
+    files: Mapping[str, Held] | None = None
+    typed: bool = True
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """The names of the columns, which may stand twice, and Spark's names of their types."""
+        return [(field.name, field.dataType.simpleString()) for field in self.frame.schema.fields]
+
+    def columns(self) -> list[tuple[str, Held]]:
+        """Return names and columns, from the schema alone; raises SourceError if there is none."""
+        if self.files is not None:
+            return list(self.files.items())
+        with guarded(self.name):
+            return [(name, casts.held(kind)) for name, kind in self.kinds]
+
+    def without_rows(self) -> SparkRows:
+        """Return the same columns, and no rows."""
+        return SparkRows(self.name, self.frame.limit(0), self.files, self.typed)
+
+
+def find_rows(data: Data, folder: Path) -> SparkRows:
     """Return what `data` names, relative to `folder`; starts a session where there is none.
 
     Raises SourceError if there is no such thing, or no Spark.
@@ -48,7 +84,7 @@ def found(data: Data, folder: Path) -> SparkRows:
     if any(map(is_database, texts)):
         raise SourceError(f"{texts[0]} can't be read by Spark. {_ONLY_PARQUET}")
     if not any(map(_SCHEME.match, texts)):
-        return _of_files(session, files.found(data.source, folder))
+        return _of_files(session, files.find_files(data.source, folder))
     if len(texts) > 1 or "{" in texts[0]:  # where two overlap, rows would count twice
         raise SourceError("Of what Spark lists, such as s3a://, give one folder or pattern alone.")
     with guarded(texts[0]):
@@ -93,10 +129,10 @@ def _of_files(session: Any, rows: Input) -> SparkRows:
     with duck.connected() as connection:
         columns = dict(rows.columns(connection))
     keys = parts[0].keys
-    kinds = {name: spark_casts.named(held.exactly) for name, held in columns.items()}
+    kinds = {name: casts.named(held.exactly) for name, held in columns.items()}
     schema = {name: kind for name, kind in kinds.items() if kind and name not in keys}
     held = {
-        name: replace(found, only=spark_casts.types_of(found.kind) if kinds[name] else ())
+        name: replace(found, only=casts.types_of(found.kind) if kinds[name] else ())
         for name, found in columns.items()
         if name not in keys
     } | {name: columns[name] for name in keys}
@@ -176,3 +212,39 @@ def _listed_by_spark(session: Any, path: str) -> Any:
         for field in inferred.schema.fields
     )
     return session.read.schema(schema).options(ignoreCorruptFiles="false").parquet(path)
+
+
+def functions_of(frame: Any) -> Any:
+    """Return Spark's functions for the columns of that frame, which is classic or of Connect."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect import functions as connect  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+        return connect
+    from pyspark.sql import functions  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    return functions
+
+
+@contextmanager
+def guarded(name: str = "", *, why: str | None = None) -> Iterator[None]:
+    """Turn what Spark raises into a SourceError that quotes nothing: its messages have values.
+
+    It says that `name` can't be read, or `why` where that is another reason.
+    """
+    try:
+        yield
+    except _errors():
+        plain = f"{name} can't be read by Spark: it may be damaged, or the session has ended."
+        raise SourceError(why or plain) from None
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """Return what Spark raises, an extra; py4j comes with classic Spark alone."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+    found: list[type[Exception]] = [PySparkException, OSError]
+    with suppress(ImportError):
+        from py4j.protocol import Py4JError  # noqa: PLC0415  # pyright: ignore[reportMissingImports]
+
+        found.append(Py4JError)
+    return tuple(found)

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from leastnoise.tables.rows.inputs import Input
+    from leastnoise.tables.rows.duckdb.inputs import Input
     from leastnoise.tables.spec.model import ColumnType, Key
     from leastnoise.tables.values.casts import Held, Rows
 
 
 @contextmanager
-def opened(
+def open_engine(
     source: Input,
     *,
     columns: Mapping[str, ColumnType],
@@ -75,7 +75,7 @@ def _connected(folder: Path, threads: int | None) -> Iterator[duckdb.DuckDBPyCon
         yield connection
 
 
-def columns_of(source: Input) -> list[tuple[str, Held]]:
+def list_columns(source: Input) -> list[tuple[str, Held]]:
     """Return names and columns; reads the header or the metadata alone.
 
     Raises SourceError if there is nothing readable, or no room for temporary files.
@@ -86,7 +86,7 @@ def columns_of(source: Input) -> list[tuple[str, Held]]:
 
 
 def _rehearse(source: Input) -> None:
-    """Make what `opened` will need in the temporary folder, now that failing costs nothing."""
+    """Make what `open_engine` will need in the temporary folder, now that failing costs nothing."""
     try:
         with spill.folder() as folder:
             source.rehearse(folder)
@@ -100,7 +100,7 @@ def _rehearse(source: Input) -> None:
 
 @final
 class DuckDB(Engine):
-    """An engine that `opened` makes."""
+    """An engine that `open_engine` makes."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.rows.inputs import CsvFile, Input, ParquetFile, Part, Several
+from leastnoise.tables.rows.duckdb.inputs import CsvFile, Input, ParquetFile, Part, Several
 from leastnoise.tables.spec.model import UTF_8
 from leastnoise.tables.spec.source_names import FILES, is_csv
 
@@ -29,7 +29,7 @@ _ANY = "**"  # in a pattern: folders, or none
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive and Spark call a folder of NULL
 
 
-def found(source: str | Sequence[str], folder: Path, encoding: Encoding = UTF_8) -> Input:
+def find_files(source: str | Sequence[str], folder: Path, encoding: Encoding = UTF_8) -> Input:
     """Return the files that `source` names, relative to `folder`; reads names alone.
 
     CSV is read in the `encoding`.

@@ -1,0 +1,1 @@
+"""Embedded DuckDB, which reads files, databases and frames: for itself, and for Polars."""

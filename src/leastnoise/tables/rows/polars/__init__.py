@@ -1,0 +1,1 @@
+"""Polars, which bounds and sums what DuckDB reads."""
