@@ -87,6 +87,7 @@ ROLES = {
     "sampler": "sampler",
     "quantile": "profile",
     "knows_quantiles": "profile",
+    "beyond": "proof",
 }
 WRONG = {
     "proof": "leastnoise.noise.steps.proof:step_delta_ball",

@@ -99,6 +99,7 @@ class Family:
         left out where sums of shares aren't proved to be the law.
     quantile: returns t with P(|X_i| > t·scale) = p, from the law and p (and i, of `VectorNoise`);
         left out where the law of one coordinate isn't known.
+    beyond: encloses P(X_i > t), from the law, t and i; left out where no proof has asked for it.
     knows_quantiles: says whether `quantile` knows those of a law; left out where it knows all.
     """
 
@@ -131,6 +132,7 @@ class Family:
     radius: Part | None = None
     share: Part | None = None
     quantile: Part | None = None
+    beyond: Part | None = None
     knows_quantiles: Part | None = None
 
     def _check_together(self) -> None:
@@ -196,6 +198,7 @@ _OPTIONAL = (
     "radius",
     "share",
     "quantile",
+    "beyond",
     "knows_quantiles",
 )
 _PARTS = ("law", "proof", *_OPTIONAL)

@@ -41,6 +41,7 @@ _families: dict[str, Family] = {
         several="leastnoise.noise.lattice.fit.cactus:discrete_staircase_several",
         sampler="leastnoise.noise.lattice.sampler:sampler",
         quantile="leastnoise.noise.lattice.profile:quantile",
+        beyond="leastnoise.noise.lattice.proof:beyond",
     ),
     "flipped-huber": Family(
         law="leastnoise.noise.huber.law:FlippedHuber",
@@ -62,6 +63,7 @@ _families: dict[str, Family] = {
         sampler="leastnoise.noise.gaussian.sampler:sampler",
         share="leastnoise.noise.gaussian.sampler:share",
         quantile="leastnoise.noise.gaussian.profile:quantile",
+        beyond="leastnoise.noise.gaussian.proof:beyond",
     ),
     "gaussian-mixture": Family(
         law="leastnoise.noise.kernels.law:GaussianMixture",
@@ -103,6 +105,7 @@ _families: dict[str, Family] = {
         sampler="leastnoise.noise.steps.sampler:geometric_sampler",
         share="leastnoise.noise.steps.sampler:share",
         quantile="leastnoise.noise.steps.profile:geometric",
+        beyond="leastnoise.noise.steps.proof:geometric_beyond",
     ),
     "k-norm": Family(
         law="leastnoise.noise.bodies.law.k_norm:KNorm",
@@ -116,6 +119,7 @@ _families: dict[str, Family] = {
         several="leastnoise.noise.bodies.fit:several",
         sampler="leastnoise.noise.bodies.sampler.draw:k_norm_sampler",
         quantile="leastnoise.noise.bodies.profile:one_coordinate_quantile",
+        beyond="leastnoise.noise.bodies.proof:beyond",
         knows_quantiles="leastnoise.noise.bodies.profile:one_coordinate_known",
     ),
     "k-staircase": Family(
@@ -154,6 +158,7 @@ _families: dict[str, Family] = {
         fit="leastnoise.noise.laplace.fit:laplace_search",
         sampler="leastnoise.noise.laplace.sampler:laplace_sampler",
         quantile="leastnoise.noise.laplace.profile:laplace_quantile",
+        beyond="leastnoise.noise.laplace.proof:beyond",
     ),
     "optimal": Family(
         law="leastnoise.noise.lattice.law:Optimal",
@@ -242,6 +247,7 @@ _families: dict[str, Family] = {
         several="leastnoise.noise.common.fit.several:by_share",
         sampler="leastnoise.noise.laplace.sampler:truncated_laplace_sampler",
         quantile="leastnoise.noise.laplace.profile:truncated_laplace_quantile",
+        beyond="leastnoise.noise.laplace.proof:beyond",
     ),
     "truncated-staircase": Family(
         law="leastnoise.noise.steps.law:TruncatedStaircase",

@@ -227,7 +227,9 @@ def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
         if column.bounds is not None:
             low, high = (f"{float(end):.6g}" for end in column.bounds)
             lines.append(f"A {name} below {low} counts as {low}, one above {high} as {high}.")
+    lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
+        lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]
         lines += [
             f"In {layout.name}, rows are left out where {axis.column} is {axis.dropped}."
             for axis in layout.axes

@@ -11,6 +11,7 @@ from flint import arb, arb_poly, ctx, fmpq, fmpq_poly
 
 from leastnoise.balls.core import ball, precision
 from leastnoise.balls.losses import Profile
+from leastnoise.errors import NotApplicable
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.bodies.counts import Counts
 from leastnoise.guarantees.bodies.signed import Signed
@@ -55,6 +56,23 @@ def pure_delta_ball(noise: VectorNoise, *, shift: Fraction, epsilon: Fraction) -
         most = (queries + 1) // 2
         return _largest(_corner(queries, ones, largest - epsilon) for ones in range(1, most + 1))
     return frequent_loss(noise) * -ball(epsilon - largest).expm1()
+
+
+def beyond(noise: KNorm, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X_i > t), t >= 0, of noise e^(−N), N the gauge of a box.
+
+    notation: q numbers, b = bounds[i], c = t/(b·scale), Q(m, c) = e^(−c) Σ_(j<m) c^j/j!. It is half
+    of Q(q, c) − (c/q)·Q(q − 1, c) = e^(−c) Σ_(j<q) (1 − j/q)·c^j/j!, whose terms are positive.
+    """
+    if not (isinstance(noise.body, Box) and t >= 0):
+        raise NotApplicable(family=noise.name, why="the law of its coordinates isn't proved")
+    bounds = noise.body.bounds
+    c, q = ball(t / (bounds[coordinate % len(bounds)] * noise.scale)), len(bounds)
+    total, term = arb(0), arb(1)
+    for power in range(q):
+        total += term * ball(Fraction(q - power, q))
+        term *= c / (power + 1)
+    return total * (-c).exp() / 2
 
 
 def frequent_loss(noise: VectorNoise) -> arb:

@@ -21,3 +21,9 @@ def tails(noise: Gaussian, shift: Fraction, loss: Fraction) -> tuple[arb, arb]:
     mu, root_half = ball(shift / noise.scale), arb(0.5).sqrt()
     t = ball(loss) / mu - mu / 2
     return (t * root_half).erfc() / 2, ((t + mu) * root_half).erfc() / 2
+
+
+def beyond(noise: Gaussian, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X_i > t) = ½ erfc(t/(scale·√2))."""
+    del coordinate
+    return (ball(t / noise.scale) * arb(0.5).sqrt()).erfc() / 2

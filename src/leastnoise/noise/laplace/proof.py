@@ -52,3 +52,13 @@ def _below(x: Fraction, a: Fraction) -> arb:
         return arb(0)
     floor = ball(-a)
     return ball(x + a).expm1() * floor.exp() / (-2 * floor.expm1())
+
+
+def beyond(noise: Laplace | TruncatedLaplace, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X_i > t) = ½ e^(−t/scale), t >= 0; of a truncated law 1 − F(t)."""
+    x = t / noise.scale
+    if isinstance(noise, TruncatedLaplace):
+        return 1 - _below(min(x, noise.radius), noise.radius)
+    if t < 0:
+        return 1 - beyond(noise, -t, coordinate)
+    return ball(-x).exp() / 2

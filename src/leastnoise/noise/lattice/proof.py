@@ -60,6 +60,16 @@ def delta_ball(noise: DiscreteStaircase, *, shift: Fraction, epsilon: Fraction) 
     return law.largest(range(step, step * most + 1, step))
 
 
+def beyond(noise: DiscreteStaircase, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X > t), a quotient of whole numbers."""
+    del coordinate
+    first = math.floor(t * noise.cells / noise.scale) + 1  # X > t where K is at least this
+    law = noise.lattice
+    if first > 0:
+        return ball(Fraction(sum(law.masses[first:]), law.total))
+    return 1 - ball(Fraction(sum(law.masses[1 - first :]), law.total))
+
+
 class _Law:
     """The weights over all whole k, and e^ε, at the current precision."""
 

@@ -97,6 +97,19 @@ def geometric_delta_ball(noise: Geometric, *, shift: Fraction, epsilon: Fraction
     return staircase_delta_ball(noise.staircase, shift=most, epsilon=epsilon)
 
 
+def geometric_beyond(noise: Geometric, t: Fraction, coordinate: int = 0) -> arb:
+    """Enclose P(X > t) by the staircase whose cells are the whole numbers."""
+    del coordinate
+    law = _Masses(noise.staircase)
+
+    def from_place(place: int) -> arb:
+        """Enclose P(K >= place), place >= 1."""
+        return law.above(Fraction(2 * place - 1, 2 * noise.cells)) / (2 * law.half)
+
+    first = math.floor(t * noise.cells / noise.scale) + 1  # X > t where K is at least this
+    return from_place(first) if first > 0 else 1 - from_place(1 - first)
+
+
 def geometric_largest_loss(noise: Geometric, shift: Fraction) -> Fraction:
     """Return the largest loss: that of a staircase, where whole shifts alone count."""
     return noise.decay * math.ceil(math.floor(shift) / noise.scale)

@@ -133,6 +133,7 @@ class BlockPlan:
             "error_relative_to_split": self.relative_to_split,
             "scale": decimal_text(certificate.noise.scale),
             "grid": None if grid is None else decimal_text(grid),
+            "filters": list(layout.filters),
             "missing": list(layout.missing),
             "errors": [vars(error) for error in errors],
             "wishes": [vars(wish) for wish in wishes(layout, errors)],

@@ -84,12 +84,13 @@ class Release:
     Raises SpecError listing every problem at once.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the sections of a spec
         self,
         *,
         data: Mapping[str, Any],
         privacy: Mapping[str, Any],
         query: Sequence[Mapping[str, Any]],
+        derive: Mapping[str, str] | None = None,
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         output: Mapping[str, Any] | None = None,
@@ -100,6 +101,7 @@ class Release:
             "version": version,
             "data": data,
             "privacy": privacy,
+            "derive": {} if derive is None else derive,
             "contribution": contribution,
             "columns": {} if columns is None else columns,
             "query": query,

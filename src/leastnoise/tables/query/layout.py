@@ -63,6 +63,7 @@ class Layout:
     the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then that of
     the count that it is divided by. `missing` says in sentences what missing values do.
+    `filters` are expressions that hold of the rows that it is about.
     `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
     is within `bounding` anyway.
 
@@ -80,6 +81,7 @@ class Layout:
     axes: tuple[Axis, ...]
     conditions: tuple[Condition, ...]
     missing: tuple[str, ...]
+    filters: tuple[str, ...]
     components: tuple[Component, ...]
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
@@ -227,6 +229,7 @@ def _of_part(
             for name, predicates in query.where.items()
         ),
         missing=missing.in_words(spec, query, statistics),
+        filters=spec.filters(query),
         components=components,
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         bounding=OF_A_ROW,

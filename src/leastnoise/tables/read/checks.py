@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from leastnoise import _validate
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.exact import exact
+from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.query import accuracy
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
@@ -57,7 +58,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
     """
     found = [
         problem
-        for check in (_source, _privacy, _contribution, _columns, _names)
+        for check in (_source, _expressions, _privacy, _contribution, _columns, _names)
         for problem in islice(check(spec), MOST_PROBLEMS)
     ]
     known = {*unread}
@@ -117,6 +118,25 @@ def _source(spec: Spec) -> Iterator[Problem]:
     if any(map(needs_types, names)) and not spec.data.types:
         what = "a CSV" if is_csv(spec) else "SQLite"
         yield "data.types", f"Missing: {what} needs the type of each column that is used."
+
+
+def _expressions(spec: Spec) -> Iterator[Problem]:
+    """Yield what is wrong with expressions whatever the types of their columns are."""
+    given = {f"query[{index}].filter": query.filter for index, query in enumerate(spec.query)}
+    given |= {f"derive.{name}": text for name, text in (spec.derive or {}).items()}
+    given["data.filter"] = spec.data.filter
+    for key, text in given.items():
+        if text is None:
+            continue
+        from leastnoise.tables.expressions.language import parse  # noqa: PLC0415  (0.1 s)
+
+        try:
+            found = parse(text)
+        except ValueError as error:
+            yield key, str(error)
+            continue
+        for column in columns_of(found):
+            yield from _declared(spec, column, key)
 
 
 def is_csv(spec: Spec) -> bool:
@@ -349,8 +369,8 @@ def _has_limits(spec: Spec) -> bool:
 def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
     """Yield a problem if a CSV's column, which has no type of its own, is given none."""
     declared = spec.data.types
-    if is_csv(spec) and declared and column not in declared:
-        hint = _validate.nearest(column, tuple(declared))
+    if is_csv(spec) and declared and column not in declared and column not in spec.derive:
+        hint = _validate.nearest(column, (*declared, *spec.derive))
         yield key, f"The column {column!r} is not in data.types.{' ' if hint else ''}{hint}"
 
 

@@ -42,7 +42,7 @@ Problems = list[tuple[str, str]]
 LARGEST = 10**7  # bytes: reading one takes seconds
 DEEPEST = 12  # lists and tables in each other: twice what any key of a spec has
 _MOST_HINTS = 100  # problems that are told with what may have been meant, which takes time
-_ENTRIES = ("types", "group_by")
+_ENTRIES = ("types", "group_by", "derive")
 _NESTED: dict[str, type[BaseModel]] = {
     "data": Data,
     "privacy": Privacy,

@@ -44,9 +44,12 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """
+    frame = engine.frame
+    for text in layout.filters:
+        frame = frame.filter(engine.holds(text))
     if layout.conditions:
-        return _condition_totals(engine, spec, layout)
-    rows = _in_cells(engine, spec, layout)
+        return _condition_totals(engine, spec, layout, frame)
+    rows = _in_cells(engine, spec, layout, frame)
     if layout.by_row:
         return _scatter(_totals_of_rows(engine, layout, rows), layout)
     if isinstance(layout.bounding, FirstCells):
@@ -73,13 +76,14 @@ def _scatter(rows: list[tuple[Any, ...]], layout: Layout) -> NDArray[np.int64]:
     return vector.reshape(-1)
 
 
-def _in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
+def _in_cells(
+    engine: Engine, spec: Spec, layout: Layout, frame: nw.LazyFrame[Any]
+) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
     A row without a unit is dropped: all such rows clipped together would be one person's rows to
     the clip, and many persons' in truth. NULL keys and keys that aren't public match no cell.
     """
-    frame = engine.frame
     columns = {
         f"by{index}": _finite(engine, axis.column, axis.missing)
         if isinstance(axis, Bins)
@@ -157,7 +161,9 @@ def _in_bins(
     return frame.with_columns(place.alias(index))
 
 
-def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
+def _condition_totals(
+    engine: Engine, spec: Spec, layout: Layout, frame: nw.LazyFrame[Any]
+) -> NDArray[np.int64]:
     """Return how many units are in each condition, each unit in the first ones of its own.
 
     A person is in a condition if any of their rows is.
@@ -170,7 +176,6 @@ def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.
         nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
         for name, condition in zip(names, layout.conditions, strict=True)
     ]
-    frame = engine.frame
     if layout.by_row:
         frame = frame.select(*held)
     else:

@@ -7,20 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from leastnoise.tables.expressions.computed import NOTHING, Computed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType, Key
-    from leastnoise.tables.values.casts import Use
 
 
 class Engine(ABC):
     """Runs lazy frames. It never raises an error that quotes what the frames hold."""
 
-    def __init__(self, frame: nw.LazyFrame[Any], columns: Mapping[str, ColumnType]) -> None:
+    def __init__(
+        self,
+        frame: nw.LazyFrame[Any],
+        columns: Mapping[str, ColumnType],
+        computed: Computed = NOTHING,
+    ) -> None:
+        """Take a frame that has the `columns` and what is `computed` beside them, by its place."""
         self._frame = frame
-        self._types = columns
-        self._places = {name: place for place, name in enumerate(columns)}
+        self._types = {**columns, **computed.types}
+        self._places = {name: place for place, name in enumerate(self._types)}
+        self._filters = {text: f"f{place}" for place, text in enumerate(computed.filters)}
 
     @property
     def frame(self) -> nw.LazyFrame[Any]:
@@ -36,6 +45,10 @@ class Engine(ABC):
         By its place, since to engines names that differ in capitals are one, or a dot is a path.
         """
         return f"{use}{self._places[name]}"
+
+    def holds(self, text: str) -> nw.Expr:
+        """Return whether the filter of this `text` is true of a row."""
+        return nw.col(self._filters[text])
 
     def has_value(self, name: str) -> nw.Expr:
         """Return whether the column `name` has a value: a finite number, or a text."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from leastnoise import _validate
 from leastnoise.errors import SourceError, SpecError
+from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from leastnoise.tables.expressions.tree import Type
     from leastnoise.tables.read.column_uses import ColumnUse
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.frames import Frame
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
 class Source:
     """Rows, and the columns of them that a spec uses, each with its type.
 
-    `engine` is what the spec says of it, where the rows aren't Spark's own.
+    `computed` is what the spec has computed of them, a row at a time. `engine` is what the spec
+    says of it, where the rows aren't Spark's own.
     """
 
     rows: Input | SparkRows
     columns: Mapping[str, ColumnType]
+    computed: Computed = NOTHING
     engine: str | None = None
 
 
@@ -59,8 +63,12 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
         for index, query in enumerate(spec.query)
         for use in uses_of(spec, query, f"query[{index}]")
     ]
-    columns: dict[str, ColumnType] = {}
+    computed, wrong = _compute(spec, present)
+    problems += wrong
+    columns: dict[str, ColumnType] = computed.types
     for column, key in (*_named(spec), *((use.column, use.key) for use in uses)):
+        if column in spec.derive:
+            continue
         if column not in present:
             hint = _validate.nearest(column, tuple(present))
             message = f"{rows.name} has no column {column!r}.{' ' if hint else ''}{hint}"
@@ -77,8 +85,36 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
         raise SpecError(problems)
     used = {use.column for use in uses}
     used |= set() if spec.privacy.by_row else {spec.privacy.unit}
-    kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in used}
-    return Source(rows=rows, columns=kept, engine=spec.data.engine)
+    computed = computed.only(used)
+    for name in computed.inputs:
+        columns[name] = spec.data.types.get(name) or present[name].type or "text"  # a date
+    stored = {*used, *computed.inputs} - {*computed.columns}
+    kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in stored}
+    return Source(rows=rows, columns=kept, computed=computed, engine=spec.data.engine)
+
+
+def _compute(spec: Spec, present: Mapping[str, Held]) -> tuple[Computed, list[Problem]]:
+    """Return the derived columns and the filters of a spec, and what is wrong with them."""
+    filters = {f"query[{index}].filter": query.filter for index, query in enumerate(spec.query)}
+    filters["data.filter"] = spec.data.filter
+    asked = {key: text for key, text in filters.items() if text is not None}
+    if not spec.derive and not asked:
+        return NOTHING, []
+    from leastnoise.tables.expressions.compute import compute  # noqa: PLC0415  (0.1 s)
+
+    types: dict[str, Type] = {}
+    for name, held in present.items():
+        if (kind := _type_of(spec, name, held)) is not None:
+            types[name] = kind
+    return compute(spec.derive, asked, types)
+
+
+def _type_of(spec: Spec, name: str, held: Held) -> Type | None:
+    """Return the type that a column of the source has in expressions; None if it has none."""
+    kind = spec.data.types.get(name) or held.type
+    if kind is None or kind not in held.read_as():
+        return None
+    return "date" if held.kind == "DATE" else kind
 
 
 def list_columns(rows: Input | SparkRows) -> dict[str, Held]:
@@ -105,15 +141,21 @@ def open_engine(
         from leastnoise.tables.rows.spark import engine as on_spark  # noqa: PLC0415  # of an extra
 
         rows = found.rows.without_rows() if rehearsed else found.rows
-        return on_spark.open_engine(rows, columns=found.columns)
+        return on_spark.open_engine(rows, columns=found.columns, computed=found.computed)
     if found.engine == POLARS:
         try:
             from leastnoise.tables.rows.polars import engine as on_polars  # noqa: PLC0415
         except ImportError:
             raise SourceError("Polars isn't here: pip install leastnoise[polars].") from None
-        return on_polars.open_engine(found.rows, columns=found.columns, rehearsed=rehearsed)
+        return on_polars.open_engine(
+            found.rows, columns=found.columns, computed=found.computed, rehearsed=rehearsed
+        )
     return reading.open_engine(
-        found.rows, columns=found.columns, threads=threads, rehearsed=rehearsed
+        found.rows,
+        columns=found.columns,
+        computed=found.computed,
+        threads=threads,
+        rehearsed=rehearsed,
     )
 
 
@@ -181,8 +223,9 @@ def _unfit(
     if not spec.privacy.by_row:
         name = spec.privacy.unit
         # Declared text, 0.0 and -0.0 would be two persons; what is declared int is checked to be.
-        told = columns[name] if columns[name] == "int" else present[name].type
-        yield from unit_problems(told or columns[name], name)
+        held = None if columns[name] == "int" or name in spec.derive else present[name].type
+        told = held or columns[name]
+        yield from unit_problems(told, name)
     for use in uses:
         yield from use.problems(columns[use.column])
         yield from use.long_keys()

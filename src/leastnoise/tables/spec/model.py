@@ -31,6 +31,7 @@ from leastnoise.tables.spec.values import (
     Edges,
     Encoding,
     Epsilon,
+    Expression,
     Keys,
     Missing,
     Number,
@@ -60,7 +61,8 @@ class Data(_Section):
     Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
 
     `types` is required for CSV: types are declared, never sniffed; nor is its `encoding`, which is
-    UTF-8 unless it is said, and texts that aren't in it are missing. `engine` says what reads the
+    UTF-8 unless it is said, and texts that aren't in it are missing. `filter` is what is true of
+    the rows that there are to every query. `engine` says what reads the
     rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
     of a Spark Connect server, such as "sc://localhost:15002".
     """
@@ -71,6 +73,11 @@ class Data(_Section):
         default=None,
     )
     table: Text | None = key("the table of a database", 'table = "visits"', default=None)
+    filter: Expression | None = key(
+        "what is true of the rows that the release is about",
+        "filter = \"age >= 18 and region <> 'north'\"",
+        default=None,
+    )
     engine: Text | None = key(
         "what reads the rows: duckdb, polars or spark", 'engine = "duckdb"', default=None
     )
@@ -268,9 +275,10 @@ class Query(_Section):
     """One block: one vector query and one draw of noise, with `weight` of the budget.
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `where` names conditions, each a predicate on every column that it lists; of one unit
-    at most `max_conditions` are counted. With `round` the counts are published whole, with `clamp`
-    counts and sums are published as 0 where the noise makes them negative.
+    on that. `filter` is what is true of the rows that it is about. `where` names conditions, each a
+    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
+    `round` the counts are published whole, with `clamp` counts and sums are published as 0 where
+    the noise makes them negative.
     """
 
     name: Text = key("the name of the block's table", 'name = "use_by_plan"')
@@ -284,6 +292,9 @@ class Query(_Section):
         "for how many values in a group to show a mean's error",
         "assume = { n = 4000 }",
         default=None,
+    )
+    filter: Expression | None = key(
+        "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
         "count, count_units, count(column), sum(column) or mean(column)",
@@ -332,7 +343,10 @@ class Output(_Section):
 
 @final
 class Spec(_Section):
-    """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`."""
+    """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`.
+
+    `derive` names columns that are computed from those of the source, a row at a time.
+    """
 
     version: Annotated[int, PlainValidator(read_version, json_schema_input_type=Literal[1])] = key(
         "the version of this format", "version = 1"
@@ -343,6 +357,11 @@ class Spec(_Section):
     )
     contribution: Contribution | None = key(
         "what one person can add at most", "[contribution]\nmax_rows = 5", default=None
+    )
+    derive: dict[Text, Expression] = key(
+        "columns that are computed from others, a row at a time",
+        '[derive]\nmonth = "month(visited)"',
+        default_factory=dict,
     )
     columns: dict[str, Column] = key(
         "what the public knows of columns",
@@ -362,6 +381,10 @@ class Spec(_Section):
         if self.privacy.epsilon == LEAST:
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
+
+    def filters(self, query: Query) -> tuple[str, ...]:
+        """Return what has to be true of a row that `query` is about, by itself and as of all."""
+        return tuple(one for one in (self.data.filter, query.filter) if one is not None)
 
     def share(self, query: Query) -> Fraction:
         """Return the part of the budget that `query` spends: w / Σw, exactly."""

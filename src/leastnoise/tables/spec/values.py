@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date, datetime
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import Annotated, Any, Literal
@@ -82,6 +83,8 @@ def _edge(value: object) -> Edge:
 
 
 def _key(value: object) -> Key:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()  # what a column of dates says
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, str) and not any(0xD800 <= ord(letter) < 0xE000 for letter in value):
@@ -107,6 +110,8 @@ Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Bounds = Annotated[tuple[Number, Number], BeforeValidator(as_tuple)]
 OneEdge = Annotated[Edge, PlainValidator(_edge, json_schema_input_type=Written)]
 Edges = Annotated[tuple[OneEdge, ...], BeforeValidator(as_tuple)]
+Expression = Annotated[str, Field(min_length=1, max_length=4096)]
+"""Of a row's columns: see `expressions.language`."""
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
 Sources = Annotated[tuple[Text, ...], Field(min_length=1), BeforeValidator(as_tuple)]
 PublicKey = Annotated[Key, PlainValidator(_key, json_schema_input_type=Key)]

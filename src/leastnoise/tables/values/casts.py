@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, final
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
+    from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType
-
-Use = Literal["u", "k", "v"]
 
 MAX_TEXT = 2**12  # bytes; a longer text is missing, since a query holds 2,048 rows at a time
 
@@ -139,6 +138,11 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
             number = f"CASE WHEN NOT ({odd}) THEN {number} END"
         found["v"] = _whole(held, wanted, number)
     return found
+
+
+def as_day(held: Held) -> str:
+    """Return SQL of a date, NULL for one whose text isn't the same everywhere."""
+    return f"CASE WHEN {held.sql} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {held.sql} END"
 
 
 def _nearest(held: Held) -> str:

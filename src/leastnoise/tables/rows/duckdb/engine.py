@@ -13,9 +13,11 @@ import duckdb
 import narwhals as nw
 
 from leastnoise.errors import SourceError
+from leastnoise.tables.expressions.computed import NOTHING, Computed
+from leastnoise.tables.expressions.duckdb_sql import Compiled, given, uses
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.values import duck, spill
-from leastnoise.tables.values.casts import by_use
+from leastnoise.tables.values.casts import as_day, by_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +33,11 @@ def open_engine(
     source: Input,
     *,
     columns: Mapping[str, ColumnType],
+    computed: Computed = NOTHING,
     threads: int | None = None,
     rehearsed: bool = False,
 ) -> Iterator[DuckDB]:
-    """Yield an engine over the `columns` (name to type) of the rows; it is closed on leaving.
+    """Yield an engine over the `columns` (name to type) of the rows, and what is `computed`.
 
     It takes as much memory as DuckDB does by default, which is 80 % of the machine's or of the
     control group's, and then a private folder for temporary files. Where it is `rehearsed`, the
@@ -49,7 +52,7 @@ def open_engine(
             _connected(folder, threads) as connection,
         ):
             opened = source.opened(connection, folder, list(columns), rehearsed=rehearsed)
-            engine = DuckDB(connection, feeders.enter_context(opened), columns)
+            engine = DuckDB(connection, feeders.enter_context(opened), columns, computed)
             if rehearsed:
                 engine.settle()
             yield engine
@@ -104,26 +107,39 @@ class DuckDB(Engine):
         connection: duckdb.DuckDBPyConnection,
         rows: Rows,
         columns: Mapping[str, ColumnType],
+        computed: Computed = NOTHING,
     ) -> None:
         self._connection = connection
         self._tables = 0
-        super().__init__(nw.from_native(self._typed(rows, columns)), columns)
+        super().__init__(nw.from_native(self._typed(rows, columns, computed)), columns, computed)
 
-    def _typed(self, rows: Rows, columns: Mapping[str, ColumnType]) -> duckdb.DuckDBPyRelation:
+    def _typed(
+        self, rows: Rows, columns: Mapping[str, ColumnType], computed: Computed
+    ) -> duckdb.DuckDBPyRelation:
         """Return the `rows`, each column cast for each use; what doesn't cast is NULL.
 
         DuckDB reads and casts only what the query will use. Columns are called by their positions,
         since to DuckDB names that differ in capitals are one.
         """
-        casts = [
-            f"{sql} AS {use}{place}"
+        casts = {
+            f"{use}{place}": sql
             for place, (name, kind) in enumerate(columns.items())
             for use, sql in by_use(rows.columns[name], kind).items()
-        ]
+        }
         # A block that only counts rows uses no column.
-        listed = ", ".join(casts) or "0 AS nothing"
+        stored = tuple(casts) or ("0 AS nothing",)
+        days = {name for name, kind in computed.inputs.items() if kind == "date"}
+        casts |= {
+            f"d{place}": as_day(rows.columns[name])
+            for place, name in enumerate(columns)
+            if name in days
+        }
+        listed = ", ".join(f"{sql} AS {name}" for name, sql in casts.items()) or "0 AS nothing"
         query = f"SELECT {listed} FROM {rows.sql}"  # noqa: S608  # positions, and paths are bound
-        return self._connection.sql(query, params=rows.bound)
+        if not computed.expressions:
+            return self._connection.sql(query, params=rows.bound)
+        query, bound = _beside(query, stored, list(columns), computed)
+        return self._connection.sql(query, params=rows.bound | bound)
 
     def settle(self) -> None:
         """Have the rows in a table: what is known to have none would shorten the queries."""
@@ -165,3 +181,22 @@ class DuckDB(Engine):
     def _new_name(self) -> str:
         self._tables += 1
         return f"made{self._tables}"
+
+
+def _beside(
+    query: str, stored: Sequence[str], columns: Sequence[str], computed: Computed
+) -> tuple[str, dict[str, str]]:
+    """Return SQL of the `stored` casts of `query` with what is computed beside, and parameters."""
+    places = {name: place for place, name in enumerate(columns)}
+    names = {name: f"g{places[name]}" for name in computed.inputs}
+    inputs = {names[name]: given(kind, places[name]) for name, kind in computed.inputs.items()}
+    compiled = Compiled(computed.expressions, names)
+    listed = ", ".join(f"{sql} AS {name}" for name, sql in inputs.items()) or "0 AS none"
+    query = compiled.around(f"SELECT *, {listed} FROM ({query})")  # noqa: S608  # own names
+    count = len(computed.columns)
+    pairs = zip(computed.columns.values(), compiled.names[:count], strict=True)
+    found = list(stored)
+    for place, (one, value) in enumerate(pairs, len(columns)):
+        found += [f"{sql} AS {use}{place}" for use, sql in uses(one.type, value).items()]
+    found += [f"{value} AS f{place}" for place, value in enumerate(compiled.names[count:])]
+    return f"SELECT {', '.join(found)} FROM ({query})", compiled.bound  # noqa: S608  # own names

@@ -13,6 +13,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from leastnoise.errors import SourceError
+from leastnoise.tables.expressions.computed import NOTHING, Computed
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.engine import Engine
 
@@ -38,12 +39,18 @@ _KINDS: dict[str, pl.DataType | type[pl.DataType]] = {
 
 @contextmanager
 def open_engine(
-    source: Input, *, columns: Mapping[str, ColumnType], rehearsed: bool = False
+    source: Input,
+    *,
+    columns: Mapping[str, ColumnType],
+    computed: Computed = NOTHING,
+    rehearsed: bool = False,
 ) -> Iterator[Polars]:
-    """Yield an engine over the `columns` (name to type) of the rows; see `duckdb`'s."""
+    """Yield an engine over the `columns` (name to type) of the rows, and more; see `duckdb`'s."""
     try:
-        with reading.open_engine(source, columns=columns, rehearsed=rehearsed) as reader:
-            yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns)
+        with reading.open_engine(
+            source, columns=columns, computed=computed, rehearsed=rehearsed
+        ) as reader:
+            yield Polars(nw.from_native(_streamed(reader.frame.to_native())), columns, computed)
     except pl.exceptions.PolarsError:  # whose messages may quote values
         raise SourceError(f"{source.name} can't be read by Polars.") from None
 

@@ -21,8 +21,8 @@ from leastnoise.tables.values.casts import (
 )
 
 if TYPE_CHECKING:
+    from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType
-    from leastnoise.tables.values.casts import Use
 
 _KINDS = {
     "tinyint": "TINYINT",
@@ -103,11 +103,15 @@ class Casts:
         return f.when(f.octet_length(plain) <= MAX_TEXT, f.try_validate_utf8(plain))
 
     def _spelled(self, column: Any, kind: str) -> Any:
-        f = self._f
         if kind != "DATE":
             return column.try_cast("string")
+        return self.as_day(column).cast("string")
+
+    def as_day(self, column: Any) -> Any:
+        """Return a date, NULL for one whose text isn't the same everywhere."""
+        f = self._f
         first, last = (f.lit(day).cast("date") for day in (FIRST_DATE, LAST_DATE))
-        return f.when(column.between(first, last), column.cast("string"))
+        return f.when(column.between(first, last), column)
 
     def _matches(self, column: Any, pattern: str) -> Any:
         return self._f.rlike(column, self._f.lit(rf"\A(?:{pattern})\z"))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import narwhals as nw
 
+from leastnoise.tables.expressions.computed import NOTHING, Computed
+from leastnoise.tables.expressions.spark_columns import Compiled, given, uses
 from leastnoise.tables.rows.engine import Engine
 from leastnoise.tables.rows.spark.casts import Casts
 from leastnoise.tables.rows.spark.sources import functions_of, guarded
@@ -25,25 +27,34 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_engine(source: SparkRows, *, columns: Mapping[str, ColumnType]) -> Iterator[Spark]:
-    """Yield an engine over the `columns` (name to type) of the rows.
+def open_engine(
+    source: SparkRows, *, columns: Mapping[str, ColumnType], computed: Computed = NOTHING
+) -> Iterator[Spark]:
+    """Yield an engine over the `columns` (name to type) of the rows, and what is `computed`.
 
     Raises SourceError, which never quotes data, if Spark can't read them.
     """
     with guarded(source.name):
-        yield Spark(source, columns)
+        yield Spark(source, columns, computed)
 
 
 @final
 class Spark(Engine):
     """An engine that `open_engine` makes."""
 
-    def __init__(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> None:
+    def __init__(
+        self,
+        source: SparkRows,
+        columns: Mapping[str, ColumnType],
+        computed: Computed = NOTHING,
+    ) -> None:
         self._session = source.frame.sparkSession
         self._f = functions_of(source.frame)
-        super().__init__(nw.from_native(self._typed(source, columns)), columns)
+        super().__init__(nw.from_native(self._typed(source, columns, computed)), columns, computed)
 
-    def _typed(self, source: SparkRows, columns: Mapping[str, ColumnType]) -> Any:
+    def _typed(
+        self, source: SparkRows, columns: Mapping[str, ColumnType], computed: Computed
+    ) -> Any:
         """Return the rows, each column cast for each use.
 
         Columns are called by their positions: to Spark capitals are alike, and a dot is a path.
@@ -51,12 +62,38 @@ class Spark(Engine):
         kinds = dict(source.kinds)
         at = {name: f"c{place}" for place, (name, _) in enumerate(source.kinds)}
         casts = Casts(self._f)
-        listed = [
-            cast.alias(f"{use}{place}")
+        listed = {
+            f"{use}{place}": cast
             for place, (name, wanted) in enumerate(columns.items())
             for use, cast in casts.by_use(self._f.col(at[name]), kinds[name], wanted).items()
-        ]
-        return source.frame.toDF(*at.values()).select(*listed, self._f.lit(0).alias("nothing"))
+        }
+        stored = ["nothing", *listed]
+        listed |= {
+            f"d{place}": casts.as_day(self._f.col(at[name]))
+            for place, name in enumerate(columns)
+            if computed.inputs.get(name) == "date"
+        }
+        named = (cast.alias(name) for name, cast in listed.items())
+        frame = source.frame.toDF(*at.values()).select(*named, self._f.lit(0).alias("nothing"))
+        return self._beside(frame, stored, list(columns), computed)
+
+    def _beside(
+        self, frame: Any, stored: Sequence[str], columns: Sequence[str], computed: Computed
+    ) -> Any:
+        """Return the `stored` columns of a frame with what is computed beside."""
+        if not computed.expressions:
+            return frame.select(*stored)
+        places = {name: place for place, name in enumerate(columns)}
+        names = {name: f"g{places[name]}" for name in computed.inputs}
+        compiled = Compiled(self._f, computed.expressions, names)
+        for name, kind in computed.inputs.items():
+            frame = frame.withColumn(names[name], given(self._f, kind, places[name]))
+        found, count = [self._f.col(name) for name in stored], len(computed.columns)
+        pairs = zip(computed.columns.values(), compiled.values[:count], strict=True)
+        for place, (one, value) in enumerate(pairs, len(columns)):
+            found += [cast.alias(f"{use}{place}") for use, cast in uses(one.type, value).items()]
+        found += [value.alias(f"f{place}") for place, value in enumerate(compiled.values[count:])]
+        return compiled.around(frame).select(*found)
 
     def materialise(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """It may spill, and is never computed again."""

@@ -1,0 +1,155 @@
+"""Row expressions as DuckDB's SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, final
+
+from leastnoise.tables.expressions.tree import (
+    LARGEST_FLOAT,
+    LARGEST_INT,
+    LOWER,
+    ROUNDED_BELOW,
+    UPPER,
+    Call,
+    Column,
+    Constant,
+    Expression,
+    levels_of,
+)
+
+if TYPE_CHECKING:
+    from leastnoise.tables.expressions.computed import Use
+    from leastnoise.tables.expressions.tree import Type
+
+TYPES: Mapping[Type, str] = {
+    "int": "DOUBLE",
+    "float": "DOUBLE",
+    "text": "VARCHAR",
+    "bool": "BOOLEAN",
+    "date": "DATE",
+    "null": "DOUBLE",
+}
+_BETWEEN = {"=", "<>", "<", "<=", ">", ">=", "and", "or"}
+_HALF = "CAST('0.5' AS DOUBLE)"
+_DATE = "regexp_full_match({0}, '[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}') AND {0} >= '0001-01-01'"
+_FORMS: Mapping[str, str] = {
+    "not": "NOT {0}",
+    "is null": "{0} IS NULL",
+    "abs": "abs({0})",
+    "floor": f"CASE WHEN abs({{0}}) <= {LARGEST_INT} THEN floor({{0}}) END",
+    "ceil": f"CASE WHEN abs({{0}}) <= {LARGEST_INT} THEN ceil({{0}}) END",
+    "nearest": f"CASE WHEN abs({{0}}) < {ROUNDED_BELOW} THEN floor({{0}} + {_HALF}) "
+    f"WHEN abs({{0}}) <= {LARGEST_INT} THEN {{0}} END",
+    "round": f"CASE WHEN abs({{0}} * {{1}}) < {ROUNDED_BELOW} "
+    f"THEN floor({{0}} * {{1}} + {_HALF}) / {{1}} ELSE {{0}} END",
+    "lower": f"translate({{0}}, '{UPPER}', '{LOWER}')",
+    "upper": f"translate({{0}}, '{LOWER}', '{UPPER}')",
+    "trim": "trim({0}, ' ')",
+    "substr": "substring({0}, CAST({1} AS BIGINT), CAST({2} AS BIGINT))",
+    "weekday": "CAST(isodow({0}) AS DOUBLE)",
+    "date_trunc": "CAST(date_trunc('{unit}', {0}) AS DATE)",
+    "date": f"CASE WHEN {_DATE} THEN TRY_CAST({{0}} AS DATE) END",
+    **{
+        part: f"CAST({part}({{0}}) AS DOUBLE)"
+        for part in ("year", "quarter", "month", "week", "day")
+    },
+}
+"""{0} and the others stand for names or constants: nothing is computed twice."""
+
+
+@final
+class Compiled:
+    """SQL of several expressions over `columns` of one table, by what it calls them.
+
+    `around` a query, each level computes its part beside all columns. `bound` are parameters, and
+    `names` what the expressions are called in the end.
+    """
+
+    def __init__(self, expressions: Iterable[Expression], columns: Mapping[str, str]) -> None:
+        self._columns = columns
+        self._called: dict[Expression, str] = {}
+        self._levels: list[list[str]] = []
+        self.bound: dict[str, str] = {}
+        listed = list(expressions)
+        for level in levels_of(listed):
+            named = [(f"e{len(self._called) + place}", node) for place, node in enumerate(level)]
+            self._levels.append([f"{self._call(node)} AS {name}" for name, node in named])
+            self._called |= {node: name for name, node in named}
+        self.names = [self._value(expression) for expression in listed]
+
+    def around(self, sql: str) -> str:
+        """Return the query `sql` with the expressions beside its columns."""
+        for level in self._levels:
+            sql = f"SELECT *, {', '.join(level)} FROM ({sql})"  # noqa: S608  # own names, bound texts
+        return sql
+
+    def _value(self, node: Expression) -> str:
+        if isinstance(node, Column):
+            return self._columns[node.name]
+        return self._called[node] if isinstance(node, Call) else self._constant(node)
+
+    def _constant(self, node: Constant) -> str:
+        match node.value:
+            case None:
+                return "NULL"
+            case bool():
+                return str(node.value).upper()
+            case date():
+                return f"DATE '{node.value.isoformat()}'"
+            case str():
+                name = f"text{len(self.bound)}"
+                self.bound[name] = node.value
+                return f"${name}::VARCHAR"
+            case _:
+                return f"CAST('{node.value!r}' AS DOUBLE)"
+
+    def _call(self, node: Call) -> str:
+        """Return SQL of one call; what a row can't have is NULL, and nothing raises."""
+        word, given = node.operator, [self._value(one) for one in node.arguments]
+        if word in _BETWEEN:
+            return f" {word} ".join(given)
+        if word in {"+", "-", "*", "/", "%"}:
+            return _computed(node, *given)
+        if word == "case":
+            pairs = zip(given[:-1:2], given[1:-1:2], strict=True)
+            whens = " ".join(f"WHEN {when} THEN {value}" for when, value in pairs)
+            return f"CAST(CASE {whens} ELSE {given[-1]} END AS {TYPES[node.type]})"
+        if word in {"coalesce", "least", "greatest"}:
+            return f"CAST({word}({', '.join(given)}) AS {TYPES[node.type]})"
+        return _FORMS[word].format(*given, unit=node.unit)
+
+
+def _computed(node: Call, first: str, second: str) -> str:
+    """Return a result of arithmetic, NULL where there is none: whole numbers end at 2^53."""
+    result = f"{first} {node.operator} {second}"
+    most = LARGEST_INT if node.type == "int" else LARGEST_FLOAT
+    there = f"abs({result}) <= CAST('{most!r}' AS DOUBLE)"
+    if node.operator in {"/", "%"}:
+        there = f"{second} <> 0 AND {there}"
+    return f"CASE WHEN {there} THEN {result} END"
+
+
+def given(kind: Type, place: int) -> str:
+    """Return SQL of a column that an expression looks at, from its casts: see `casts.by_use`.
+
+    Numbers that aren't finite are NULL, and whole ones that float64 doesn't hold.
+    """
+    if kind in {"int", "float"}:
+        most = LARGEST_INT if kind == "int" else LARGEST_FLOAT
+        return f"CASE WHEN abs(v{place}) <= CAST('{most!r}' AS DOUBLE) THEN v{place} END"
+    return f"d{place}" if kind == "date" else f"k{place}"
+
+
+def uses(kind: Type, value: str) -> dict[Use, str]:
+    """Return SQL for each use of a computed column, as `casts.by_use` does of one of the source."""
+    if kind == "int":
+        whole = f"CAST({value} AS BIGINT)"
+        return {"u": whole, "k": whole, "v": value}
+    if kind == "float":
+        return {"v": value}
+    if kind == "bool":
+        return {"k": value, "v": f"CAST({value} AS DOUBLE)"}
+    text = f"CAST({value} AS VARCHAR)"
+    return {"u": text, "k": text}

@@ -1,0 +1,457 @@
+"""From the text of an expression to a checked tree; what looks at other rows is refused by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
+from typing import Final
+
+import sqlglot
+from sqlglot import Expr as Parsed
+from sqlglot import errors, exp
+
+from leastnoise import _validate, _words
+from leastnoise.tables.expressions.tree import (
+    LARGEST_INT,
+    Call,
+    Column,
+    Constant,
+    Expression,
+    Type,
+    walk,
+)
+
+LONGEST_TEXT = 4096
+MOST_NODES = 500
+MOST_LEVELS = 60
+UNITS = ("year", "quarter", "month", "week")
+_NUMBERS: Final[tuple[Type, ...]] = ("int", "float")
+_COMPARISONS: Mapping[type[Parsed], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_ARITHMETIC: Mapping[type[Parsed], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+_OF_A_DATE: Mapping[type[Parsed], str] = {
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Week: "week",
+    exp.Day: "day",
+}
+_OF_A_TEXT: Mapping[type[Parsed], str] = {
+    exp.Lower: "lower",
+    exp.Upper: "upper",
+    exp.Trim: "trim",
+}
+_OF_A_NUMBER: Mapping[type[Parsed], str] = {
+    exp.Abs: "abs",
+    exp.Floor: "floor",
+    exp.Ceil: "ceil",
+}
+_EXTREMES: Mapping[type[Parsed], str] = {exp.Least: "least", exp.Greatest: "greatest"}
+_WORDS = (
+    *("and", "or", "not", "in", "between", "is null", "case", "coalesce"),
+    *(*_OF_A_DATE.values(), "weekday", "date", "date_trunc"),
+    *(*_OF_A_TEXT.values(), "substr"),
+    *(*_OF_A_NUMBER.values(), "round", *_EXTREMES.values()),
+)
+_HARMLESS = {"typed", "safe", "ignore_nulls", "by", "is_string", "quoted", "input_type_preserved"}
+"""Arguments that the parser notes of its dialect, and that change nothing here."""
+
+
+def parse(text: str, types: Mapping[str, Type] | None = None) -> Expression:
+    """Return the checked tree of an expression; `types` has the type of each column.
+
+    Without `types` those of columns are left open, and only what doesn't depend on them is checked.
+    Raises ValueError, saying what isn't allowed and what to write instead.
+
+    >>> parse("age >= 18 and emergency", {"age": "int", "emergency": "bool"}).type
+    'bool'
+    """
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"Expected an expression of at most {LONGEST_TEXT:,} letters.")
+    try:
+        return check_size(_Reader(types).read(_parsed(text)))
+    except RecursionError:
+        raise ValueError(_TOO_LARGE) from None
+
+
+def check_size(expression: Expression) -> Expression:
+    """Return an expression that engines can take; raises ValueError for one that is too large."""
+    depth: dict[Expression, int] = {}
+    for node in walk(expression):
+        depth[node] = 1 + max((depth[one] for one in node.arguments), default=0)
+    if len(depth) > MOST_NODES or depth[expression] > MOST_LEVELS:
+        raise ValueError(_TOO_LARGE)
+    return expression
+
+
+_TOO_LARGE = "The expression is too large: make columns of its parts in [derive]."
+
+
+def _parsed(text: str) -> Parsed:
+    try:
+        found = sqlglot.parse(text, dialect="duckdb")
+    except errors.ParseError as error:
+        place = error.errors[0] if error.errors else {}
+        near = str(place.get("highlight") or text)[:40]
+        raise ValueError(
+            f"The expression can't be read at {near!r}: write one as in SQL, such as "
+            "\"age >= 18 and region <> 'north'\"."
+        ) from None
+    except errors.SqlglotError:
+        raise ValueError("The expression can't be read: a quote may not be closed.") from None
+    if len(found) != 1 or not isinstance(found[0], Parsed):
+        raise ValueError('Expected one expression, such as "age >= 18".')
+    return found[0]
+
+
+class _Reader:
+    """Reads the parser's tree, and checks the types on its way."""
+
+    def __init__(self, types: Mapping[str, Type] | None) -> None:
+        self._types = types
+        self._readers: dict[type[Parsed], Callable[[Parsed], Expression]] = {
+            exp.Column: self._column,
+            exp.Literal: self._literal,
+            exp.Boolean: lambda node: Constant(bool(node.this), "bool"),
+            exp.Null: lambda _: Constant(None, "null"),
+            exp.Paren: lambda node: self.read(node.this),
+            exp.Neg: self._negated,
+            exp.Not: lambda node: self._logical("not", [self._of(node)]),
+            exp.And: lambda node: self._logical("and", self._both(node)),
+            exp.Or: lambda node: self._logical("or", self._both(node)),
+            exp.Is: self._is,
+            exp.In: self._in,
+            exp.Between: self._between,
+            exp.Case: self._case,
+            exp.If: self._if,
+            exp.Coalesce: self._coalesce,
+            exp.Round: self._round,
+            exp.Substring: self._substring,
+            exp.Cast: self._cast,
+            exp.Date: lambda node: self._date(self._of(node)),
+            exp.TsOrDsToDate: lambda node: self._date(self._of(node)),
+            exp.DateTrunc: self._truncated,
+            exp.TimestampTrunc: self._truncated,
+            exp.Extract: self._extracted,
+            exp.Anonymous: self._named,
+            **dict.fromkeys(_COMPARISONS, self._compared),
+            **dict.fromkeys(_ARITHMETIC, self._computed),
+            **dict.fromkeys(_OF_A_DATE, self._of_a_date),
+            **dict.fromkeys(_OF_A_TEXT, self._of_a_text),
+            **dict.fromkeys(_OF_A_NUMBER, self._of_a_number),
+            **dict.fromkeys(_EXTREMES, self._extreme),
+        }
+
+    def read(self, node: object) -> Expression:
+        """Return the checked tree of a node; raises ValueError where it isn't allowed."""
+        reader = self._readers.get(type(node)) if isinstance(node, Parsed) else None
+        if reader is None or not isinstance(node, Parsed):
+            raise ValueError(_refusal(node))
+        return reader(node)
+
+    def _of(self, node: Parsed) -> Expression:
+        """Return the one argument of a node that takes one."""
+        _check_arguments(node, "this")
+        return self.read(node.this)
+
+    def _both(self, node: Parsed) -> list[Expression]:
+        _check_arguments(node, "this", "expression")
+        return [self.read(node.this), self.read(node.args["expression"])]
+
+    def _column(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this")
+        name = node.name
+        if self._types is None:
+            return Column(name, "null")
+        if name not in self._types:
+            hint = _validate.nearest(name, tuple(self._types))
+            raise ValueError(f"There is no column {name!r}.{' ' if hint else ''}{hint}")
+        return Column(name, self._types[name])
+
+    def _literal(self, node: Parsed) -> Expression:
+        text = str(node.this)
+        if node.args.get("is_string"):
+            return Constant(text, "text")
+        if text.isascii() and text.isdigit():
+            if len(text) > 16 or int(text) > LARGEST_INT:
+                raise ValueError(f"{text[:40]} is more than 2^53: declare such a column as a text.")
+            return Constant(int(text), "int")
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError(f"{text[:40]} is too large for a number.")
+        return Constant(number, "float")
+
+    def _negated(self, node: Parsed) -> Expression:
+        found = _number(self._of(node), "-")
+        if isinstance(found, Constant) and isinstance(found.value, int | float):
+            return Constant(-found.value, found.type)
+        return Call("-", (Constant(0, "int"), found), found.type)
+
+    def _logical(self, word: str, given: Sequence[Expression]) -> Expression:
+        arguments: list[Expression] = []
+        for one in given:
+            checked = _of_type(one, ("bool",), word, hint=' Write a comparison, such as "x = 1".')
+            same = isinstance(checked, Call) and checked.operator == word and word != "not"
+            arguments += checked.arguments if same else (checked,)
+        return Call(word, tuple(arguments), "bool")
+
+    def _compared(self, node: Parsed) -> Expression:
+        first, second = _alike(self._both(node), _COMPARISONS[type(node)])
+        return Call(_COMPARISONS[type(node)], (first, second), "bool")
+
+    def _computed(self, node: Parsed) -> Expression:
+        word = _ARITHMETIC[type(node)]
+        first, second = (_number(one, word) for one in self._both(node))
+        whole = word != "/" and "float" not in {first.type, second.type}
+        return Call(word, (first, second), "int" if whole else "float")
+
+    def _is(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "expression")
+        found = self.read(node.this)
+        if isinstance(node.args["expression"], exp.Null):
+            return Call("is null", (found,), "bool")
+        wanted = self.read(node.args["expression"])
+        if wanted.type != "bool":
+            raise ValueError("Expected is null or is not null.")
+        same = Call("=", (_of_type(found, ("bool",), "is"), wanted), "bool")
+        return Call("coalesce", (same, Constant(False, "bool")), "bool")  # noqa: FBT003  # a value
+
+    def _in(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "expressions")
+        listed = node.args.get("expressions") or []
+        if not listed:
+            raise ValueError("Expected a list after in, such as \"region in ('north', 'south')\".")
+        found = self.read(node.this)
+        pairs = (_alike([found, self.read(one)], "in") for one in listed)
+        equal = [Call("=", (first, second), "bool") for first, second in pairs]
+        return equal[0] if len(equal) == 1 else Call("or", tuple(equal), "bool")
+
+    def _between(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "low", "high")
+        found = self.read(node.this)
+        low = _alike([found, self.read(node.args["low"])], "between")
+        high = _alike([found, self.read(node.args["high"])], "between")
+        return Call("and", (Call(">=", low, "bool"), Call("<=", high, "bool")), "bool")
+
+    def _case(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "ifs", "default")
+        subject = node.args.get("this")
+        pairs: list[tuple[Expression, Expression]] = []
+        for one in node.args["ifs"]:
+            _check_arguments(one, "this", "true")
+            when = self.read(one.this)
+            if subject is not None:
+                when = Call("=", _alike([self.read(subject), when], "case"), "bool")
+            pairs.append((_of_type(when, ("bool",), "case"), self.read(one.args["true"])))
+        default = node.args.get("default")
+        return self._chosen(pairs, None if default is None else self.read(default))
+
+    def _if(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "true", "false")
+        when = _of_type(self.read(node.this), ("bool",), "if")
+        default = node.args.get("false")
+        other = None if default is None else self.read(default)
+        return self._chosen([(when, self.read(node.args["true"]))], other)
+
+    def _chosen(
+        self, pairs: Sequence[tuple[Expression, Expression]], default: Expression | None
+    ) -> Expression:
+        other = default or Constant(None, "null")
+        values = _alike([*(value for _, value in pairs), other], "case")
+        arguments: list[Expression] = []
+        for (when, _), value in zip(pairs, values, strict=False):
+            arguments += (when, value)
+        return Call("case", (*arguments, values[-1]), _type_of(values))
+
+    def _coalesce(self, node: Parsed) -> Expression:
+        values = self._listed(node, "coalesce")
+        return Call("coalesce", values, _type_of(values))
+
+    def _extreme(self, node: Parsed) -> Expression:
+        word = _EXTREMES[type(node)]
+        values = tuple(_number(one, word) for one in self._listed(node, word))
+        return values[0] if len(values) == 1 else Call(word, values, _type_of(values))
+
+    def _listed(self, node: Parsed, word: str) -> tuple[Expression, ...]:
+        _check_arguments(node, "this", "expressions")
+        return _alike([self.read(one) for one in (node.this, *node.args["expressions"])], word)
+
+    def _of_a_number(self, node: Parsed) -> Expression:
+        word = _OF_A_NUMBER[type(node)]
+        found = _number(self._of(node), word)
+        return Call(word, (found,), found.type if word == "abs" else "int")
+
+    def _round(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "decimals")
+        found = _number(self.read(node.this), "round")
+        decimals = node.args.get("decimals")
+        digits = Constant(0, "int") if decimals is None else self.read(decimals)
+        value = digits.value if isinstance(digits, Constant) else None
+        if not isinstance(value, int) or not 0 <= value < 10:
+            raise ValueError("Expected round(x) or round(x, digits), digits from 0 to 9.")
+        if value == 0:
+            return Call("nearest", (found,), "int")
+        return Call("round", (found, Constant(10.0**value, "float")), "float")
+
+    def _of_a_text(self, node: Parsed) -> Expression:
+        word = _OF_A_TEXT[type(node)]
+        return Call(word, (_of_type(self._of(node), ("text",), word),), "text")
+
+    def _substring(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "start", "length")
+        found = _of_type(self.read(node.this), ("text",), "substr")
+        places = [self.read(node.args.get(name)) for name in ("start", "length")]
+        for place, least in zip(places, (1, 0), strict=True):
+            value = place.value if isinstance(place, Constant) else None
+            if not isinstance(value, int) or not least <= value <= LONGEST_TEXT:
+                raise ValueError("Expected substr(text, first, length), first from 1 on.")
+        return Call("substr", (found, *places), "text")
+
+    def _cast(self, node: Parsed) -> Expression:
+        kind = node.args.get("to")
+        if not isinstance(kind, exp.DataType) or kind.this != exp.DataType.Type.DATE:
+            raise ValueError("Only dates are cast: declare other types in [data] types.")
+        return self._date(self.read(node.this))
+
+    def _date(self, found: Expression) -> Expression:
+        if isinstance(found, Constant) and isinstance(found.value, str):
+            return Constant(_day(found.value), "date")
+        checked = _of_type(found, ("text", "date"), "date")
+        return checked if checked.type == "date" else Call("date", (checked,), "date")
+
+    def _of_a_date(self, node: Parsed) -> Expression:
+        return self._part(_OF_A_DATE[type(node)], self._of(node))
+
+    def _extracted(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "expression")
+        return self._part(str(node.name).lower(), self.read(node.args["expression"]))
+
+    def _part(self, word: str, found: Expression) -> Expression:
+        if word not in {*_OF_A_DATE.values(), "weekday"}:
+            raise ValueError(_unknown(word))
+        return Call(word, (_of_type(found, ("date",), word, hint=_DATES),), "int")
+
+    def _truncated(self, node: Parsed) -> Expression:
+        _check_arguments(node, "this", "unit")
+        unit = str(node.args["unit"].name).lower()
+        if unit not in UNITS:
+            raise ValueError(f"Expected date_trunc of {_words.listed(UNITS)}, got {unit[:40]!r}.")
+        found = _of_type(self.read(node.this), ("date",), "date_trunc", hint=_DATES)
+        return Call("date_trunc", (found,), "date", unit=unit)
+
+    def _named(self, node: Parsed) -> Expression:
+        word, given = str(node.this).lower(), node.expressions
+        if word == "weekday" and len(given) == 1:
+            return self._part(word, self.read(given[0]))
+        raise ValueError(_unknown(word))
+
+
+_DATES = " Texts become dates by date(x)."
+
+
+def _alike(given: Sequence[Expression], word: str) -> tuple[Expression, ...]:
+    """Return values that are compared or stand for one another, of one type; ValueError if not."""
+    dates = any(one.type == "date" for one in given)
+    found = tuple(
+        Constant(_day(one.value), "date")
+        if dates and isinstance(one, Constant) and isinstance(one.value, str)
+        else one
+        for one in given
+    )
+    _ = _type_of(found, word)
+    return found
+
+
+def _type_of(values: Sequence[Expression], word: str = "") -> Type:
+    """Return the one type of several values; raises ValueError where they have none."""
+    types: list[Type] = [one.type for one in values if one.type != "null"]
+    if not types:
+        return "null"
+    if all(kind in _NUMBERS for kind in types):
+        return "float" if "float" in types else "int"
+    if len(set(types)) > 1:
+        names = _words.listed([_NAMES[kind] for kind in dict.fromkeys(types)])
+        raise ValueError(f"{word} has {names} in one place: they are never equal.")
+    return types[0]
+
+
+_NAMES: Mapping[Type, str] = {
+    "int": "a number",
+    "float": "a number",
+    "text": "a text",
+    "bool": "a truth value",
+    "date": "a date",
+    "null": "NULL",
+}
+
+
+def _number(found: Expression, word: str) -> Expression:
+    """Return it as a number; true counts as 1."""
+    if found.type == "bool":
+        one, zero = Constant(1, "int"), Constant(0, "int")
+        untrue = Call("not", (found,), "bool")
+        return Call("case", (found, one, untrue, zero, Constant(None, "null")), "int")
+    return _of_type(found, _NUMBERS, word)
+
+
+def _of_type(found: Expression, wanted: Sequence[Type], word: str, *, hint: str = "") -> Expression:
+    if found.type in wanted or found.type == "null":
+        return found
+    expected = " or ".join(dict.fromkeys(_NAMES[kind] for kind in wanted))
+    raise ValueError(f"{word} takes {expected}, got {_NAMES[found.type]}.{hint}")
+
+
+def _day(text: str) -> date:
+    with suppress(ValueError):
+        if len(text) == len("2024-01-31"):  # Python knows others, such as 20240131
+            return date.fromisoformat(text)
+    raise ValueError(f"Expected a date such as '2024-01-31', got {text[:40]!r}.")
+
+
+def _check_arguments(node: Parsed, *known: str) -> None:
+    """Raise ValueError for what a function was given beside the `known` arguments."""
+    for name, value in node.args.items():
+        if value and name not in known and name not in _HARMLESS:
+            raise ValueError(f"{_name_of(node)} takes no {name.replace('_', ' ')} here.")
+
+
+def _refusal(node: object) -> str:
+    if isinstance(node, exp.Window | exp.AggFunc | exp.Query | exp.Subquery):
+        return (
+            f"{_name_of(node)} looks at other rows, so one person would change another's: "
+            "statistics do that, with noise."
+        )
+    return _unknown(_name_of(node), hinted=isinstance(node, exp.Func))
+
+
+_CHANGES = {"now", "today", "rand", "randn", "uuid", "getdate"}
+
+
+def _unknown(word: str, *, hinted: bool = True) -> str:
+    if word in _CHANGES or word.startswith("current "):
+        return f"{word} isn't the same twice: write a value."
+    hint = _validate.nearest(word, _WORDS) if hinted else ""
+    return (
+        f"{word[:40]!r} can't be used on rows.{' ' if hint else ''}{hint} There are arithmetic, "
+        f"comparisons, {_words.listed(_WORDS, most=len(_WORDS))}."
+    )
+
+
+def _name_of(node: object) -> str:
+    """Return what an error calls a node of the parser's: its class in words."""
+    name = type(node).__name__
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

@@ -1,0 +1,176 @@
+"""Row expressions as Spark's columns: functions alone, never SQL text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from functools import reduce
+from operator import and_, eq, ge, gt, le, lt, ne, or_
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.tables.expressions.tree import (
+    LARGEST_FLOAT,
+    LARGEST_INT,
+    LOWER,
+    ROUNDED_BELOW,
+    UPPER,
+    Call,
+    Column,
+    Expression,
+    levels_of,
+)
+
+if TYPE_CHECKING:
+    from leastnoise.tables.expressions.computed import Use
+    from leastnoise.tables.expressions.tree import Type
+
+TYPES: Mapping[Type, str] = {
+    "int": "double",
+    "float": "double",
+    "text": "string",
+    "bool": "boolean",
+    "date": "date",
+    "null": "double",
+}
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": eq,
+    "<>": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+_MOST_INT = float(LARGEST_INT)
+_DATE = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
+
+
+@final
+class Compiled:
+    """Several expressions over `columns` of one frame, by what it calls them.
+
+    `functions` are Spark's, classic or Connect. `around` a frame, each level computes its part
+    beside all columns; `values` are the expressions in the end.
+    """
+
+    def __init__(
+        self, functions: Any, expressions: Iterable[Expression], columns: Mapping[str, str]
+    ) -> None:
+        self._f = functions
+        self._columns = columns
+        self._forms = _forms(functions)
+        self._called: dict[Expression, str] = {}
+        self._levels: list[dict[str, Any]] = []
+        listed = list(expressions)
+        for level in levels_of(listed):
+            named = [(f"e{len(self._called) + place}", node) for place, node in enumerate(level)]
+            self._levels.append({name: self._call(node) for name, node in named})
+            self._called |= {node: name for name, node in named}
+        self.values = [self._value(expression) for expression in listed]
+
+    def around(self, frame: Any) -> Any:
+        """Return the frame with the expressions beside its columns."""
+        for level in self._levels:
+            frame = frame.withColumns(level)
+        return frame
+
+    def _value(self, node: Expression) -> Any:
+        f = self._f
+        if isinstance(node, Column):
+            return f.col(self._columns[node.name])
+        if isinstance(node, Call):
+            return f.col(self._called[node])
+        value = node.value
+        if isinstance(value, date):  # Spark's own way from Python fails for the year 1
+            return f.lit(value.isoformat()).cast("date")
+        return f.lit(float(value) if node.type in {"int", "float"} and value is not None else value)
+
+    def _call(self, node: Call) -> Any:
+        """Return one call; what a row can't have is NULL, and nothing raises."""
+        f, word = self._f, node.operator
+        given = [self._value(one) for one in node.arguments]
+        if word in _COMPARISONS:
+            return _COMPARISONS[word](*given)
+        if word in {"and", "or"}:
+            return reduce(and_ if word == "and" else or_, given)
+        if word in {"+", "-", "*", "/", "%"}:
+            return self._computed(node, *given)
+        if word == "case":
+            found = f
+            for when, value in zip(given[:-1:2], given[1:-1:2], strict=True):
+                found = found.when(when, value)
+            return found.otherwise(given[-1]).cast(TYPES[node.type])
+        if word in {"coalesce", "least", "greatest"}:
+            return getattr(f, word)(*given).cast(TYPES[node.type])
+        return f.trunc(*given, node.unit) if word == "date_trunc" else self._forms[word](*given)
+
+    def _computed(self, node: Call, first: Any, second: Any) -> Any:
+        """Return a result of arithmetic, NULL where there is none: whole numbers end at 2^53."""
+        f = self._f
+        result = {
+            "+": lambda: first + second,
+            "-": lambda: first - second,
+            "*": lambda: first * second,
+            "/": lambda: f.when(second != 0.0, first / second),  # in ANSI mode it raises for 0
+            "%": lambda: f.when(second != 0.0, first % second),
+        }[node.operator]()
+        return f.when(f.abs(result) <= (_MOST_INT if node.type == "int" else LARGEST_FLOAT), result)
+
+
+def _forms(f: Any) -> Mapping[str, Callable[..., Any]]:
+    """Return what the functions are in Spark, whose floor of a double has 64 bits."""
+
+    def floor(x: Any) -> Any:
+        return f.floor(x).cast("double")
+
+    def rounded(x: Any, power: Any) -> Any:
+        found = f.when(f.abs(x * power) < ROUNDED_BELOW, floor(x * power + 0.5) / power)
+        return found.otherwise(x)
+
+    def nearest(x: Any) -> Any:
+        return f.when(f.abs(x) < ROUNDED_BELOW, floor(x + 0.5)).when(f.abs(x) <= _MOST_INT, x)
+
+    def day(text: Any) -> Any:
+        read = f.rlike(text, f.lit(_DATE)) & (text >= "0001-01-01")
+        return f.when(read, text.try_cast("date"))
+
+    return {
+        "not": lambda x: ~x,
+        "is null": lambda x: x.isNull(),
+        "abs": f.abs,
+        "floor": lambda x: f.when(f.abs(x) <= _MOST_INT, floor(x)),
+        "ceil": lambda x: f.when(f.abs(x) <= _MOST_INT, f.ceil(x).cast("double")),
+        "nearest": nearest,
+        "round": rounded,
+        "lower": lambda x: f.translate(x, UPPER, LOWER),
+        "upper": lambda x: f.translate(x, LOWER, UPPER),
+        "trim": f.trim,
+        "substr": lambda x, first, length: f.substring(x, first.cast("int"), length.cast("int")),
+        "weekday": lambda x: (f.weekday(x) + 1).cast("double"),
+        "year": lambda x: f.year(x).cast("double"),
+        "quarter": lambda x: f.quarter(x).cast("double"),
+        "month": lambda x: f.month(x).cast("double"),
+        "week": lambda x: f.weekofyear(x).cast("double"),
+        "day": lambda x: f.dayofmonth(x).cast("double"),
+        "date": day,
+    }
+
+
+def given(f: Any, kind: Type, place: int) -> Any:
+    """Return a column that an expression looks at, from its casts; see `duckdb_sql.given`."""
+    if kind in {"int", "float"}:
+        number = f.col(f"v{place}")
+        return f.when(f.abs(number) <= (_MOST_INT if kind == "int" else LARGEST_FLOAT), number)
+    return f.col(f"d{place}" if kind == "date" else f"k{place}")
+
+
+def uses(kind: Type, value: Any) -> dict[Use, Any]:
+    """Return columns for each use of a computed one; see `duckdb_sql.uses`."""
+    if kind == "int":
+        whole = value.cast("bigint")
+        return {"u": whole, "k": whole, "v": value}
+    if kind == "float":
+        return {"v": value}
+    if kind == "bool":
+        return {"k": value, "v": value.cast("double")}
+    text = value.cast("string")
+    return {"u": text, "k": text}

@@ -1,0 +1,123 @@
+"""Expressions as trees whose every node has a type, so that no row can make one fail.
+
+Numbers are float64. Arithmetic is IEEE 754's, where a result that isn't finite is NULL. A whole
+number is one of at most 2^53 in size, NULL beyond it, so that float64 holds it exactly. Texts are
+compared by their bytes. NULL is as in SQL: three truth values.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Literal, final
+
+Type = Literal["int", "float", "text", "bool", "date", "null"]
+Value = int | float | str | bool | date | None
+
+LARGEST_INT = 2**53
+LARGEST_FLOAT = sys.float_info.max
+ROUNDED_BELOW = 2.0**52
+"""Where float64 still has halves; from here on every number is whole."""
+UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LOWER = UPPER.lower()
+"""The letters that lower and upper change: engines have different tables for all others."""
+
+
+@final
+@dataclass(frozen=True)
+class Column:
+    """The value of a column; NULL where the row has none."""
+
+    name: str
+    type: Type
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        """None: a column is a leaf."""
+        return ()
+
+
+@final
+@dataclass(frozen=True)
+class Constant:
+    """A public value."""
+
+    value: Value
+    type: Type
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        """None: a constant is a leaf."""
+        return ()
+
+
+@final
+@dataclass(frozen=True)
+class Call:
+    """An operator or a function of other expressions, by its name in SQL; some need a word more.
+
+    `unit` is what `date_trunc` cuts to. `case` takes a condition and a value in turn, and at the
+    end what holds otherwise. `nearest` is ⌊x + ½⌋; the second argument of `round` is p, and it is
+    the same of multiples of 1/p.
+    """
+
+    operator: str
+    arguments: tuple[Expression, ...]
+    type: Type
+    unit: str = ""
+
+
+Expression = Column | Constant | Call
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield every node, arguments before what uses them, each only once."""
+    seen: set[Expression] = set()
+
+    def visit(node: Expression) -> Iterator[Expression]:
+        if node in seen:
+            return
+        seen.add(node)
+        for argument in node.arguments:
+            yield from visit(argument)
+        yield node
+
+    yield from visit(expression)
+
+
+def levels_of(expressions: Iterable[Expression]) -> list[list[Call]]:
+    """Return all calls, level by level: each uses columns, constants and what is in levels before.
+
+    So an engine computes each of them once, however often it is used.
+    """
+    at: dict[Expression, int] = {}
+    levels: list[list[Call]] = []
+    for expression in expressions:
+        for node in walk(expression):
+            if node in at or not isinstance(node, Call):
+                continue
+            at[node] = 1 + max((at.get(one, 0) for one in node.arguments), default=0)
+            while len(levels) < at[node]:
+                levels.append([])
+            levels[at[node] - 1].append(node)
+    return levels
+
+
+def substitute(expression: Expression, known: Mapping[str, Expression]) -> Expression:
+    """Return an expression in which columns that are `known` by another one are that one."""
+    made: dict[Expression, Expression] = {}
+    for node in walk(expression):
+        if isinstance(node, Column):
+            made[node] = known.get(node.name, node)
+        elif isinstance(node, Call):
+            made[node] = replace(node, arguments=tuple(made[one] for one in node.arguments))
+        else:
+            made[node] = node
+    return made[expression]
+
+
+def columns_of(expression: Expression) -> tuple[str, ...]:
+    """Return the columns that an expression looks at, in the order in which it does."""
+    return tuple(node.name for node in walk(expression) if isinstance(node, Column))

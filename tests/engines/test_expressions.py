@@ -1,0 +1,67 @@
+"""Row expressions on Spark: what they mean in plain Python, as on DuckDB."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leastnoise.tables.expressions.language import parse
+from leastnoise.tables.expressions.spark_columns import Compiled
+from leastnoise.tables.rows.spark.sources import functions_of
+from tests.tables.expressions.oracle import TYPES, random_expression, random_rows
+from tests.tables.integers import integers
+from tests.tables.rows.test_computed import ROWS, raw
+
+pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
+_SQL = {"int": "double", "float": "double", "text": "string", "bool": "boolean", "date": "date"}
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("seed", range(20))
+def test_random_expressions_mean_what_they_mean_in_python(
+    session: Any, seed: int, ansi: str
+) -> None:
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    rng = random.Random(seed)
+    rows = random_rows(rng, 60)
+    kinds = ["number", "text", "bool", "date"]
+    expressions = [
+        random_expression(rng, rng.choice(kinds), rng.randrange(1, 5)) for _ in range(50)
+    ]
+    columns = {name: f"c{place}" for place, name in enumerate(TYPES)}
+    declared = ", ".join(f"{columns[name]} {_SQL[kind]}" for name, kind in TYPES.items())
+    listed = [
+        (
+            place,
+            *(
+                None
+                if row[name] is None
+                else float(row[name])
+                if kind in {"int", "float"}
+                else row[name]
+                for name, kind in TYPES.items()
+            ),
+        )
+        for place, row in enumerate(rows)
+    ]
+    frame = session.createDataFrame(listed, f"place int, {declared}")
+    trees = [parse(one.text, TYPES) for one in expressions]
+    compiled = Compiled(functions_of(frame), trees, columns)
+    values = [value.alias(f"found{place}") for place, value in enumerate(compiled.values)]
+    found = compiled.around(frame).select("place", *values).collect()
+    for place, *got in map(tuple, found):
+        for one, value in zip(expressions, got, strict=True):
+            assert value == one.value(rows[place]), (one.text, rows[place])
+
+
+def test_filters_and_derived_columns_have_the_integers_of_duckdb(
+    session: Any, tmp_path: Path
+) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
+    expected = integers(raw("rows.parquet"), tmp_path)
+    assert integers(raw("rows.parquet"), tmp_path, engine="spark") == expected
+    frame = session.read.parquet(str(tmp_path / "rows.parquet")).repartition(3)
+    assert integers(raw("rows.parquet"), tmp_path, frame=frame) == expected

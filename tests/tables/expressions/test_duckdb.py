@@ -1,0 +1,47 @@
+"""Row expressions on DuckDB against what they mean in plain Python."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import duckdb
+import pytest
+
+from leastnoise.tables.expressions.duckdb_sql import Compiled
+from leastnoise.tables.expressions.language import parse
+from tests.tables.expressions.oracle import TYPES, Row, random_expression, random_rows
+
+_SQL = {"int": "DOUBLE", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN", "date": "DATE"}
+
+
+def evaluated(texts: list[str], rows: list[Row]) -> list[tuple[Any, ...]]:
+    """Return the value of each expression in each row, by DuckDB."""
+    columns = {name: f"c{place}" for place, name in enumerate(TYPES)}
+    compiled = Compiled([parse(text, TYPES) for text in texts], columns)
+    with duckdb.connect() as connection:
+        declared = ", ".join(f"{columns[name]} {_SQL[kind]}" for name, kind in TYPES.items())
+        connection.execute(f"CREATE TABLE given (place INTEGER, {declared})")
+        marks = ", ".join("?" for _ in range(len(TYPES) + 1))
+        listed = [[place, *row.values()] for place, row in enumerate(rows)]
+        connection.executemany(f"INSERT INTO given VALUES ({marks})", listed)
+        query = compiled.around("SELECT * FROM given")
+        wanted = ", ".join(compiled.names)
+        found = connection.sql(
+            f"SELECT {wanted} FROM ({query}) ORDER BY place", params=compiled.bound
+        )
+        return found.fetchall()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_expressions_mean_what_they_mean_in_python(seed: int) -> None:
+    rng = random.Random(seed)
+    rows = random_rows(rng, 60)
+    kinds = ["number", "text", "bool", "date"]
+    expressions = [
+        random_expression(rng, rng.choice(kinds), rng.randrange(1, 5)) for _ in range(50)
+    ]
+    found = evaluated([one.text for one in expressions], rows)
+    for place, one in enumerate(expressions):
+        for row, values in zip(rows, found, strict=True):
+            assert values[place] == one.value(row), (one.text, row)

@@ -1,0 +1,76 @@
+"""What an expression may say, and what it is told where it may not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from leastnoise.tables.expressions.language import parse
+from leastnoise.tables.expressions.tree import columns_of
+from tests.tables.expressions.oracle import TYPES
+
+_REFUSED = {
+    "avg(x) over ()": "looks at other rows",
+    "sum(x)": "looks at other rows",
+    "(select 1)": "looks at other rows",
+    "random()": "isn't the same twice",
+    "now()": "isn't the same twice",
+    "current_date": "isn't the same twice",
+    "foo(x)": "Did you mean floor?",
+    "t like 'a%'": "'like' can't be used on rows",
+    "agee >= 18": "There is no column 'agee'",
+    "given.x = 1": "takes no table",
+    "a = 'x'": "= has a number, a text",
+    "x and p": 'Write a comparison, such as "x = 1".',
+    "d + 1": "+ takes a number, got a date",
+    "year(t)": "Texts become dates by date(x).",
+    "d < '2023-02-29'": "Expected a date such as '2024-01-31'",
+    "cast(x as integer)": "Only dates are cast",
+    "a = 9007199254740993": "more than 2^53",
+    "x > 1e400": "too large",
+    "substr(t, 0, 1)": "first from 1 on",
+    "round(x, a)": "digits from 0 to 9",
+    "date_trunc('day', d)": "Expected date_trunc of year, quarter, month, week",
+    "trim(both 'x' from t)": "takes no position",
+    "x in ()": "Expected a list after in",
+    "a; b": "one expression",
+    "": "one expression",
+    "'abc": "a quote may not be closed",
+    "a +": "can't be read",
+    "a = 1 or" + " or".join(" a = 1 + b" for _ in range(600)): "at most 4,096 letters",
+    "+".join(["a"] * 300): "too large",
+    "(" * 2000 + "a" + ")" * 2000: "too large",
+}
+
+
+@pytest.mark.parametrize("text", _REFUSED)
+def test_what_may_not_be_said_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(_REFUSED[text])):
+        parse(text, TYPES)
+
+
+def test_without_types_all_is_checked_that_does_not_depend_on_them() -> None:
+    expression = parse("\"odd name\" = 'a' and other > 3")
+    assert columns_of(expression) == ("odd name", "other")
+    with pytest.raises(ValueError, match="looks at other rows"):
+        parse("sum(other)")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("a + b", "int"),
+        ("a / b", "float"),
+        ("x * p", "float"),
+        ("a * p", "int"),
+        ("case when p then a else x end", "float"),
+        ("date(t)", "date"),
+        ("d >= '2024-01-01'", "bool"),
+        ("a in (1, 2) -- a remark", "bool"),
+        ("if(p, 'a', t)", "text"),
+        ("extract(year from d)", "int"),
+    ],
+)
+def test_every_expression_has_one_type(text: str, kind: str) -> None:
+    assert parse(text, TYPES).type == kind

@@ -1,0 +1,195 @@
+"""Filters and derived columns: the integers of a table that was computed by hand before."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import SpecError
+from tests.tables.integers import integers
+
+_RANDOM = random.Random(5)
+ROWS: Any = pd.DataFrame(
+    [
+        {
+            "who": _RANDOM.randrange(40),
+            "age": _RANDOM.choice([*range(90), None]),
+            "region": _RANDOM.choice(["north", "south", "Ä", None]),
+            "day": date(2024, _RANDOM.randrange(1, 13), _RANDOM.randrange(1, 29)),
+            "spent": _RANDOM.choice([_RANDOM.uniform(0, 120), float("nan"), float("inf")]),
+            "smoker": _RANDOM.choice([True, False, None]),
+        }
+        for _ in range(300)
+    ]
+).astype({"age": "Int64", "smoker": "boolean"})
+TYPES = {
+    "who": "int",
+    "age": "int",
+    "region": "text",
+    "day": "text",
+    "spent": "float",
+    "smoker": "bool",
+}
+DERIVE = {
+    "month": "month(day)",
+    "band": "case when age < 40 then 'young' when age >= 40 then 'old' end",
+    "paid": "spent * smoker + 1",
+    "summer": "month in (6, 7, 8)",
+    "start": "date_trunc('quarter', day)",
+}
+QUERIES: list[dict[str, Any]] = [
+    {
+        "name": "months",
+        "filter": "age >= 18 and region <> 'north'",
+        "statistics": ["count", "mean(paid)"],
+        "group_by": {"month": list(range(1, 13))},
+    },
+    {"name": "bands", "statistics": ["count"], "group_by": {"band": ["young", "old"]}},
+    {
+        "name": "quarters",
+        "filter": "summer",
+        "statistics": ["count_units", "sum(paid)"],
+        "group_by": {"start": [date(2024, 4, 1), date(2024, 7, 1)], "summer": [True]},
+    },
+    {"name": "paid", "filter": "not smoker", "histogram": {"column": "paid", "edges": [0, 9, 99]}},
+    {
+        "name": "overlapping",
+        "filter": "smoker is not null",
+        "where": {"adults": {"age": {"min": 18}}, "summer": {"summer": {"among": [True]}}},
+    },
+]
+
+
+def raw(source: object, **changes: Any) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "data": {"source": source, "filter": "coalesce(age, 50) < 80"},
+        "derive": DERIVE,
+        "privacy": {"unit": "who", "epsilon": 1, "delta": "1e-6"},
+        "contribution": {"max_rows": 3, "max_groups": 2},
+        "columns": {"paid": {"bounds": [0, 100]}},
+        "query": QUERIES,
+    } | changes
+
+
+def by_hand() -> Any:
+    """The same table with its columns computed by pandas."""
+    rows = ROWS.copy()
+    rows = rows[rows["age"].isna() | (rows["age"].fillna(0) < 80)]
+    days: Any = pd.to_datetime(rows["day"])
+    rows["month"] = days.dt.month.astype("int64")
+    rows["band"] = [None if pd.isna(age) else "young" if age < 40 else "old" for age in rows["age"]]
+    rows["paid"] = [
+        None if pd.isna(smoker) or not abs(spent) < float("inf") else spent * smoker + 1
+        for spent, smoker in zip(rows["spent"], rows["smoker"], strict=True)
+    ]
+    rows["summer"] = rows["month"].isin([6, 7, 8])
+    rows["start"] = [str(day.to_period("Q").start_time.date()) for day in days]
+    return rows
+
+
+def kept(rows: Any, name: str) -> Any:
+    known = {
+        "months": (rows["age"].fillna(0) >= 18) & rows["region"].isin(["south", "Ä"]),
+        "bands": rows["age"].fillna(0) < 1000,
+        "quarters": rows["summer"],
+        "paid": rows["smoker"].fillna(True) == False,  # noqa: E712  # pandas' way
+        "overlapping": rows["smoker"].notna(),
+    }
+    return rows[known[name].astype(bool)]
+
+
+@pytest.mark.parametrize("unit", ["who", "row"])
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_integers_are_those_of_a_table_computed_by_hand(
+    tmp_path: Path, kind: str, engine: str, unit: str
+) -> None:
+    changes: dict[str, Any] = {"privacy": {"unit": unit, "epsilon": 1, "delta": "1e-6"}}
+    if unit == "row":
+        changes["contribution"] = None
+    data: dict[str, Any] = {"source": f"rows.{kind}", "filter": "coalesce(age, 50) < 80"}
+    derive = DERIVE
+    if kind == "csv":
+        ROWS.to_csv(tmp_path / "rows.csv", index=False)
+        data["types"] = TYPES
+        derive = {name: text.replace("day", "date(day)") for name, text in DERIVE.items()}
+    else:
+        ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
+    found = integers(
+        raw("", data=data, derive=derive, **changes),
+        tmp_path,
+        engine=engine,
+        frame=pl.from_pandas(ROWS) if kind == "frame" else None,
+    )
+    rows = by_hand()
+    for query in QUERIES:
+        kept(rows, query["name"]).to_parquet(tmp_path / "by_hand.parquet", index=False)
+        alone = {name: value for name, value in query.items() if name != "filter"}
+        plain = raw("", data={"source": "by_hand.parquet"}, derive={}, query=[alone], **changes)
+        expected = integers(plain, tmp_path)
+        assert {label: found[label] for label in expected} == expected
+        assert any(map(any, expected.values()))
+
+
+_WRONG: list[tuple[dict[str, Any], str, str]] = [
+    ({"derive": {"age": "1"}}, "derive.age", "has a column 'age', too"),
+    ({"derive": {"no": "null"}}, "derive.no", "NULL in every row"),
+    ({"derive": {"a": "b + 1", "b": "age"}}, "derive.a", "There is no column 'b'"),
+    ({"derive": {"a": "sum(age)"}}, "derive.a", "looks at other rows"),
+    ({"derive": {"a": "agee + 1"}}, "derive.a", "Did you mean age?"),
+    ({"data": {"filter": "age"}}, "data.filter", "true or not of a row"),
+    ({"data": {"filter": "age = 'x'"}}, "data.filter", "= has a number, a text"),
+    ({"query": [QUERIES[1] | {"filter": "age >"}]}, "query[0].filter", "can't be read"),
+    ({"query": [QUERIES[1] | {"filter": "now() > 1"}]}, "query[0].filter", "same twice"),
+    ({"derive": DERIVE | {"band": "spent"}}, "query[1].group_by.band", "got a float one"),
+    ({"derive": 3}, "derive", "Expected a table of keys"),
+]
+
+
+@pytest.mark.parametrize(("change", "key", "why"), _WRONG)
+def test_what_can_not_be_computed_is_refused_before_a_row_is_read(
+    tmp_path: Path, change: dict[str, Any], key: str, why: str
+) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
+    given = raw("rows.parquet")
+    for name, value in change.items():
+        given[name] = given[name] | value if name == "data" else value
+    del given["version"]
+    with pytest.raises(SpecError) as caught:
+        ln.Release(**given, folder=tmp_path).plan()
+    assert any(where.startswith(key) and why in said for where, said in caught.value.problems)
+
+
+def test_a_release_with_them_is_planned_written_and_verified(tmp_path: Path) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
+    given = raw("rows.parquet", output={"path": "out", "format": "csv"})
+    del given["version"]
+    made = ln.Release(**given, folder=tmp_path)
+    assert made.plan().to_record()["blocks"][0]["filters"] == [
+        "coalesce(age, 50) < 80",
+        "age >= 18 and region <> 'north'",
+    ]
+    tables = made.run().tables
+    assert tables["quarters"].columns["start"] == ["2024-04-01", "2024-07-01"]
+    assert ln.verify_directory(tmp_path / "out")
+    again = ln.Release.from_toml(tmp_path / "out/spec.toml")
+    assert again.spec == made.spec
+
+
+def test_a_text_of_a_filter_is_never_part_of_a_query(tmp_path: Path) -> None:
+    ROWS.to_parquet(tmp_path / "rows.parquet", index=False)
+    filtered = """region = "region" and region <> 'x'' OR ''1''=''1'"""
+    query = [{"name": "q", "filter": filtered, "statistics": ["count"]}]
+    given = raw("rows.parquet", derive={}, columns={}, contribution=None, query=query)
+    given["privacy"] = {"unit": "row", "epsilon": 1}
+    (found,) = integers(given, tmp_path).values()
+    young = ROWS["age"].isna() | (ROWS["age"].fillna(0) < 80)
+    assert found == [int((ROWS["region"].notna() & young).sum()) * 2**28]
