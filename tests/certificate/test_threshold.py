@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from leastnoise.guarantees.within import Within
 
 import leastnoise as ln
 from leastnoise.certificate.certificate import Certificate
@@ -18,6 +17,7 @@ from leastnoise.errors import CertificateRejected, NotCertified
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import L2, Integer
+from leastnoise.guarantees.structured import Within
 from leastnoise.noise.lattice.law import DiscreteStaircase
 from leastnoise.noise.steps.law import Geometric
 

@@ -18,7 +18,7 @@ import pytest
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.spec.values import ColumnType
-from leastnoise.tables.values.casts import Use
+from leastnoise.tables.expressions.computed import Use
 from tests.tables import hostile
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]

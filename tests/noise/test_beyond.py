@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from leastnoise.noise.quantiles import absolute_quantile
 
 from leastnoise.balls.core import float_above, float_below, precision
 from leastnoise.guarantees.bodies.box import Box
 from leastnoise.noise.base import Noise
 from leastnoise.noise.bodies.law.k_norm import KNorm
+from leastnoise.noise.draw import find_quantile
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.laplace.law import Laplace, TruncatedLaplace
 from leastnoise.noise.lattice.law import DiscreteStaircase
@@ -43,7 +43,7 @@ def _beyond(noise: Noise, t: Fraction, coordinate: int = 0) -> tuple[float, floa
 @pytest.mark.parametrize("outside", [0.9, 0.1, 1e-6])
 def test_it_is_half_of_what_the_quantile_leaves_outside(noise: Noise, outside: float) -> None:
     for coordinate in range(noise.dimension):
-        t = absolute_quantile(noise, 1 - outside, coordinate)
+        t = find_quantile(noise, 1 - outside, coordinate)
         low, high = _beyond(noise, Fraction(t), coordinate)
         assert low <= high <= low * (1 + 1e-12)
         assert 2 * low == pytest.approx(outside, rel=1e-6)
