@@ -308,16 +308,10 @@ class Release:
 
         from leastnoise.mechanism.values import ScaledIntegers
         from leastnoise.tables.query.results import table_of
-        from leastnoise.tables.rows import bounding
 
         first, bits = draw[0], max(block.layout.bits for block in draw)
-        exact: list[NDArray[np.int64]] = []  # before noise
-        for block in draw:
-            tell(f"Reading and bounding for {block.name}")
-            with source.open_engine(found) as engine:
-                vector = bounding.query_vector(engine, self._spec, block.layout)
-            # persons are counted in whole numbers, which any scale of the rows' integers holds
-            exact.append(vector << (bits - block.layout.bits))
+        # persons are counted in whole numbers, which any scale of the rows' integers holds
+        exact = [self._vector(block, found, tell) << (bits - block.layout.bits) for block in draw]
         tell(f"Drawing the noise of {', '.join(first.group)}")
         integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
         noisy = first.mechanism.release(integers).values
@@ -326,6 +320,14 @@ class Release:
             table_of(block.layout, part, block.noise_errors)
             for block, part in zip(draw, np.split(noisy, ends), strict=True)
         ]
+
+    def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
+        """Return a block's exact integers, before noise."""
+        from leastnoise.tables.rows import bounding
+
+        tell(f"Reading and bounding for {block.name}")
+        with source.open_engine(found) as engine:
+            return bounding.query_vector(engine, self._spec, block.layout)
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:

@@ -116,11 +116,11 @@ def _same(told: list[Any], wanted: list[Any]) -> bool:
 
 def _deviations(layout: Layout, noise: Sequence[NoiseError]) -> dict[str, float]:
     """Return the `_std` of each statistic that has the same in every cell."""
-    return {
-        f"{asked.label}_std": asked.expected_std(own, [one.std for one in own.noise], 1)
+    found = {
+        f"{asked.label}_std": asked.stated_std(own)
         for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True)
-        if not asked.needs_size
     }
+    return {label: std for label, std in found.items() if std is not None}
 
 
 def wrong_number(

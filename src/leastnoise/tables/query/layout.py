@@ -132,8 +132,6 @@ class Layout:
             Ingredients(
                 components=tuple(self.components[use] for use in uses),
                 noise=tuple(noise[use] for use in uses),
-                unit=float(self.components[uses[0]].radius),
-                middle=float(self.components[uses[0]].centre),
                 round=self.round,
                 clamp=self.clamp,
             )

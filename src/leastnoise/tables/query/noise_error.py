@@ -105,15 +105,15 @@ def expected_errors(
         stds = [one.std for one in own.noise]
         for rows in layout.assumed if asked.needs_size else (None,):
             laplace, gaussian = (
-                None if one is None else asked.expected_std(own, [one] * len(stds), rows or 1)
+                None if one is None else asked.expected_std(own, [one] * len(stds), rows)
                 for one in plain
             )
             found.append(
                 ExpectedError(
                     statistic=asked.label,
                     rows=rows,
-                    std=asked.expected_std(own, stds, rows or 1),
-                    half_width_95=asked.expected_half_width(own, rows or 1),
+                    std=asked.expected_std(own, stds, rows),
+                    half_width_95=asked.expected_half_width(own, rows),
                     plain_laplace_std=laplace,
                     plain_gaussian_std=gaussian,
                 )

@@ -80,17 +80,24 @@ class NoiseError:
 class Ingredients:
     """What a block has for one of its statistics: its components, in order, the error of each.
 
-    The first one, times `unit` and moved by `middle`, is in the column's own units. With `round`
-    the block's counts are published whole, with `clamp` what isn't negative before noise isn't
-    negative after it.
+    With `round` the block's counts are published whole, with `clamp` what isn't negative before
+    noise isn't negative after it.
     """
 
     components: tuple[Component, ...]
     noise: tuple[NoiseError, ...]
-    unit: float
-    middle: float
     round: bool
     clamp: bool
+
+    @property
+    def unit(self) -> float:
+        """What the first number is scaled by: a published value's unit."""
+        return float(self.components[0].radius)
+
+    @property
+    def middle(self) -> float:
+        """What the first number is counted from."""
+        return float(self.components[0].centre)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,15 +139,19 @@ class Statistic(ABC):
         """
 
     @abstractmethod
-    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int) -> float:
+    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
         """Return at most the `_std` in a group of so many `rows`, if each number's has `stds`.
 
-        Where it doesn't need the size, it is the `_std` of every cell.
+        `rows` are given where it `needs_size`.
         """
 
     @abstractmethod
-    def expected_half_width(self, own: Ingredients, rows: int) -> float:
+    def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
         """Return at most half of the width of its interval in a group of so many `rows`."""
+
+    @abstractmethod
+    def stated_std(self, own: Ingredients) -> float | None:
+        """Return its `_std` where that is the same in every cell, None where it is drawn."""
 
     @abstractmethod
     def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:

@@ -83,17 +83,17 @@ class Mean(Statistic):
         below, above = (middle + half * np.clip(end, -1.0, 1.0) for end in (low, high))
         return middle + half * ratio, std, below, above
 
-    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int) -> float:
+    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
         """It is largest at a bound, where S = ±n."""
-        return own.unit * min(math.hypot(*stds) / rows, 1.0)
+        return own.unit * min(math.hypot(*stds) / _size(rows), 1.0)
 
-    def expected_half_width(self, own: Ingredients, rows: int) -> float:
+    def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
         """The half-width of [S − t, S + t]/[n − u, n + u], cut off at ±1, with S/n in [−1, 1].
 
         It is widest where one end just meets a bound, S + t = n − u: (t + u)/(n + u) of `half` if
         S >= t there. Else it is widest at S = 0: t/(n − u).
         """
-        n = float(rows)
+        n = float(_size(rows))
         t, u = (noise.half975 for noise in own.noise)
         widest = 1.0
         if n >= 2 * t + u:
@@ -101,6 +101,9 @@ class Mean(Statistic):
         elif n > t + u:
             widest = t / (n - u)
         return own.unit * widest
+
+    def stated_std(self, own: Ingredients) -> None:
+        """It depends on what was drawn."""
 
     def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
         """All are inside the bounds; `_std` tells the count, and both tell the interval."""
@@ -146,6 +149,12 @@ class Mean(Statistic):
             return least, np.where(known, end + change, middle + half)
 
         return around(low, more[0], less[0]), around(high, more[1], less[1])
+
+
+def _size(rows: int | None) -> int:
+    if rows is None:
+        raise TypeError("a mean's error is that of a group of so many rows")
+    return rows
 
 
 def _fits(own: Ingredients, value: Floats, std: Floats, count: Floats) -> bool:

@@ -44,16 +44,21 @@ class Total(Statistic):
         return total, np.full_like(total, unit * noise.std), total - half, total + half
 
     @final
-    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int) -> float:
+    def expected_std(self, own: Ingredients, stds: Sequence[float], rows: int | None) -> float:
         """It is the same in every cell."""
         del rows
         return own.unit * stds[0]
 
     @final
-    def expected_half_width(self, own: Ingredients, rows: int) -> float:
+    def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
         """It is the same in every cell."""
         del rows
         return own.unit * own.noise[0].half95
+
+    @final
+    def stated_std(self, own: Ingredients) -> float:
+        """The noise's."""
+        return own.unit * own.noise[0].std
 
     @final
     def wrong_suffix(self, own: Ingredients, told: Sequence[Floats], beside: Beside) -> str | None:
