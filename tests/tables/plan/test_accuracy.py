@@ -76,9 +76,9 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
     made = release(folder, USE)
     layout = lay_out_query(made.spec, made.spec.query[0])[0][0]
     uses = layout.uses[-1]
-    noise = [NoiseError(std=1.0, half95=2.0, half975=3.0)] * len(layout.components)
-    total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0)
-    count = noise[uses[1]] = NoiseError(std=8.0, half95=16.0, half975=19.0)
+    noise = [NoiseError(std=1.0, half95=2.0, half975=3.0, half983=3.5)] * len(layout.components)
+    total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0, half983=27.0)
+    count = noise[uses[1]] = NoiseError(std=8.0, half95=16.0, half975=19.0, half983=21.0)
     cells = np.zeros((30_001, len(layout.components)))
     cells[:, uses[0]] = np.linspace(-1.5, 1.5, 30_001) * rows
     cells[:, uses[1]] = rows
@@ -240,7 +240,7 @@ def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
         ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
         ({"assume": {"n": True}}, "query[0].assume.n", "a whole number"),
         ({"assume": None}, "query[0].assume", "how many values"),
-        ({"assume": {"n": 5}, "statistics": ["count"]}, "query[0].assume", "means alone"),
+        ({"assume": {"n": 5}, "statistics": ["count"]}, "query[0].assume", "counts and sums are known without it"),
     ],
 )
 def test_what_the_spec_can_not_mean(

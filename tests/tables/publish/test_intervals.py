@@ -39,7 +39,7 @@ def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str,
     ((layout,),) = lay_out_query(spec, spec.query[0])
     random = np.random.default_rng(7)
     noise = [
-        NoiseError(std=std, half95=2 * std, half975=2.3 * std)
+        NoiseError(std=std, half95=2 * std, half975=2.3 * std, half983=2.5 * std)
         for std in random.uniform(0.5, 20, len(layout.components))
     ]
     sizes = 10.0 ** random.uniform(-3, 7, (CELLS, 1))

@@ -134,8 +134,8 @@ class BlockPlan:
             "scale": decimal_text(certificate.noise.scale),
             "grid": None if grid is None else decimal_text(grid),
             "missing": list(layout.missing),
-            "errors": [vars(error) for error in errors],
-            "wishes": [vars(wish) for wish in wishes(layout, errors)],
+            "errors": [error.to_record() for error in errors],
+            "wishes": [wish.to_record() for wish in wishes(layout, errors)],
         }
 
 

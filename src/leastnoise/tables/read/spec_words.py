@@ -107,7 +107,8 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
         "weight": Words("how much its errors count beside other blocks'", "weight = 2"),
         "accuracy": Words("how far off its numbers may be", "accuracy = { half_width_95 = 10 }"),
         "assume": Words(
-            "for how many values in a group to show a mean's error", "assume = { n = 4000 }"
+            "for how many values in a group to show what errors depend on it",
+            "assume = { n = 4000 }",
         ),
         "statistics": Words(
             SPELLINGS,

@@ -281,7 +281,7 @@ class Accuracy(_Section):
 
 @final
 class Assumed(_Section):
-    """What a mean's error is worked out for: groups of `n` values."""
+    """What the error of a mean, say, is worked out for: groups of `n` values."""
 
     n: Annotated[int, Field(ge=1, le=2**34)]
 
