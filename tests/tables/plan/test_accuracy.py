@@ -240,7 +240,11 @@ def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
         ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
         ({"assume": {"n": True}}, "query[0].assume.n", "a whole number"),
         ({"assume": None}, "query[0].assume", "how many values"),
-        ({"assume": {"n": 5}, "statistics": ["count"]}, "query[0].assume", "counts and sums are known without it"),
+        (
+            {"assume": {"n": 5}, "statistics": ["count"]},
+            "query[0].assume",
+            "counts and sums are known without it",
+        ),
     ],
 )
 def test_what_the_spec_can_not_mean(
