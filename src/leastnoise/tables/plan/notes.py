@@ -36,8 +36,8 @@ PARTS_NOTE = (
 )
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
-    "The error of {names} depends on how many values a group has, which isn't public: it is shown, "
-    "at most, for assumed sizes."
+    "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
+    "most, for assumed sizes."
 )
 SIZES_NOTE = (
     "The errors of {kinds} depend on how many values a group has, which isn't public: they are "

@@ -30,6 +30,11 @@ LARGEST_WHOLE = 2**53
 """Counts that are published whole are no larger: any reader of JSON holds them exactly."""
 CLOSE = 1e-6
 """Relative, between what is published and what fits: floats of another machine."""
+ROUNDING = 4e-15
+"""Relative, of a value that was computed in a few steps."""
+NEAR = 1e-4
+"""Relative: how near to where it is cut off a value tells no more what it was made of, and the
+change of n by which an interval is checked, since a relative error of 1e-9 in n is 1e-5 of that."""
 
 ColumnIs = Literal["absent", "optional", "required"]
 """Whether a statistic names a column."""

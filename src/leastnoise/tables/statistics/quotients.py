@@ -17,6 +17,8 @@ import numpy as np
 
 from leastnoise.tables.statistics.base import (
     CLOSE,
+    NEAR,
+    ROUNDING,
     SUFFIXES,
     Beside,
     ColumnIs,
@@ -39,9 +41,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.spec.model import Spec
 
-_ROUNDING = 4e-15  # relative, of a value that was computed in a few steps
 _AMPLIFIED = 1e-12  # that, after a division by a count that noise may have brought near 0
-_NEAR = 1e-4  # where an interval depends on n or S beyond what the table shows
 
 
 @final
@@ -158,7 +158,7 @@ class Quotient(Statistic):
         middle, scale, smallest, largest = self.scaled(own)
         least, most = middle + scale * smallest, middle + scale * largest
         size = np.maximum(np.abs(value - middle), scale)
-        slack = CLOSE * size + _ROUNDING * abs(middle)
+        slack = CLOSE * size + ROUNDING * abs(middle)
         limits = ((least, most), (0.0, scale * largest), (least, value), (value, most))
         for suffix, number, (bottom, top) in zip(SUFFIXES, told, limits, strict=True):
             if outside(number, bottom, top, slack):
@@ -182,15 +182,15 @@ class Quotient(Statistic):
         of_total, of_count = (noise.std for noise in own.noise)
         count = scale * np.hypot(of_total, ratio * of_count) / std
         low, high = self.values(own, [ratio * count, count])[2:]
-        step = count * (1 + _NEAR), count * (1 - _NEAR)
+        step = count * (1 + NEAR), count * (1 - NEAR)
         more, less = (self.values(own, [ratio * n, n])[2:] for n in step)
-        inside = (ratio > smallest * (1 - _NEAR)) & (ratio < largest * (1 - _NEAR))
-        known = inside & (std < scale * largest * (1 - _NEAR))
+        inside = (ratio > smallest * (1 - NEAR)) & (ratio < largest * (1 - NEAR))
+        known = inside & (std < scale * largest * (1 - NEAR))
         # of an open quotient n <= 0 shows, as ∞
         known |= np.isinf(std)
 
         def around(end: Floats, one: Floats, other: Floats) -> tuple[Floats, Floats]:
-            # its change with n: a relative error of 1e-9 in n is 1e-5 of this
+            # its change with n
             changes = (np.where(moved == end, 0.0, np.abs(moved - end)) for moved in (one, other))
             change = np.maximum(*changes)
             least = np.where(known, end - change, middle + scale * smallest)
@@ -209,10 +209,10 @@ class Quotient(Statistic):
             np.where(n > 0, np.minimum(deviation / n, most_std), most_std)
             for n in (count + away, count - away)
         )
-        room = CLOSE + _ROUNDING * abs(middle) / scale
+        room = CLOSE + ROUNDING * abs(middle) / scale
         fits = (std >= least * (1 - room)) & (std <= most * (1 + room))
         none = (count + away <= 0) & (
-            np.abs(value - middle) > CLOSE * scale + _ROUNDING * abs(middle)
+            np.abs(value - middle) > CLOSE * scale + ROUNDING * abs(middle)
         )
         return bool((fits & ~none).all())
 

@@ -20,6 +20,8 @@ import numpy as np
 
 from leastnoise.tables.statistics.base import (
     CLOSE,
+    NEAR,
+    ROUNDING,
     SUFFIXES,
     Beside,
     ColumnIs,
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 
 _NONE = 0.5  # V of n <= 0, which looks no further: that of S = Q = 0
 _LARGEST_STD = 0.5  # of a number in [0, 1]
-_ROUNDING = 4e-15  # relative, of a value that was computed in a few steps
-_NEAR = 1e-4  # where an interval depends on n, S or Q beyond what the table shows
 _MEANS = 65  # how many a² are tried where no mean tells it
 
 
@@ -161,7 +161,7 @@ class Spread(OfColumn):
         known = _known(own, variance, means[0] if means else None)
         if not (std > 0).all() or not all(self._fits(own, known, std, count) for count in counts):
             return "_std"
-        uncut = (std < most * _LARGEST_STD * (1 - _NEAR)) & (variance > 0)
+        uncut = (std < most * _LARGEST_STD * (1 - NEAR)) & (variance > 0)
         found = _limits(own, known, self.variance_std(own, variance, std))
         for suffix, end, ends in zip(SUFFIXES[2:], (low, high), found, strict=True):
             within = [np.where(uncut, one, other) for one, other in zip(ends, (0, 1), strict=True)]
@@ -286,7 +286,7 @@ def _known(own: Ingredients, variance: Floats, mean: Floats | None) -> _Known:
     if mean is None:
         squares = np.linspace(0.0, 1.0, _MEANS)[:, None] * (1 - variance)
         return _Known(variance=variance, squares=squares, told=False)
-    room = CLOSE + _ROUNDING * abs(own.middle) / own.unit
+    room = CLOSE + ROUNDING * abs(own.middle) / own.unit
     size = np.abs(mean)
     around = np.stack([np.maximum(size - room, 0), size, np.minimum(size + room, 1)])
     return _Known(variance=variance, squares=around**2, told=True)
@@ -303,11 +303,11 @@ def _limits(
     variance, found, told = known
     count = _slope(own, found, variance) / std
     total, square = np.sqrt(found) * count, (2 * (variance + found) - 1) * count
-    # their change with n: a relative error of 1e-9 in n is 1e-5 of this
-    tried = [_ends(own, total * c, square * c, count * c) for c in (1.0, 1 + _NEAR, 1 - _NEAR)]
+    # their change with n
+    tried = [_ends(own, total * c, square * c, count * c) for c in (1.0, 1 + NEAR, 1 - NEAR)]
     sure = np.ones_like(variance, dtype=bool)
     if told:
-        sure = variance + found[1] < 1 - _NEAR
+        sure = variance + found[1] < 1 - NEAR
     else:
         tried.append(_ends(own, total[-1:], square[-1:] + np.inf, count[-1:]))
     limits: list[tuple[Floats, Floats]] = []
