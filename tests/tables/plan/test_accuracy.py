@@ -267,7 +267,7 @@ def test_assumed_sizes_of_a_file(folder: Path) -> None:
         ln.Release.from_toml(path, assume=0)
 
 
-def test_an_assumed_size_is_for_means_alone(folder: Path) -> None:
+def test_an_assumed_size_is_for_errors_that_depend_on_it(folder: Path) -> None:
     """A sum of a column that is called mean_age is none; without any, the option says so."""
     made = ln.Release(
         data={"source": "rows.csv", "types": {"person": "int", "mean_age": "float"}},
@@ -279,8 +279,12 @@ def test_an_assumed_size_is_for_means_alone(folder: Path) -> None:
     )
     path = folder / "spec.toml"
     path.write_text(made.to_toml())
-    with pytest.raises(ln.errors.InvalidArgument, match="no block asks for a mean"):
+    with pytest.raises(ln.errors.InvalidArgument, match="no block's error depends on it"):
         ln.Release.from_toml(path, assume=10)
+    for text in ("mean(mean_age)", "std(mean_age)", "ratio(sum(mean_age), count)"):
+        path.write_text(made.to_toml().replace("sum(mean_age)", text))
+        (query,) = ln.Release.from_toml(path, assume=10).spec.query
+        assert query.assume is not None
     path.write_text(made.to_toml().replace("sum(mean_age)", "median(mean_age)"))
     with pytest.raises(SpecError, match="statistics"):
         ln.Release.from_toml(path, assume=10)
