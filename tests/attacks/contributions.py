@@ -44,7 +44,9 @@ def _in_cells(
                 total[cell][i] += not column or _there(row[column])
             else:
                 value = _clamped(row, column, spec)
-                total[cell][i] += 0 if value is None else (value - centre) / radius
+                scaled = None if value is None else (value - centre) / radius
+                if scaled is not None:
+                    total[cell][i] += 2 * scaled**2 - 1 if kind == "square" else scaled
     return total, seen
 
 
@@ -183,7 +185,9 @@ def _parts(
     """Return the numbers of a cell: (kind, column, centre, radius), each once."""
     count = ("count", "", Fraction(0), Fraction(1))
     found: list[tuple[str, str, Fraction, Fraction]] = []
-    for text in query.get("statistics", ["count"]):
+    asked = query.get("statistics", ["count"])
+    texts = [part for text in asked for part in text.removeprefix("ratio(").split(", ")]
+    for text in texts:
         kind, _, column = text.rstrip(")").partition("(")
         if not column:
             units = kind == "count_units" and not by_row
@@ -197,7 +201,9 @@ def _parts(
         if kind == "sum":
             found.append(("value", column, Fraction(0), max(abs(low), abs(high))))
         else:
-            found += [("value", column, (low + high) / 2, (high - low) / 2), values]
+            scaled = (column, (low + high) / 2, (high - low) / 2)
+            squares = [("square", *scaled)] if kind in {"var", "std"} else []
+            found += [("value", *scaled), *squares, values]
     return list(dict.fromkeys(found))
 
 

@@ -49,7 +49,7 @@ def drawn(random: Random) -> Case:
             "x": {"bounds": [low, low + random.choice((0.25, 1, 7, 1000))]},
             "k": {"bounds": [-3, random.choice((1, 10))]},
         },
-        "query": [_query(random, by_row=by_row)],
+        "query": [_query(random, by_row=by_row, low=low)],
     }
     for column in ("x", "k"):
         within = random.choice(spec["columns"][column]["bounds"])
@@ -87,7 +87,7 @@ def _limits(random: Random) -> dict[str, Any]:
     return {name: limits[name] for name in kept}
 
 
-def _query(random: Random, *, by_row: bool) -> dict[str, Any]:
+def _query(random: Random, *, by_row: bool, low: float) -> dict[str, Any]:
     query: dict[str, Any] = {"name": "q"}
     shape = random.choice(("statistics", "statistics", "histogram", "where"))
     if shape == "where":
@@ -111,7 +111,10 @@ def _query(random: Random, *, by_row: bool) -> dict[str, Any]:
         query["histogram"] = {"column": random.choice(free or ("plan",)), "edges": _edges(random)}
         return query
     kinds = ["count", "count_units", "sum(x)", "mean(x)", "sum(k)", "mean(k)"]
-    kinds += ["count(x)", "count(k)", "count(town)"]
+    kinds += ["count(x)", "count(k)", "count(town)", "var(x)", "std(x)", "var(k)", "std(k)"]
+    kinds += ["ratio(sum(k), count)", "ratio(sum(x), count(k))", "ratio(sum(k), count(town))"]
+    if low >= 0:
+        kinds.append("ratio(sum(k), sum(x))")
     if by_row:
         kinds.remove("count_units")
     query["statistics"] = random.sample(kinds, random.choice((1, 1, 2, 3)))

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from leastnoise.tables.expressions.computed import Use
 from leastnoise.tables.read import spec_file
 from leastnoise.tables.rows import source
 from leastnoise.tables.spec.values import ColumnType
-from leastnoise.tables.expressions.computed import Use
 from tests.tables import hostile
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]

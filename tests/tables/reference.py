@@ -14,15 +14,24 @@ import pandas as pd
 
 
 def fixed(
-    value: Any, column: dict[str, Any], *, centre: Fraction, radius: Fraction, bits: int
+    value: Any,
+    column: dict[str, Any],
+    *,
+    centre: Fraction,
+    radius: Fraction,
+    bits: int,
+    square: bool = False,
 ) -> int:
-    """The fixed-point integer of one value, 0 of one that is left out."""
+    """The fixed-point integer of one value, or of its square; 0 of one that is left out."""
     low, high = column["bounds"]
     x = number(value, becomes(column))
     if x is None:
         return 0
     x = min(max(x, float(low)), float(high))
     scaled = (x - float(centre)) * float(Fraction(2**bits) / radius)
+    if square:  # 2u² − 1, of which one float product is rounded
+        scaled = scaled * scaled / 2.0 ** (bits - 1)
+        return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5) - 2**bits))
     return max(-(2**bits), min(2**bits, math.floor(scaled + 0.5)))
 
 
@@ -61,7 +70,10 @@ def scalars(
     new: list[tuple[str, Any, Fraction, Fraction]]
     for text in statistics:
         kind, _, rest = text.partition("(")
-        if kind == "count_units":
+        if kind == "ratio":
+            parts = [f"{part.strip().rstrip(')')})" for part in rest.split(",")]
+            new = scalars([one.replace("count)", "count") for one in parts], columns, by_row=by_row)
+        elif kind == "count_units":
             new = [("count" if by_row else "units", None, Fraction(0), Fraction(1))]
         elif kind == "count" and rest:
             new = [values_of(rest.rstrip(")"), columns)]
@@ -74,6 +86,8 @@ def scalars(
                 new = [("value", name, Fraction(0), max(abs(low), abs(high)))]
             else:
                 new = [("value", name, (low + high) / 2, (high - low) / 2)]
+                if kind in {"var", "std"}:
+                    new.append(("square", *new[0][1:]))
                 new.append(values_of(name, columns))
         found += [one for one in new if one not in found]
     return found
@@ -237,8 +251,15 @@ def contributions(
                 mine[cell, i] = 2**bits
             else:
                 add = 2**bits
-                if kind == "value":
-                    add = fixed(row[name], columns[name], centre=centre, radius=radius, bits=bits)
+                if kind in {"value", "square"}:
+                    add = fixed(
+                        row[name],
+                        columns[name],
+                        centre=centre,
+                        radius=radius,
+                        bits=bits,
+                        square=kind == "square",
+                    )
                 elif name is not None and not has_value(row[name]):
                     add = 0
                 mine[cell, i] = mine.get((cell, i), 0) + add

@@ -14,6 +14,7 @@ import pytest
 from leastnoise.tables.publish.release import Release
 
 CELLS = 4
+MADE = ["mean(x)", "var(x)", "std(x)", "ratio(sum(x), count)"]
 PERSONS = 4000
 
 
@@ -35,7 +36,7 @@ def made(folder: Path, **changes: Any) -> tuple[Release, pd.DataFrame]:
         columns={"x": {"bounds": [0, 1]}},
         query=[
             {"name": "numbers", "statistics": ["count", "sum(x)"], "group_by": groups} | changes,
-            {"name": "means", "statistics": ["mean(x)"], "group_by": groups},
+            {"name": "means", "statistics": MADE, "group_by": groups},
             {"name": "high", "where": {"high": {"x": {"min": 0.5}}, "low": {"x": {"max": 0.1}}}},
         ],
         folder=folder,
@@ -50,6 +51,9 @@ def truths(frame: pd.DataFrame) -> dict[tuple[str, str], list[float]]:
         ("numbers", "count"): [float(part.size) for part in parts],
         ("numbers", "sum_x"): [float(part.sum()) for part in parts],
         ("means", "mean_x"): [float(part.mean()) for part in parts],
+        ("means", "var_x"): [float(part.var()) for part in parts],
+        ("means", "std_x"): [float(part.std()) for part in parts],
+        ("means", "ratio_sum_x_by_count"): [float(part.mean()) for part in parts],
         ("high", "count_units"): [float((x >= 0.5).sum()), float((x <= 0.1).sum())],
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
         (
             error.statistic + (f" of {error.rows:,} values" if error.rows else ""),
             f"{error.std:.4g}",
-            f"±{error.half_width_95:.4g}",
+            f"±{error.half_width_95:.4g}" if math.isfinite(error.half_width_95) else "no bound",
             *map(_std, (error.plain_laplace_std, error.plain_gaussian_std)),
         )
         for error in block.errors

@@ -35,7 +35,12 @@ _READ = (
 @click.command("release", cls=Command)
 @argument("spec", Kind("SPEC", Path, files=True), "The spec of the release, a TOML file.")
 @option(_PLAN, "--plan", None, "Show what would be released and how good; read no row.")
-@option(_PLAN, "--assume", Kind("n=ROWS"), "Show errors of means for groups of so many rows.")
+@option(
+    _PLAN,
+    "--assume",
+    Kind("n=ROWS"),
+    "Show errors that depend on it for groups of so many values.",
+)
 @option("Data", "--engine", Kind("NAME", complete=lambda: _ENGINES), _READ)
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
 @option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")

@@ -76,9 +76,9 @@ def test_a_mean_is_never_shown_better_than_it_may_be_published(folder: Path, row
     made = release(folder, USE)
     layout = lay_out_query(made.spec, made.spec.query[0])[0][0]
     uses = layout.uses[-1]
-    noise = [NoiseError(std=1.0, half95=2.0, half975=3.0)] * len(layout.components)
-    total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0)
-    count = noise[uses[1]] = NoiseError(std=8.0, half95=16.0, half975=19.0)
+    noise = [NoiseError(std=1.0, half95=2.0, half975=3.0, half983=3.5)] * len(layout.components)
+    total = noise[uses[0]] = NoiseError(std=10.0, half95=20.0, half975=25.0, half983=27.0)
+    count = noise[uses[1]] = NoiseError(std=8.0, half95=16.0, half975=19.0, half983=21.0)
     cells = np.zeros((30_001, len(layout.components)))
     cells[:, uses[0]] = np.linspace(-1.5, 1.5, 30_001) * rows
     cells[:, uses[1]] = rows
@@ -240,7 +240,11 @@ def test_a_ledger_is_charged_what_was_found(folder: Path) -> None:
         ({"assume": {"n": 0}}, "query[0].assume.n", "greater"),
         ({"assume": {"n": True}}, "query[0].assume.n", "a whole number"),
         ({"assume": None}, "query[0].assume", "how many values"),
-        ({"assume": {"n": 5}, "statistics": ["count"]}, "query[0].assume", "means alone"),
+        (
+            {"assume": {"n": 5}, "statistics": ["count"]},
+            "query[0].assume",
+            "counts and sums are known without it",
+        ),
     ],
 )
 def test_what_the_spec_can_not_mean(
@@ -263,7 +267,7 @@ def test_assumed_sizes_of_a_file(folder: Path) -> None:
         ln.Release.from_toml(path, assume=0)
 
 
-def test_an_assumed_size_is_for_means_alone(folder: Path) -> None:
+def test_an_assumed_size_is_for_errors_that_depend_on_it(folder: Path) -> None:
     """A sum of a column that is called mean_age is none; without any, the option says so."""
     made = ln.Release(
         data={"source": "rows.csv", "types": {"person": "int", "mean_age": "float"}},
@@ -275,8 +279,12 @@ def test_an_assumed_size_is_for_means_alone(folder: Path) -> None:
     )
     path = folder / "spec.toml"
     path.write_text(made.to_toml())
-    with pytest.raises(ln.errors.InvalidArgument, match="no block asks for a mean"):
+    with pytest.raises(ln.errors.InvalidArgument, match="no block's error depends on it"):
         ln.Release.from_toml(path, assume=10)
+    for text in ("mean(mean_age)", "std(mean_age)", "ratio(sum(mean_age), count)"):
+        path.write_text(made.to_toml().replace("sum(mean_age)", text))
+        (query,) = ln.Release.from_toml(path, assume=10).spec.query
+        assert query.assume is not None
     path.write_text(made.to_toml().replace("sum(mean_age)", "median(mean_age)"))
     with pytest.raises(SpecError, match="statistics"):
         ln.Release.from_toml(path, assume=10)

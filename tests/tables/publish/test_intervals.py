@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from leastnoise.tables.publish.table_checks import wrong_number
-from leastnoise.tables.query.layout import lay_out_query
+from leastnoise.tables.query.layout import Layout, lay_out_query
 from leastnoise.tables.query.results import table_of
 from leastnoise.tables.read.spec_file import parse
 from leastnoise.tables.statistics.base import NoiseError
@@ -17,12 +18,22 @@ CELLS = 2_000
 BOUNDS = [[0, 10], [-1, 1], [1e9, 1e9 + 1], [-1e-9, 3e9]]
 
 
-@pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.parametrize("form", [{}, {"round": True}, {"clamp": True, "round": True}])
-def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str, bool]) -> None:
+SPREADS = ["count(x)", "mean(x)", "var(x)", "std(x)"]
+RATIOS = ["ratio(sum(x), sum(y))", "ratio(sum(y), count)", "ratio(sum(y), count(x))", "sum(y)"]
+ASKED = [
+    *(["var(x)"], ["std(x)"], ["mean(x)", "std(x)"], ["count(x)", "var(x)"], SPREADS),
+    *([text] for text in RATIOS[:3]),
+    [*RATIOS, "count", "count(x)"],
+]
+
+
+def drawn(
+    statistics: list[str], bounds: list[float], form: dict[str, bool], seed: int
+) -> tuple[Layout, list[NoiseError], dict[str, list[Any]]]:
+    """A table of any numbers, of which half of the cells have none below 0."""
     query = {
         "name": "q",
-        "statistics": ["count", "count(x)", *([] if form else ["sum(x)"]), "mean(x)"],
+        "statistics": statistics,
         "group_by": {"k": list(range(CELLS))},
         **form,
     }
@@ -31,15 +42,15 @@ def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str,
             "version": 1,
             "data": {"source": "rows.parquet"},
             "privacy": {"unit": "row", "epsilon": 1},
-            "columns": {"x": {"bounds": bounds}},
+            "columns": {"x": {"bounds": bounds}, "y": {"bounds": [0, 3]}},
             "query": [query],
         },
         folder=Path(),
     )
     ((layout,),) = lay_out_query(spec, spec.query[0])
-    random = np.random.default_rng(7)
+    random = np.random.default_rng(seed)
     noise = [
-        NoiseError(std=std, half95=2 * std, half975=2.3 * std)
+        NoiseError(std=std, half95=2 * std, half975=2.3 * std, half983=2.5 * std)
         for std in random.uniform(0.5, 20, len(layout.components))
     ]
     sizes = 10.0 ** random.uniform(-3, 7, (CELLS, 1))
@@ -47,8 +58,66 @@ def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str,
     vector[: CELLS // 2] = np.abs(vector[: CELLS // 2])
     table = table_of(layout, vector.ravel(), noise)
     told = {name: column for name, column in table.columns.items() if name != "k"}
+    return layout, noise, told
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("form", [{}, {"round": True}, {"clamp": True, "round": True}])
+def test_tables_of_any_draw_fit_their_noise(bounds: list[float], form: dict[str, bool]) -> None:
+    asked = ["count", "count(x)", *([] if form else ["sum(x)"]), "mean(x)"]
+    layout, noise, told = drawn(asked, bounds, form, seed=7)
     assert wrong_number(layout, told, noise) is None
     again = {name: [float(f"{one:.17g}") for one in column] for name, column in told.items()}
     assert wrong_number(layout, again, noise) is None
     again["mean_x_std"][0] *= 1.001
     assert wrong_number(layout, again, noise) is not None
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("statistics", ASKED, ids=" ".join)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_spreads_and_ratios_of_any_draw_fit_their_noise(
+    statistics: list[str], bounds: list[float], seed: int
+) -> None:
+    if bounds[0] < 0 and any("sum(x), sum" in one for one in statistics):
+        bounds = [0, 5]
+    counted = any(one.startswith("count") for one in statistics)
+    for form in ({}, {"round": True}) if counted else ({},):
+        layout, noise, told = drawn(statistics, bounds, form, seed)
+        assert wrong_number(layout, told, noise) is None
+
+
+CHANGES = [(SPREADS, label) for label in ("var_x", "std_x")]
+CHANGES += [
+    ([*RATIOS, "count", "count(x)"], f"ratio_sum_{label}")
+    for label in ("x_by_sum_y", "y_by_count", "y_by_count_x")
+]
+
+
+@pytest.mark.parametrize("suffix", ["", "_std", "_low", "_high"])
+@pytest.mark.parametrize(("statistics", "label"), CHANGES)
+@pytest.mark.parametrize("form", [{}, {"round": True}])
+def test_changed_spreads_and_ratios_fit_nothing(
+    statistics: list[str], label: str, suffix: str, form: dict[str, bool]
+) -> None:
+    """By a hundredth of its interval, in a cell where the interval is within the bounds."""
+    layout, noise, told = drawn(statistics, [0, 10], form, seed=3)
+    low, high, value = (np.array(told[f"{label}{end}"]) for end in ("_low", "_high", ""))
+    count = np.array(told["count_x"])
+    inside = np.isfinite(high - low) & (low > 0) & (count > 50) & (low < value) & (value < high)
+    if label in {"var_x", "std_x"}:
+        mean = np.array(told["mean_x"])
+        inside &= (high < (25 if label == "var_x" else 5)) & (abs(mean - 5) < 4.9)
+    cell = int(np.flatnonzero(inside)[0])
+    away = (high[cell] - low[cell]) / 100
+    for moved in (away, -away):
+        false = {name: list(column) for name, column in told.items()}
+        false[f"{label}{suffix}"][cell] += moved
+        assert wrong_number(layout, false, noise) is not None
+
+
+def test_a_variance_and_a_standard_deviation_of_two_laws_are_rejected() -> None:
+    layout, noise, told = drawn(["var(x)", "std(x)"], [0, 10], {}, seed=3)
+    other = drawn(["var(x)", "std(x)"], [0, 10], {}, seed=4)[2]
+    mixed = {name: (told if "var" in name else other)[name] for name in told}
+    assert wrong_number(layout, mixed, noise) in {"var_x", "std_x"}

@@ -57,7 +57,7 @@ def layout(**query: Any) -> Layout:
 
 
 def table(block: Layout) -> Table:
-    noise = NoiseError(std=1.0, half95=1.96, half975=2.2414)
+    noise = NoiseError(std=1.0, half95=1.96, half975=2.2414, half983=2.3940)
     return table_of(block, np.arange(float(block.dimension)), [noise] * block.dimension)
 
 

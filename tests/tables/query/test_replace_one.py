@@ -53,6 +53,17 @@ QUERIES: list[dict[str, Any]] = [
     {"name": "sums", "statistics": ["sum(x)", "sum(z)"], "group_by": {"town": TOWNS}},
     {"name": "values", "statistics": ["count(z)"], "group_by": {"town": TOWNS}},
     {"name": "means", "statistics": ["count", "mean(z)", "mean(v)"], "group_by": {"town": TOWNS}},
+    {"name": "spread", "statistics": ["var(z)", "std(x)"]},
+    {
+        "name": "spreads",
+        "statistics": ["count", "var(z)", "mean(v)", "std(v)"],
+        "group_by": {"town": TOWNS[:2]},
+    },
+    {
+        "name": "ratios",
+        "statistics": ["ratio(sum(x), sum(y))", "ratio(sum(y), count(z))"],
+        "group_by": {"town": TOWNS},
+    },
     {"name": "under", "statistics": ["sum(z)", "mean(y)", "count(z)"]},
     {"name": "bins", "histogram": {"column": "y", "edges": [0, 1, 5, 30]}},
     {

@@ -17,7 +17,7 @@ from leastnoise.tables.read import spec_file
 from leastnoise.tables.statistics.base import NoiseError
 from tests.tables.reference import published
 
-NOISE = [NoiseError(std=1.0, half95=1.96, half975=2.2414)] * 9
+NOISE = [NoiseError(std=1.0, half95=1.96, half975=2.2414, half983=2.3940)] * 9
 
 
 def layout(*, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
@@ -119,7 +119,7 @@ ANY_VALUE = st.one_of(
 def test_what_is_published_is_that_of_an_independent_computation(
     *, values: list[float], half95: float, whole: bool, clamp: bool
 ) -> None:
-    noise = [NoiseError(std=1.0, half95=half95, half975=1.2 * half95)] * 9
+    noise = [NoiseError(std=1.0, half95=half95, half975=1.2 * half95, half983=1.3 * half95)] * 9
     asked: dict[str, Any] = {
         "statistics": ["count", "sum(x)", "mean(x)", "count(x)"],
         "group_by": {"k": [1, 2]},

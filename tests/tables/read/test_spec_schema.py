@@ -36,6 +36,14 @@ def test_files_of_keys_and_open_ends_satisfy_it() -> None:
     assert accepts(json_schema(), spec)
 
 
+def test_every_spelling_of_a_statistic_satisfies_it() -> None:
+    spec = tomllib.loads(GOOD)
+    asked = [*(f"{kind}(a b)" for kind in ("count", "sum", "mean", "var", "std")), "count_units"]
+    asked += ["ratio(sum(a), sum(b))", " ratio ( sum (a), count ) ", "ratio(sum(a),count(b))"]
+    spec["query"][0]["statistics"] = asked
+    assert accepts(json_schema(), spec)
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -48,6 +56,9 @@ def test_files_of_keys_and_open_ends_satisfy_it() -> None:
         ("contribution.max_rows", 0),
         ("columns.mdvis.bounds", [1]),
         ("query.0.statistics", ["average(mdvis)"]),
+        ("query.0.statistics", ["var"]),
+        ("query.0.statistics", ["ratio(mean(a), count)"]),
+        ("query.0.statistics", ["ratio(sum(a))"]),
         ("query.0.group_by.plan", [1.5]),
         ("query.0.group_by.plan", {"file": "plans.md"}),
         ("output.format", "xls"),

@@ -76,6 +76,17 @@ QUERIES: list[dict[str, Any]] = [
         "statistics": ["count", "count(y)", "mean(y)", "sum(y)", "mean(z)", "count(z)", "sum(w)"],
         "group_by": {"plan": [3, 1]},
     },
+    {
+        "name": "spreads",
+        "statistics": ["var(x)", "mean(x)", "std(z)", "count", "std(w)", "var(y)", "count(y)"],
+        "group_by": {"plan": [1, 3]},
+    },
+    {
+        "name": "ratios",
+        "statistics": ["ratio(sum(x), sum(y))", "ratio(sum(w), count)", "ratio(sum(x), count(z))"],
+        "group_by": {"town": ["a", "b'; DROP TABLE x"]},
+    },
+    {"name": "spread", "statistics": ["std(x)", "var(x)"]},
     {"name": "some", "statistics": ["count(y)"], "group_by": {"plan": [3, 1, 2]}},
     {"name": "of_texts", "statistics": ["mean(w)", "count(town)", "count(k)", "sum(z)"]},
     {"name": "gaps", "where": {"w": {"w": {"min": 0}}, "z": {"z": {"min": -9}}}},

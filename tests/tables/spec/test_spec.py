@@ -273,7 +273,7 @@ def test_the_python_twin_is_the_toml(tmp_path: Path) -> None:
             'statistics = ["count", "mean(mdvis)", " sum( mdvis ) "]',
             'statistics = ["mean(mdvis)"]\nclamp = true',
             "query[0].clamp",
-            "means alone",
+            "without a count or a sum",
         ),
         ("weight = 2", "weight = 1e-7", "query[0].weight", "millionth"),
         ("weight = 2", "weight = 0", "query[0].weight", "> 0"),

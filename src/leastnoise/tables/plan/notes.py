@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from leastnoise.tables.plan.plan import Plan
+    from leastnoise.tables.statistics.base import Statistic
 
 CLIP_NOTE = (
     "Errors, and 95 %, are of the noise alone: what clamping to bounds and clipping a person's "
@@ -35,14 +39,27 @@ MEAN_NOTE = (
     "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
     "most, for assumed sizes."
 )
+SIZES_NOTE = (
+    "The errors of {kinds} depend on how many values a group has, which isn't public: they are "
+    "shown, at most, for assumed sizes."
+)
 UNIT_NOTE = "Rows that don't say whose they are, as their unit is missing, are left out."
+
+
+def _of_sizes(sized: Sequence[Statistic]) -> Iterator[str]:
+    """Yield what is assumed of groups, given the statistics whose errors depend on that."""
+    kinds = [*dict.fromkeys(one.kind for one in sized)]
+    if kinds:
+        several = SIZES_NOTE.format(kinds=_words.in_turn(kinds))
+        yield MEAN_NOTE if kinds == ["mean"] else several
+    yield from dict.fromkeys(one.assumes for one in sized if one.assumes)
 
 
 def list_notes(plan: Plan) -> tuple[str, ...]:
     """Return the notes of a plan."""
     layouts = [block.layout for block in plan.blocks]
-    sized = any(one.needs_size for layout in layouts for one in layout.statistics)
-    notes = (CLIP_NOTE, MEAN_NOTE) if sized else (CLIP_NOTE,)
+    sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
+    notes = (CLIP_NOTE, *_of_sizes(sized))
     notes = notes if layouts[0].by_row else (*notes, UNIT_NOTE)
     found = (block.exact_rows for block in plan.blocks)
     exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)

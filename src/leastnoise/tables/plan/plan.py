@@ -135,8 +135,8 @@ class BlockPlan:
             "grid": None if grid is None else decimal_text(grid),
             "filters": list(layout.filters),
             "missing": list(layout.missing),
-            "errors": [vars(error) for error in errors],
-            "wishes": [vars(wish) for wish in wishes(layout, errors)],
+            "errors": [error.to_record() for error in errors],
+            "wishes": [wish.to_record() for wish in wishes(layout, errors)],
         }
 
 

@@ -128,7 +128,8 @@ class Release:
     ) -> Self:
         """Return the release in the TOML file `path`; raises SourceError, or SpecError.
 
-        With `assume` all means are of groups of so many rows: `assume = { n = … }` in their blocks.
+        With `assume` all means, and what else depends on it, are of groups of so many rows: `assume
+        = { n = … }` in their blocks.
         An `engine` reads the rows in place of the spec's own: "duckdb", "polars", "spark" or the
         address of a Spark Connect server.
         """

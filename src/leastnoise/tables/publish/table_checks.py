@@ -61,17 +61,38 @@ def check_table(path: Path, parts: Sequence[Part]) -> None:
     for label, std in wanted.items():
         if not all(is_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
-    text = kind == "csv"
-    told = {
-        label: [_float(_number(value, text=text)) for value in column]
-        for label, column in list(columns.items())[len(keys) :]
-    }
+    told = _told(parts, dict(list(columns.items())[len(keys) :]), kind)
     for part, noise in parts:
         _check_form(path, part, columns)
         if (label := wrong_number(part, told, noise)) is not None:
             raise CertificateRejected(
                 f"The table {path.name} has a {label} that doesn't fit its other numbers or noise."
             )
+
+
+def _told(
+    parts: Sequence[Part], columns: Mapping[str, list[Any]], kind: str
+) -> dict[str, list[float]]:
+    """Return the numbers of a table, NaN for what is none.
+
+    In JSON null stands for ±∞, as `as_read` says, which only what no bound holds can be.
+    """
+    open_ends = {
+        f"{asked.label}{suffix}": end
+        for layout, noise in parts
+        for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True)
+        if kind == "json" and asked.is_open(own)
+        for suffix, end in (("_std", math.inf), ("_low", -math.inf), ("_high", math.inf))
+    }
+    return {
+        label: [
+            open_ends[label]
+            if value is None and label in open_ends
+            else _float(_number(value, text=kind == "csv"))
+            for value in column
+        ]
+        for label, column in columns.items()
+    }
 
 
 def _check_form(path: Path, layout: Layout, columns: dict[str, list[Any]]) -> None:
@@ -128,13 +149,15 @@ def wrong_number(
 ) -> str | None:
     """Return the label of a number that doesn't fit the others of its cell and the noise, or None.
 
-    Whatever value and noise say of the others of its statistic, and of means beside their count.
+    Whatever value and noise say of the others of its statistic, and of those that are made of the
+    same numbers, such as a mean and its count.
     """
     told = {label: np.array(column, dtype=float) for label, column in columns.items()}
     every = list(zip(layout.statistics, layout.ingredients(noise), strict=True))
     beside: dict[Any, list[Any]] = {}
     for asked, own in every:
-        beside.setdefault(own.components, []).append(told[asked.label])
+        value = asked.in_common(own, told[asked.label])
+        beside.setdefault(own.components, []).append(value)
     for asked, own in every:
         four = [told[f"{asked.label}{suffix}"] for suffix in SUFFIXES]
         with np.errstate(all="ignore"):

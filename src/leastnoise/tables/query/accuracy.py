@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from leastnoise.tables.spec.values import LEAST
 from leastnoise.tables.statistics.registry import known_statistics, parse
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 class Wish:
     """An error that a block may have at most, and the one that it has.
 
-    `measure` is "half_width_95" or "std". A mean's error is that of a group of
-    so many values, `rows`.
+    `measure` is "half_width_95" or "std". The error of what depends on it, such
+    as a mean, is that of a group of so many values, `rows`. It may be infinite.
     """
 
     statistic: str
@@ -31,6 +32,10 @@ class Wish:
     measure: str
     wished: float
     found: float
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values; null stands for no bound."""
+        return vars(self) | {"found": self.found if math.isfinite(self.found) else None}
 
     @property
     def met(self) -> bool:
@@ -41,7 +46,8 @@ class Wish:
         """Return it as a sentence."""
         group = "" if self.rows is None else f" of {self.rows:,} values"
         measure = "95 % of the noise within ±" if self.measure == "half_width_95" else "std"
-        verdict = "met" if self.met else f"not met, it is {self.found:.4g}"
+        found = f"it is {self.found:.4g}" if math.isfinite(self.found) else "nothing bounds it"
+        verdict = "met" if self.met else f"not met, {found}"
         return f"Wished for {self.statistic}{group}: {measure} {self.wished:.6g}: {verdict}."
 
 
@@ -74,7 +80,7 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
     statistics = known_statistics(query, by_row=spec.privacy.by_row)
     sized = any(one.needs_size for one in statistics)
     if query.assume is not None and statistics and not sized:
-        yield f"{path}.assume", "Used for means alone: the other errors are known without it."
+        yield f"{path}.assume", "Not used: the errors of counts and sums are known without it."
     if spec.privacy.epsilon == LEAST:
         if query.accuracy is None:
             why = 'Missing: with epsilon = "least" every block says how far off it may be, such as'
@@ -102,5 +108,5 @@ def _of_wish(
             yield f"{path}.accuracy.statistic", f"The block has no {named.label}, only {known}."
         statistics = [named]
     if assume is None and any(one.needs_size for one in statistics):
-        why = "A mean's error depends on how many values its group has: say of how many, such as"
+        why = "Its error depends on how many values a group has: say how many, such as"
         yield f"{path}.assume", f"{why} assume = {{ n = 1000 }}, or give the accuracy a statistic."

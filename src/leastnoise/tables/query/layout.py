@@ -62,8 +62,9 @@ class Layout:
     Its vector has `dimension` = cells · components coordinates, cell by cell; cells run through
     the groups of each axis, the last axis fastest. The integer I stands for I·2^(−bits).
     `uses` names the components of each statistic by position; a mean has its value's, then that of
-    the count that it is divided by. `missing` says in sentences what missing values do.
-    `filters` are expressions that hold of the rows that it is about.
+    the count that it is divided by, a variance the square's between them. `missing` says in
+    sentences what missing values do. `filters` are expressions that hold of the rows that it is
+    about.
     `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
     is within `bounding` anyway.
 
@@ -111,11 +112,10 @@ class Layout:
     @property
     def numbers(self) -> Numbers:
         """The numbers that a person's bounding is about."""
-        kinds = [component.kind for component in self.components]
         return Numbers(
             cells=self.cells,
-            each=len(kinds),
-            counts="value" not in kinds,
+            each=len(self.components),
+            counts=not any(one.of_values for one in self.components),
             persons=self.components == (A_PERSON,),
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows=Component(kind="count") in self.components,

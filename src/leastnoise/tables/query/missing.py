@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from leastnoise.tables.spec.model import Query, Spec
-    from leastnoise.tables.statistics.base import Statistic
+    from leastnoise.tables.statistics.base import OfColumn, Statistic
 
 
 def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple[str, ...]:
@@ -27,10 +27,10 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple
     Of bins that drop rows `layout.Bins.dropped` says so.
     """
     said: list[str] = []
-    used: dict[str, list[Statistic]] = {}
-    for asked in statistics:
-        if asked.column:
-            used.setdefault(asked.column, []).append(asked)
+    used: dict[str, list[OfColumn]] = {}
+    for part in (part for asked in statistics for part in asked.parts):
+        if part.column:
+            used.setdefault(part.column, []).append(part)
     for name, own in used.items():
         said.append(_of_values(spec, name, own))
     for name, grouping in query.group_by.items():
@@ -80,13 +80,14 @@ def _counts_as(name: str, number: Fraction) -> str:
     return f"A missing value of {name} counts as {float(number):.6g}."
 
 
-def _of_values(spec: Spec, name: str, own: Sequence[Statistic]) -> str:
+def _of_values(spec: Spec, name: str, own: Sequence[OfColumn]) -> str:
     """Return what missing values do to `own`, the statistics of the column `name`."""
     column = spec.columns.get(name, Column())
     if column.missing == SKIP:
-        kinds = [one.kind for one in own]
+        kinds = [*dict.fromkeys(one.kind for one in own)]
         return f"Rows without a value of {name} are left out of its {_words.in_turn(kinds)}."
-    every = "".join(f" {one.kind}({name}) counts all rows." for one in own if one.counts)
+    counts = dict.fromkeys(one.kind for one in own if one.counts)
+    every = "".join(f" {kind}({name}) counts all rows." for kind in counts)
     if column.missing != NONE:
         return _counts_as(name, column.missing) + every
     said = f"The spec promises that no value of {name} is missing."

@@ -6,14 +6,14 @@ import itertools
 import math
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from leastnoise import _words
 from leastnoise.errors import Refused
 from leastnoise.mechanism.accuracy import half_width, standard_deviation
 from leastnoise.mechanism.rounding import LARGEST_RESULT
-from leastnoise.tables.query.results import values_of
 from leastnoise.tables.statistics.base import NoiseError
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def measure_error(certificate: Certificate, coordinate: int = 0) -> NoiseError:
     return NoiseError(
         std=standard_deviation(certificate, coordinate),
         half95=half_width(certificate, 0.95, coordinate),
-        half975=half_width(certificate, 0.975, coordinate),
+        half975=half_width(certificate, 1 - 0.05 / 2, coordinate),
+        half983=half_width(certificate, 1 - 0.05 / 3, coordinate),
     )
 
 
@@ -59,9 +60,7 @@ def rounded_rows(layout: Layout, noise: Sequence[NoiseError]) -> int | None:
     machine's floats give as well. None where no values are summed.
     """
     widths = [
-        error.half95
-        for one, error in zip(layout.components, noise, strict=True)
-        if one.kind == "value"
+        error.half95 for one, error in zip(layout.components, noise, strict=True) if one.of_values
     ]
     if not widths:
         return None
@@ -81,7 +80,8 @@ def variances(certificate: Certificate, layout: Layout, first: int = 0) -> list[
 class ExpectedError:
     """The error of one number in a cell, in the statistic's own units.
 
-    That of a mean, if its group has so many `rows`, is at most so large.
+    That of a mean, if its group has so many `rows`, is at most so large. A half-width is infinite
+    where noise may make the denominator of a ratio 0.
     """
 
     statistic: str
@@ -90,6 +90,10 @@ class ExpectedError:
     half_width_95: float
     plain_laplace_std: float | None
     plain_gaussian_std: float | None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values, of which none is infinite: null stands for no bound."""
+        return {key: None if one == math.inf else one for key, one in vars(self).items()}
 
 
 def expected_errors(
@@ -127,8 +131,10 @@ def check_range(
     """Raise Refused, naming the bounds, if a published number could overflow, or vanish.
 
     Whatever the rows and the noise are. What is drawn is at most LARGEST_RESULT·g, and a geometry
-    makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, and
-    means stay in their bounds, so the two ends are enough.
+    makes it at most √d·factor times as large (Cauchy & Schwarz). Totals are monotone in it, means
+    and variances stay in their bounds, and a ratio is largest over the least denominator above 0,
+    so that the ends and one step, of each number, are enough. What no bound holds may be infinite,
+    but for the value.
     """
     try:
         noise = noise_errors(certificate, layout, first)
@@ -141,19 +147,19 @@ def check_range(
             f"The noise of {layout.name!r} is out of the range of float64. Raise the budget."
         ) from None
     largest = step * LARGEST_RESULT
-    ends = np.array([[end] * len(layout.components) for end in (-largest, largest)])
-    for asked, own, four in zip(
-        layout.statistics,
-        layout.ingredients(noise),
-        values_of(layout, ends, noise),
-        strict=True,
-    ):
-        shown = [*itertools.chain.from_iterable(four)]
+    ends = (-largest, step, largest)
+    for asked, own in zip(layout.statistics, layout.ingredients(noise), strict=True):
+        drawn = np.array([*itertools.product(ends, repeat=len(own.components))]).T
+        with np.errstate(all="ignore"):
+            value, *others = asked.values(own, [*drawn])
+        shown = [*value, *itertools.chain.from_iterable(others)]
         for error in errors:
             if error.statistic == asked.label:
                 shown += [error.std, error.half_width_95]
                 shown += [error.plain_laplace_std or 0.0, error.plain_gaussian_std or 0.0]
-        vanishes = own.unit * step < sys.float_info.min
+        if asked.is_open(own):
+            shown = [*value, *(0.0 if math.isinf(one) else one for one in shown)]
+        vanishes = asked.unit(own) * step < sys.float_info.min
         if vanishes or not all(map(math.isfinite, shown)):
             raise Refused(_why_out_of_range(layout, asked))
 
@@ -162,7 +168,9 @@ def _why_out_of_range(layout: Layout, asked: Statistic) -> str:
     why = f"{asked.label} of {layout.name!r} could be out of the range of float64, "
     if asked.counts:
         return why + "since this budget needs so much noise. Raise epsilon or delta."
+    columns = [one.column for one in asked.parts if one.of_values]
+    bounds = _words.in_turn([f"columns.{column}.bounds" for column in columns], "and")
     return why + (
-        f"with the noise that this budget needs at columns.{asked.column}.bounds. Give "
-        f"{asked.column} in another unit, so that its bounds are nearer to 1."
+        f"with the noise that this budget needs at {bounds}. Give {_words.in_turn(columns, 'and')} "
+        "in another unit, so that its bounds are nearer to 1."
     )

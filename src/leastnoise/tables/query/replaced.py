@@ -2,7 +2,10 @@
 
 notation: T holds what a unit may add to a block, as `limits` bounds it; shifts are t − t′ of t and
 t′ in T. r = the most that one number may be, R = the most that the cells' largest may add up to. A
-number is *raised* if no row lowers it (counts, and sums of values >= 0), *lowered* if one may.
+number is *raised* if no row lowers it (counts, and sums of values >= 0), *lowered* if one may. A
+sum of squares 2u² − 1 is lowered: a row replaced by another moves it by up to 2 (u from 0 to ±1),
+as it moves u by up to 2 (from −1 to 1), and both are below the count of their values. They don't
+move by 2 both at once, which isn't used: it is true of rows before they are rounded alone.
 Proofs: theory/release.md §5, "Replace-one".
 """
 

@@ -246,10 +246,12 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield key, f"{query.statistics[index]!r} is asked for twice."
         else:
             seen.add(asked)
+            if all(_has_bounds(spec, one.column) for one in asked.parts if one.of_values):
+                yield from ((key, why) for why in asked.problems(spec))
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    for use in uses_of(spec, query, path):
+    for use in dict.fromkeys(uses_of(spec, query, path)):
         wrong = [*_declared(spec, use.column, use.key)]
         declared = spec.data.types.get(use.column)
         wrong += use.problems(declared) if declared is not None else ()
@@ -279,15 +281,15 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(asked) < len(query.statistics):
         return
     if query.round and asked and not any(one.counts for one in asked):
-        why = "Expected a count or count_units to round: sums and means aren't whole numbers."
+        why = "Expected a count or count_units to round: other statistics aren't whole numbers."
         yield f"{path}.round", why
     if not query.clamp:
         return
     if asked and not any(one.clamps for one in asked):
-        yield f"{path}.clamp", "Not used with means alone, which are inside their bounds anyway."
-    for one in asked:
+        yield f"{path}.clamp", "Not used without a count or a sum: the others have bounds anyway."
+    for one in (part for each in asked if each.clamps for part in each.parts):
         known = spec.columns.get(one.column)
-        low = known.bounds[0] if one.clamps and one.of_values and known and known.bounds else 0
+        low = known.bounds[0] if one.of_values and known and known.bounds else 0
         if low < 0:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
@@ -374,10 +376,14 @@ def _declared(spec: Spec, column: str, key: str) -> Iterator[Problem]:
         yield key, f"The column {column!r} is not in data.types.{' ' if hint else ''}{hint}"
 
 
+def _has_bounds(spec: Spec, column: str) -> bool:
+    known = spec.columns.get(column)
+    return known is not None and known.bounds is not None
+
+
 def _bounded(spec: Spec, column: str, key: str) -> Iterator[Problem]:
-    found = spec.columns.get(column)
-    if found is None or found.bounds is None:
-        hint = "" if found else _validate.nearest(column, tuple(spec.columns))
+    if not _has_bounds(spec, column):
+        hint = "" if column in spec.columns else _validate.nearest(column, tuple(spec.columns))
         needs = f"The column {column!r} needs bounds: [columns.{column}] bounds = [low, high]."
         yield key, f"{needs}{' ' if hint else ''}{hint}"
 

@@ -81,13 +81,14 @@ def unit_problems(kind: ColumnType | None, column: str) -> Iterator[Problem]:
 def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
     """Yield what a block uses columns for; what couldn't be read of it is None, or empty."""
     for place, asked in read_statistics(query, by_row=spec.privacy.by_row):
-        if not isinstance(asked, ValueError) and asked.column:
-            yield ColumnUse(
-                column=asked.column,
-                key=f"{path}.statistics[{place}]",
-                number_for=asked.kind if asked.of_values else "",
-                bounded=asked.of_values,
-            )
+        for part in () if isinstance(asked, ValueError) else asked.parts:
+            if part.column:
+                yield ColumnUse(
+                    column=part.column,
+                    key=f"{path}.statistics[{place}]",
+                    number_for=part.kind if part.of_values else "",
+                    bounded=part.of_values,
+                )
     for condition, predicates in (query.where or {}).items():
         for column, predicate in predicates.items():
             key = f"{path}.where.{condition}.{column}"

@@ -87,7 +87,7 @@ def read(path: Path, *, assume: int | None = None, engine: str | None = None) ->
         raise InvalidArgument(
             name="assume",
             value=f"n={assume}",
-            expected="no assumed size, as no block asks for a mean",
+            expected="no assumed size, as no block's error depends on it",
         )
     return found
 

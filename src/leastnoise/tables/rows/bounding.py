@@ -95,7 +95,7 @@ def _in_cells(
         frame = frame.filter(~columns[_UNIT].is_null())
     values: dict[str, Component] = {}
     for index, component in enumerate(layout.components):
-        if component.kind == "value":
+        if component.of_values:
             values[f"x{index}"] = component
             counts_as = spec.columns[component.column].counts_as
             columns[f"x{index}"] = _finite(engine, component.column, counts_as)
@@ -128,14 +128,15 @@ def _finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
 def _fixed_point(
     frame: nw.LazyFrame[Any], spec: Spec, values: Mapping[str, Component], *, bits: int
 ) -> nw.LazyFrame[Any]:
-    """Return the frame, each x of `values` as ⌊(x − centre)·2^bits/radius + ½⌋, at most 2^bits.
+    """Return the frame, each x of `values` as ⌊y + ½⌋, y = (x − centre)·2^bits/radius.
 
-    x is clamped to its bounds first; where it is NULL, a value that is left out, the integer is 0.
-    One float64 constant and three operations that IEEE 754 rounds alike everywhere; the last clamp
-    makes the bound a fact, whatever the roundings did. A step at a time, since an expression that
-    is used twice is computed twice.
+    Of a square it is ⌊y²·2^(1 − bits) + ½⌋ − 2^bits, from y as it is, so that it is rounded no more
+    than a value. All are at most 2^bits, and x is clamped to its bounds first; where it is NULL, a
+    value that is left out, both integers are 0. One float64 constant and a few operations that IEEE
+    754 rounds alike everywhere; the last clamp makes the bound a fact, whatever the roundings did.
+    A step at a time, since an expression that is used twice is computed twice.
     """
-    steps: list[dict[str, nw.Expr]] = [{}, {}, {}]
+    steps: list[dict[str, nw.Expr]] = [{}, {}, {}, {}]
     for name, component in values.items():
         bounds = spec.columns[component.column].bounds
         if bounds is None:
@@ -143,9 +144,13 @@ def _fixed_point(
         x, factor = nw.col(name), float(Fraction(2**bits) / component.radius)
         steps[0][name] = x.clip(float(bounds[0]), float(bounds[1]))
         centred = x - float(component.centre) if component.centre else x
-        steps[1][name] = (centred * factor + 0.5).floor()
-        steps[2][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64).fill_null(0)
-    for step in steps if values else ():
+        if component.kind == "square":
+            steps[1][name] = centred * factor
+            steps[2][name] = (x * x * 2.0 ** (1 - bits) + 0.5).floor() - 2.0**bits
+        else:
+            steps[1][name] = (centred * factor + 0.5).floor()
+        steps[3][name] = x.clip(-(2**bits), 2**bits).cast(nw.Int64).fill_null(0)
+    for step in filter(None, steps):
         frame = frame.with_columns(**step)
     return frame
 

@@ -265,7 +265,7 @@ class Accuracy(_Section):
 
 @final
 class Assumed(_Section):
-    """What a mean's error is worked out for: groups of `n` values."""
+    """What the error of a mean, say, is worked out for: groups of `n` values."""
 
     n: Annotated[int, Field(ge=1, le=2**34)] = key("how many values are in a group", "n = 4000")
 
@@ -289,7 +289,7 @@ class Query(_Section):
         "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
     )
     assume: Assumed | None = key(
-        "for how many values in a group to show a mean's error",
+        "for how many values in a group to show what errors depend on it",
         "assume = { n = 4000 }",
         default=None,
     )

@@ -21,6 +21,8 @@ from leastnoise.tables.spec.model import Column
 from leastnoise.tables.spec.values import SKIP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from leastnoise.tables.spec.model import Spec
 
 SUFFIXES = ("", "_std", "_low", "_high")
@@ -29,6 +31,11 @@ LARGEST_WHOLE = 2**53
 """Counts that are published whole are no larger: any reader of JSON holds them exactly."""
 CLOSE = 1e-6
 """Relative, between what is published and what fits: floats of another machine."""
+ROUNDING = 4e-15
+"""Relative, of a value that was computed in a few steps."""
+NEAR = 1e-4
+"""Relative: how near to where it is cut off a value tells no more what it was made of, and the
+change of n by which an interval is checked, since a relative error of 1e-9 in n is 1e-5 of that."""
 
 ColumnIs = Literal["absent", "optional", "required"]
 """Whether a statistic names a column."""
@@ -37,23 +44,30 @@ Four = tuple[Floats, Floats, Floats, Floats]
 """Values, and their `_std`, `_low` and `_high`, a number a cell."""
 Ends = Floats | float
 Beside = Mapping[tuple["Component", ...], Sequence[Floats]]
-"""The values that were published in the same block, by what they are made of."""
+"""The values that were published in the same block, `in_common`, by what they are made of."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """One scalar per row, in [−1, 1]: 1, "this unit is here", or (x − centre) / radius.
+    """One scalar per row, in [−1, 1]: 1, "this unit is here", u = (x − centre)/radius, or 2u² − 1.
 
-    A count of a `column` is 1 where the row has a value, as which the column's value is 0 where it
-    is missing and left out: it is no larger than that count. `lowers` says that it may be below 0.
+    The last is the "square": as far to either side of 0 as u, so that no noise is spent on knowing
+    that u² isn't negative. A count of a `column` is 1 where the row has a value. The column's value
+    and its square are 0 where it is missing and left out: neither is larger than that count.
+    `lowers` says that it may be below 0.
     """
 
-    kind: Literal["count", "units", "value"]
+    kind: Literal["count", "units", "value", "square"]
     column: str = ""
     centre: Fraction = Fraction(0)
     radius: Fraction = Fraction(1)
     lowers: bool = False
+
+    @property
+    def of_values(self) -> bool:
+        """It is made of the column's values, which are rounded; counts are whole."""
+        return self.kind in {"value", "square"}
 
 
 A_PERSON = Component(kind="units")
@@ -66,13 +80,15 @@ A_PERSON = Component(kind="units")
 class NoiseError:
     """The law of one published coordinate's error, in the query's own units; rounding counted.
 
-    `std` is its standard deviation, `half95` and `half975` the half-widths of the intervals that
-    hold it with probability 95 % and 97.5 %.
+    `std` is its standard deviation, `half95`, `half975` and `half983` the half-widths of the
+    intervals that hold it with probability 1 − 0.05/k, k = 1, 2, 3: k of them hold together with
+    95 % (Bonferroni).
     """
 
     std: float
     half95: float
     half975: float
+    half983: float
 
 
 @final
@@ -102,15 +118,10 @@ class Ingredients:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(ABC):
-    """What is asked of the rows of each cell, or of the values that a column has in them."""
-
-    column: str = ""
+    """What is asked of the rows of each cell, or of the values that columns have in them."""
 
     kind: ClassVar[str]
-    """How it is spelled, without its column."""
-    column_is: ClassVar[ColumnIs]
-    of_values: ClassVar[bool]
-    """It is made of the column's values, which are numbers then, and have public bounds."""
+    """How it is spelled, without its columns."""
     counts: ClassVar[bool]
     """It is whole and not negative before noise: `round` makes it whole again."""
     clamps: ClassVar[bool]
@@ -118,11 +129,25 @@ class Statistic(ABC):
     needs_size: ClassVar[bool]
     """Its error depends on how many values its group has, which isn't public."""
 
-    @final
     @property
+    @abstractmethod
     def label(self) -> str:
         """The name of its column in a result, such as count, count_units or mean_<column>."""
-        return f"{self.kind}_{self.column}" if self.column else self.kind
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[OfColumn, ...]:
+        """What it asks of one column each: itself, or those that it puts together."""
+
+    @property
+    def assumes(self) -> str:
+        """What a plan assumes beside the size of a group, as a sentence; empty if nothing."""
+        return ""
+
+    def problems(self, spec: Spec) -> Iterator[str]:
+        """Yield what is wrong with it, given a spec in which its columns have bounds."""
+        del spec
+        yield from ()
 
     @abstractmethod
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
@@ -149,6 +174,20 @@ class Statistic(ABC):
     def expected_half_width(self, own: Ingredients, rows: int | None) -> float:
         """Return at most half of the width of its interval in a group of so many `rows`."""
 
+    def unit(self, own: Ingredients) -> float:
+        """Return what one unit of its first number is worth in its value."""
+        return own.unit
+
+    def is_open(self, own: Ingredients) -> bool:
+        """Whether nothing bounds it in public, so that `_std`, `_low` and `_high` may be ±∞."""
+        del own
+        return False
+
+    def in_common(self, own: Ingredients, value: Floats) -> Floats:
+        """Return the values in the terms in which those made of the same components are equal."""
+        del own
+        return value
+
     @abstractmethod
     def stated_std(self, own: Ingredients) -> float | None:
         """Return its `_std` where that is the same in every cell, None where it is drawn."""
@@ -159,6 +198,36 @@ class Statistic(ABC):
 
         `told` are its four columns as they were published. None if all may have been drawn.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfColumn(Statistic):
+    """A statistic of one column, or of none."""
+
+    column: str = ""
+
+    column_is: ClassVar[ColumnIs]
+    of_values: ClassVar[bool]
+    """It is made of the column's values, which are numbers then, and have public bounds."""
+
+    @final
+    @property
+    def label(self) -> str:
+        """Its kind and its column, if it has one."""
+        return f"{self.kind}_{self.column}" if self.column else self.kind
+
+    @final
+    @property
+    def parts(self) -> tuple[OfColumn, ...]:
+        """Itself."""
+        return (self,)
+
+
+def centred_value(spec: Spec, column: str) -> Component:
+    """Return a column's value, counted from the middle of its bounds and scaled to [−1, 1]."""
+    low, high = bounds_of(spec, column)
+    centre, radius = (low + high) / 2, (high - low) / 2
+    return Component(kind="value", column=column, centre=centre, radius=radius, lowers=True)
 
 
 def count_of(spec: Spec, column: str) -> Component:
@@ -177,6 +246,13 @@ def bounds_of(spec: Spec, column: str) -> tuple[Fraction, Fraction]:
     if bounds is None:
         raise KeyError(column)  # the checks of the spec come first
     return bounds
+
+
+def size_of(rows: int | None) -> int:
+    """Return the size of a group, which a statistic that `needs_size` is told."""
+    if rows is None:
+        raise TypeError("this error is that of a group of so many rows")
+    return rows
 
 
 def outside(

@@ -6,22 +6,29 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise import _validate, _words
-from leastnoise.tables.statistics.means import Mean
+from leastnoise.tables.statistics.quotients import Mean, Ratio
+from leastnoise.tables.statistics.spreads import Std, Var
 from leastnoise.tables.statistics.totals import Count, CountUnits, Sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leastnoise.tables.spec.model import Query
-    from leastnoise.tables.statistics.base import Statistic
+    from leastnoise.tables.statistics.base import OfColumn, Statistic
 
-STATISTICS: dict[str, type[Statistic]] = {one.kind: one for one in (Count, CountUnits, Sum, Mean)}
+_OF_COLUMN: tuple[type[OfColumn], ...] = (Count, CountUnits, Sum, Mean, Var, Std)
+STATISTICS: dict[str, type[Statistic]] = {one.kind: one for one in (*_OF_COLUMN, Ratio)}
 
-_ALONE = [kind for kind, one in STATISTICS.items() if one.column_is != "required"]
-_CALLED = [kind for kind, one in STATISTICS.items() if one.column_is != "absent"]
-PATTERN = rf"^\s*({'|'.join(_ALONE)}|({'|'.join(_CALLED)})\s*\([\s\S]+\))\s*$"
+_ALONE = [one.kind for one in _OF_COLUMN if one.column_is != "required"]
+_CALLED = [one.kind for one in _OF_COLUMN if one.column_is != "absent"]
+_BOTH = r"sum\s*\([\s\S]+\)\s*,\s*(count|(sum|count)\s*\([\s\S]+\))"
+PATTERN = (
+    rf"^\s*({'|'.join(_ALONE)}|({'|'.join(_CALLED)})\s*\([\s\S]+\)"
+    rf"|{Ratio.kind}\s*\(\s*{_BOTH}\s*\))\s*$"
+)
 """What a text is that spells one, to a JSON Schema."""
-SPELLINGS = _words.in_turn([*_ALONE, *(f"{kind}(column)" for kind in _CALLED)], "or")
+_RATIO = f"{Ratio.kind}(sum(column), sum(column))"
+SPELLINGS = _words.in_turn([*_ALONE, *(f"{kind}(column)" for kind in _CALLED), _RATIO], "or")
 _CALL = re.compile(r"\s*(\w+)\s*(?:\(\s*(.*?)\s*\))?\s*", re.DOTALL)
 
 
@@ -30,18 +37,44 @@ def parse(text: str) -> Statistic:
 
     >>> parse("mean(mdvis)")
     Mean(column='mdvis')
+    >>> parse("ratio(sum(cases), count)").label
+    'ratio_sum_cases_by_count'
     """
     match = _CALL.fullmatch(text)
-    kind, column = (match[1], match[2]) if match else (text, None)
-    found = STATISTICS.get(kind)
+    kind, inside = (match[1], match[2]) if match else (text, None)
+    if kind == Ratio.kind:
+        return _ratio(inside or "", text)
+    found = next((one for one in _OF_COLUMN if one.kind == kind), None)
     if found is None:
         hint = _validate.nearest(kind, tuple(STATISTICS))
         raise ValueError(f"Expected {SPELLINGS}, got {text[:40]!r}.{' ' if hint else ''}{hint}")
-    if found.column_is == "absent" and column is not None:
+    if found.column_is == "absent" and inside is not None:
         raise ValueError(f"Expected {kind} without a column, got {text[:40]!r}.")
-    if not column and (found.column_is == "required" or column is not None):
+    if not inside and (found.column_is == "required" or inside is not None):
         raise ValueError(f"Expected {kind}(column), got {text[:40]!r}. Name the column.")
-    return found(column=column or "")
+    return found(column=inside or "")
+
+
+def _ratio(inside: str, text: str) -> Ratio:
+    """Return the ratio of the two around a comma; names of columns may have some, too."""
+    found: list[Ratio] = []
+    for comma in re.finditer(",", inside):
+        try:
+            above, below = parse(inside[: comma.start()]), parse(inside[comma.end() :])
+        except ValueError:
+            continue
+        if isinstance(above, Sum) and isinstance(below, (Sum, Count)):
+            found.append(Ratio(above=above, below=below))
+    if not found:
+        raise ValueError(
+            f"Expected {_RATIO}, or count or count(column) in place of the second, "
+            f"got {text[:80]!r}."
+        )
+    if len(found) > 1:
+        raise ValueError(
+            f"{text[:80]!r} can be read in {len(found)} ways. Rename the column that has a comma."
+        )
+    return found[0]
 
 
 def read_statistics(query: Query, *, by_row: bool) -> Iterator[tuple[int, Statistic | ValueError]]:

@@ -18,7 +18,7 @@ from leastnoise.tables.statistics.base import (
     Floats,
     Four,
     Ingredients,
-    Statistic,
+    OfColumn,
     bounds_of,
     count_of,
     outside,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Total(Statistic):
+class Total(OfColumn):
     """A statistic that is one number, times its unit."""
 
     clamps: ClassVar[bool] = True
@@ -54,6 +54,11 @@ class Total(Statistic):
         """It is the same in every cell."""
         del rows
         return own.unit * own.noise[0].half95
+
+    @final
+    def in_common(self, own: Ingredients, value: Floats) -> Floats:
+        """The number in its unit."""
+        return value / own.unit
 
     @final
     def stated_std(self, own: Ingredients) -> float:

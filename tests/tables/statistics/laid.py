@@ -1,0 +1,52 @@
+"""A block's layout, and the numbers of one cell, for tests of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from leastnoise.tables.query.layout import Layout, lay_out_query
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.statistics.base import Four, Ingredients, NoiseError, Statistic
+
+
+def layout(statistics: list[str], *, columns: dict[str, Any] | None = None, **query: Any) -> Layout:
+    bounds = {"x": {"bounds": [10, 30]}, "y": {"bounds": [0, 8]}, "z": {"bounds": [-1, 1]}}
+    raw = {
+        "version": 1,
+        "data": {"source": "x.parquet"},
+        "privacy": {"unit": "row", "epsilon": 1, "delta": "1e-6"},
+        "columns": bounds | (columns or {}),
+        "query": [{"name": "q", "statistics": statistics, **query}],
+    }
+    spec = spec_file.parse(raw)
+    return lay_out_query(spec, spec.query[0])[0][0]
+
+
+def normal(std: float) -> NoiseError:
+    """The error of normal noise: a simulation's, which is no noise of a release."""
+    halves = (std * float(norm.isf(0.05 / k / 2)) for k in (1, 2, 3))
+    return NoiseError(std=std, **dict(zip(("half95", "half975", "half983"), halves, strict=True)))
+
+
+def alone(text: str, *stds: float, **columns: Any) -> tuple[Statistic, Ingredients]:
+    """One statistic, and what it is made of, each with normal noise."""
+    found = layout([text], columns=columns)
+    (asked,) = found.statistics
+    (own,) = found.ingredients([normal(std) for std in stds])
+    return asked, own
+
+
+def grid(*ends: tuple[float, float], points: int) -> list[np.ndarray]:
+    """All points of a box, a number each."""
+    axes = [np.linspace(low, high, points) for low, high in ends]
+    return [one.ravel() for one in np.meshgrid(*axes)]
+
+
+def values(asked: Statistic, own: Ingredients, numbers: Sequence[np.ndarray]) -> Four:
+    """Its four columns, as a release works them out: no caller's warning is about what is drawn."""
+    with np.errstate(all="ignore"):
+        return asked.values(own, numbers)

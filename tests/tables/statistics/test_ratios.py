@@ -1,0 +1,213 @@
+"""Ratios of sums and counts: their spelling, their rules, and intervals that hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leastnoise as ln
+from leastnoise.errors import SpecError
+from leastnoise.tables.query.results import table_of
+from leastnoise.tables.statistics.quotients import Ratio
+from leastnoise.tables.statistics.registry import parse
+from leastnoise.tables.statistics.totals import Count, Sum
+from tests.tables.statistics.laid import alone, grid, layout, normal, values
+
+
+@pytest.mark.parametrize(
+    ("text", "above", "below", "label"),
+    [
+        ("ratio(sum(a), sum(b))", Sum(column="a"), Sum(column="b"), "ratio_sum_a_by_sum_b"),
+        (" ratio ( sum( a ),count ) ", Sum(column="a"), Count(), "ratio_sum_a_by_count"),
+        ("ratio(sum(a),\ncount(b))", Sum(column="a"), Count(column="b"), "ratio_sum_a_by_count_b"),
+        ("ratio(sum(a,b), sum(c))", Sum(column="a,b"), Sum(column="c"), "ratio_sum_a,b_by_sum_c"),
+    ],
+)  # fmt: skip
+def test_how_a_ratio_is_spelled(text: str, above: Sum, below: Sum | Count, label: str) -> None:
+    found = parse(text)
+    assert found == Ratio(above=above, below=below)
+    assert found.label == label
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ratio", "Expected ratio(sum(column), sum(column)), or count or count(column) in place"),
+        ("ratio(a, b)", "Expected ratio(sum(column)"),
+        ("ratio(sum(a))", "Expected ratio(sum(column)"),
+        ("ratio(mean(a), count)", "Expected ratio(sum(column)"),
+        ("ratio(count, sum(a))", "Expected ratio(sum(column)"),
+        ("ratio(sum(a), count_units)", "Expected ratio(sum(column)"),
+        ("ratio(sum(a), sum(b), sum(c))", "can be read in 2 ways. Rename the column"),
+        ("ration(sum(a), count)", "ratio"),
+    ],
+)
+def test_what_is_no_ratio(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=r"Expected|Rename") as caught:
+        parse(text)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ratio(sum(x), sum(z))", "never negative, but columns.z.bounds begin below 0"),
+        ("ratio(sum(x), sum(x))", "the ratio of a sum to itself is 1"),
+        ("ratio(sum(x), sum(w))", "The column 'w' needs bounds"),
+        ("ratio(sum(w), count)", "The column 'w' needs bounds"),
+        ("var(w)", "The column 'w' needs bounds"),
+    ],
+)
+def test_what_the_columns_do_not_allow(text: str, says: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        layout([text])
+    ((key, why),) = caught.value.problems
+    assert key == "query[0].statistics[0]"
+    assert says in why
+
+
+@pytest.mark.parametrize("form", ["clamp", "round"])
+def test_nothing_of_a_spread_or_ratio_is_rounded_or_clamped(form: str) -> None:
+    for text in ("var(x)", "std(x)", "ratio(sum(x), sum(y))"):
+        with pytest.raises(SpecError):
+            layout([text], **{form: True})
+
+
+@pytest.mark.parametrize("missing", ["skip", 3])
+def test_little_noise_gives_the_ratio_of_clamped_sums(tmp_path: Path, missing: Any) -> None:
+    rng = np.random.default_rng(4)  # makes the table, no noise
+    cases = np.where(rng.random(2000) < 0.1, math.nan, rng.poisson(3, 2000))
+    persons = np.where(rng.random(2000) < 0.1, math.nan, rng.uniform(-5, 120, 2000))
+    frame = pd.DataFrame({"cases": cases, "persons": persons})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    texts = ["ratio(sum(cases), sum(persons))", "ratio(sum(cases), count)"]
+    texts += ["ratio(sum(cases), count(persons))", "ratio(sum(cases), count(cases))"]
+    release = ln.Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": "row", "epsilon": 100_000},
+        columns={
+            "cases": {"bounds": [-1, 6], "missing": missing},
+            "persons": {"bounds": [0, 100], "missing": missing},
+        },
+        query=[{"name": "q", "statistics": texts}],
+        folder=tmp_path,
+    )
+    found = release.run().tables["q"].columns
+    if missing != "skip":
+        cases, persons = (np.where(np.isnan(one), missing, one) for one in (cases, persons))
+    total, there = np.nansum(np.clip(cases, -1, 6)), np.isfinite(cases).sum()
+    below = [np.nansum(np.clip(persons, 0, 100)), 2000, np.isfinite(persons).sum(), there]
+    for text, one in zip(texts, below, strict=True):
+        label = parse(text).label
+        assert found[label][0] == pytest.approx(total / one, rel=1e-5)
+        # values are rounded by up to 2^−28 of the largest, which no interval counts
+        low, high = found[f"{label}_low"][0], found[f"{label}_high"][0]
+        assert low - 1e-6 <= total / one <= high + 1e-6
+        assert high - low < 0.01
+
+
+def test_a_denominator_that_may_be_0_leaves_no_bound_but_what_is_public() -> None:
+    """Cells: a sure denominator, one whose interval reaches 0, and one below 0."""
+    vector = np.array([12.0, 100, -3, 1, 9, -5])
+    cases: dict[str, tuple[float, float, float]] = {  # scale, and where it lies
+        "ratio(sum(z), sum(y))": (1 / 8, -math.inf, math.inf),
+        "ratio(sum(x), sum(y))": (30 / 8, 0.0, math.inf),
+        "ratio(sum(z), count(y))": (1.0, -math.inf, math.inf),
+        "ratio(sum(z), count(z))": (1.0, -1.0, 1.0),
+        "ratio(sum(x), count(x))": (30.0, 0.0, 30.0),
+    }
+    for text, (scale, least, most) in cases.items():
+        asked = layout([text], group_by={"k": [1, 2, 3]})
+        label = asked.statistics[0].label
+        columns = table_of(asked, vector, [normal(1)] * 2).columns
+        assert columns[label] == [
+            pytest.approx(0.12 * scale),
+            max(-3 * scale, least),
+            0,
+        ]
+        assert columns[f"{label}_std"][0] == pytest.approx(scale * math.hypot(1, 0.12) / 100)
+        assert columns[f"{label}_std"][2] == most
+        assert columns[f"{label}_low"][1:] == [least] * 2
+        assert columns[f"{label}_high"][1:] == [most] * 2
+
+
+@pytest.mark.parametrize("text", ["ratio(sum(z), sum(y))", "ratio(sum(z), count(z))"])
+@pytest.mark.parametrize(("n", "share"), [(3, 0.4), (12, -0.9), (60, 0.0), (1000, 0.7)])
+def test_intervals_hold_at_95_percent(text: str, n: int, share: float) -> None:
+    draws = 4000
+    asked = layout([text], group_by={"k": list(range(draws))})
+    scale = asked.components[0].radius / asked.components[1].radius
+    exact = np.tile([share * n, n], draws)
+    # a simulation of the arithmetic behind the noise, so a seeded float normal will do
+    noisy = exact + np.random.default_rng(5).normal(size=2 * draws)
+    columns = table_of(asked, noisy, [normal(1)] * 2).columns
+    label, true = asked.statistics[0].label, float(scale) * share
+    ends = zip(columns[f"{label}_low"], columns[f"{label}_high"], strict=True)
+    inside = np.mean([low <= true <= high for low, high in ends])
+    assert inside >= 0.95
+    if n == 1000:
+        assert np.std(columns[label]) == pytest.approx(columns[f"{label}_std"][0], rel=0.05)
+        assert inside < 0.9999
+
+
+@pytest.mark.parametrize("text", ["ratio(sum(z), count)", "ratio(sum(y), count)", "mean(z)"])
+@pytest.mark.parametrize("n", [2, 5, 30, 1000])
+def test_what_a_plan_expects_of_a_share_is_the_most_that_is_published(text: str, n: int) -> None:
+    asked, own = alone(text, 1.0, 2.0)
+    s, count = grid((-n, n), (n, n), points=2001)
+    _, std, low, high = values(asked, own, [s, count])
+    assert std.max() == pytest.approx(asked.expected_std(own, [1.0, 2.0], n))
+    half = asked.expected_half_width(own, n)
+    assert ((high - low) / 2).max() <= half * (1 + 1e-12)
+    assert ((high - low) / 2).max() >= half * 0.99 if n != 5 else True
+
+
+@pytest.mark.parametrize("text", ["ratio(sum(z), sum(y))", "ratio(sum(y), count(x))"])
+def test_what_a_plan_expects_of_an_open_ratio(text: str) -> None:
+    """Every row adds the most above, and, to a sum below, half of the most: as the note says."""
+    asked, own = alone(text, 1.0, 2.0)
+    for rows in (4, 40, 4000):
+        n = rows / 2 if "sum(y))" in text else rows
+        s, count = grid((0, rows), (n, n), points=201)
+        _, std, low, high = values(asked, own, [s, count])
+        assert std.max() == pytest.approx(asked.expected_std(own, [1.0, 2.0], rows))
+        assert ((high - low) / 2).max() == pytest.approx(asked.expected_half_width(own, rows))
+    assert math.isinf(asked.expected_half_width(own, 4))
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_a_release_without_bounds_on_a_ratio_verifies(tmp_path: Path, kind: str) -> None:
+    """Of no row: denominators are noise around 0. In JSON an end at ∞ is null."""
+    pd.DataFrame({"a": [1.0], "b": [2.0], "g": [99]}).to_parquet(tmp_path / "rows.parquet")
+    release = ln.Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": "row", "epsilon": "0.5"},
+        columns={"a": {"bounds": [-1, 1]}, "b": {"bounds": [0, 2]}},
+        query=[
+            {
+                "name": "q",
+                "statistics": ["ratio(sum(a), sum(b))", "std(a)", "ratio(sum(b), count)"],
+                "group_by": {"g": list(range(20))},
+                "accuracy": {"half_width_95": 1, "statistic": "ratio(sum(a), sum(b))"},
+                "assume": {"n": 2},
+            }
+        ],
+        output={"path": "out", "format": kind},
+        folder=tmp_path,
+    )
+    ((wish,),) = (block.wishes for block in release.plan().blocks)
+    assert "not met, nothing bounds it" in wish.in_words()
+    release.run()
+    found = ln.verify_directory(tmp_path / "out")
+    assert found.delta.upper == 0
+    if kind == "json":
+        records = json.loads((tmp_path / "out" / "q.json").read_text())
+        assert any(one["ratio_sum_a_by_sum_b_high"] is None for one in records)
+        errors = json.loads((tmp_path / "out" / "plan.json").read_text())["blocks"][0]["errors"]
+        assert errors[0]["half_width_95"] is None

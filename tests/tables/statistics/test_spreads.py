@@ -1,0 +1,219 @@
+"""Variances and standard deviations: exact where noise is small, and intervals that hold."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.query.results import table_of
+from tests.tables.statistics.laid import alone, grid, layout, normal, values
+
+MISSING: list[Any] = ["skip", 12, "none"]
+
+
+@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize("unit", ["row", "who"])
+def test_little_noise_gives_the_population_variance_of_clamped_values(
+    tmp_path: Path, unit: str, missing: Any
+) -> None:
+    """By fractions, row by row: values out of bounds are clamped, missing ones as the spec says."""
+    rng = np.random.default_rng(4)  # makes the table, no noise
+    x = np.where(rng.random(3000) < 0.1, math.nan, rng.normal(22, 6, 3000).round(2))
+    frame = pd.DataFrame({"who": np.arange(3000), "x": x, "g": np.arange(3000) % 2})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    release = Release(
+        data={"source": "rows.parquet"},
+        privacy={"unit": unit, "epsilon": 100_000},
+        contribution=None if unit == "row" else {"max_rows": 1},
+        columns={"x": {"bounds": [10, 30], "missing": missing}},
+        query=[
+            {
+                "name": "q",
+                "statistics": ["std(x)", "var(x)", "mean(x)", "count(x)"],
+                "group_by": {"g": [0, 1]},
+            }
+        ],
+        folder=tmp_path,
+    )
+    found = release.run().tables["q"].columns
+    stands_for = {"skip": None, 12: Fraction(12), "none": Fraction(20)}[missing]
+    for group in (0, 1):
+        known = [
+            stands_for if math.isnan(one) else min(max(Fraction(one), Fraction(10)), Fraction(30))
+            for one in x[group::2]
+        ]
+        there = [one for one in known if one is not None]
+        mean = sum(there) / len(there)
+        variance = sum((one - mean) ** 2 for one in there) / len(there)
+        assert found["count_x"][group] == pytest.approx(len(there), abs=0.01)
+        assert found["var_x"][group] == pytest.approx(float(variance), abs=1e-4)
+        assert found["std_x"][group] == pytest.approx(math.sqrt(variance), abs=1e-5)
+        for label, true in (("var_x", variance), ("std_x", math.sqrt(variance))):
+            # values are rounded by up to 2^−28 of the bounds, which no interval counts
+            assert (
+                found[f"{label}_low"][group] - 1e-6 <= true <= found[f"{label}_high"][group] + 1e-6
+            )
+            assert found[f"{label}_high"][group] - found[f"{label}_low"][group] < 1e-2
+
+
+def test_without_a_count_a_number_from_the_bounds_alone() -> None:
+    asked = layout(["var(x)", "std(x)"], group_by={"k": [1, 2, 3]})
+    vector = np.array([5.0, 3, 0, -9, 3, -1, 1e9, 1e9, -1e9])  # S, Q, n by cell
+    columns = table_of(asked, vector, [normal(1)] * 3).columns
+    for label, most in (("var_x", 100.0), ("std_x", 10.0)):
+        middle = 50 if label == "var_x" else 10 / math.sqrt(2)
+        assert columns[label] == [pytest.approx(middle)] * 3
+        assert columns[f"{label}_std"] == [most / 2] * 3
+        assert columns[f"{label}_low"] == [0] * 3
+        assert columns[f"{label}_high"] == [most] * 3
+
+
+@pytest.mark.parametrize("text", ["var(x)", "std(x)"])
+@pytest.mark.parametrize("n", [8, 20, 60, 1000])
+@pytest.mark.parametrize("spread", [0.0, 0.05, 0.4, 1.0])
+@pytest.mark.parametrize("at", [0.0, 0.5, -0.95])
+def test_intervals_hold_at_95_percent(text: str, n: int, spread: float, at: float) -> None:
+    """Values at two points, `spread` to either side of `at` as far as bounds allow."""
+    draws = 4000
+    low, high = max(at - spread, -1.0), min(at + spread, 1.0)
+    mean, second = (low + high) / 2, (low * low + high * high) / 2
+    variance = second - mean**2
+    true = 100 * variance if text == "var(x)" else 10 * math.sqrt(variance)
+    exact = np.tile([mean * n, (2 * second - 1) * n, n], draws)
+    # a simulation of the arithmetic behind the noise, so a seeded float normal will do
+    noise = np.random.default_rng(5).normal(size=3 * draws) * np.tile([1.0, 2.0, 0.5], draws)
+    asked = layout([text], group_by={"k": list(range(draws))})
+    columns = table_of(asked, exact + noise, [normal(1), normal(2), normal(0.5)]).columns
+    label = asked.statistics[0].label
+    ends = zip(columns[f"{label}_low"], columns[f"{label}_high"], strict=True)
+    inside = np.mean([one <= true + 1e-9 and true - 1e-9 <= other for one, other in ends])
+    assert inside >= 0.95
+    if n == 1000 and spread == 0.4 and at >= 0:
+        # where the delta method applies, its deviation is the one seen
+        assert np.std(columns[label]) == pytest.approx(columns[f"{label}_std"][0], rel=0.05)
+        assert np.mean(columns[label]) == pytest.approx(true, rel=0.02)
+        assert inside < 0.9999
+
+
+@pytest.mark.parametrize("stds", [(1, 1, 1), (0.3, 2, 1), (2, 0.3, 0.5)])
+def test_an_interval_is_the_range_of_the_variance_over_its_box(
+    stds: tuple[float, float, float],
+) -> None:
+    """Against many points of the box: none is outside, and both ends are nearly met."""
+    asked, own = alone("var(z)", *stds)  # bounds of [−1, 1]: V itself
+    halves = [noise.half983 for noise in own.noise]
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        n = halves[2] + 10 ** rng.uniform(-1, 3)
+        total, square = rng.uniform(-1.2, 1.2, 2) * n
+        *_, low, high = (
+            float(one[0]) for one in values(asked, own, [*np.array([[total], [square], [n]])])
+        )
+        box = [(one - t, one + t) for one, t in zip((total, square, n), halves, strict=True)]
+        least = min(abs(box[0][0]), abs(box[0][1])) if box[0][0] * box[0][1] > 0 else 0.0
+        s, q, n = np.meshgrid(
+            [*box[0], total, least], [*box[1], square], np.geomspace(*box[2], 2000)
+        )
+        found = np.clip(np.minimum((1 + q / n) / 2, 1) - (s / n) ** 2, 0, 1)
+        assert low - 1e-12 <= found.min()
+        assert found.max() <= high + 1e-12
+        assert found.min() - low < 0.01 * (high - low) + 1e-9
+        assert high - found.max() < 0.01 * (high - low) + 1e-9
+
+
+def test_the_largest_variance_may_lie_between_the_ends_of_the_count() -> None:
+    """n* = 4S²/Q: to look at both ends of n alone would be too narrow."""
+    asked, own = alone("var(z)", 0.01, 0.01, 30)
+    numbers = np.array([[100.0], [100.0], [400.0]])
+    *_, high = (float(one[0]) for one in values(asked, own, [*numbers]))
+    ends = [
+        0.5 + 100 / 2 / n - (100 / n) ** 2
+        for n in (400 - own.noise[2].half983, 400 + own.noise[2].half983)
+    ]
+    assert high > max(ends) + 1e-3
+    assert high == pytest.approx(0.5 + 100 / 800 - 1 / 16, abs=1e-3)
+
+
+def test_the_delta_method_is_that_of_numeric_derivatives() -> None:
+    stds = (1.0, 2.0, 3.0)
+    asked, own = alone("var(z)", *stds)
+
+    def variance(numbers: np.ndarray) -> float:
+        return float(values(asked, own, [*numbers[:, None]])[0][0])
+
+    for at in ([300.0, 200, 1000], [-50, -600, 700], [10, -100, 400]):
+        numbers = np.array(at, dtype=float)
+        slopes = [
+            (variance(numbers + step) - variance(numbers - step)) / 2e-3
+            for step in np.eye(3) * 1e-3
+        ]
+        wanted = math.hypot(*(slope * std for slope, std in zip(slopes, stds, strict=True)))
+        assert values(asked, own, [*numbers[:, None]])[1][0] == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("text", ["var(z)", "std(z)"])
+@pytest.mark.parametrize("n", [5, 30, 100, 1000, 100_000])
+@pytest.mark.parametrize("stds", [(1, 1, 1), (0.3, 2, 1), (2, 0.3, 0.5)])
+def test_what_a_plan_expects_is_the_most_that_is_published(
+    text: str, n: int, stds: tuple[float, float, float]
+) -> None:
+    """Beside a noisy count of n: of all S and Q, and not far above the most of these."""
+    asked, own = alone(text, *stds)
+    s, q = grid((-n, n), (-n, n), points=301)
+    near = [n - np.geomspace(1e-3, n, 200), -n + np.geomspace(1e-3, 2 * n, 400)]  # at the bounds
+    more = np.meshgrid(near[0], np.concatenate([near[1], n - np.geomspace(1e-3, n, 200)]))
+    s, q = (np.concatenate([one, other.ravel()]) for one, other in zip((s, q), more, strict=True))
+    _, std, low, high = values(asked, own, [s, q, np.full_like(s, n)])
+    deviation = asked.expected_std(own, [noise.std for noise in own.noise], n)
+    assert std.max() <= deviation * (1 + 1e-12)
+    assert std.max() >= deviation * 0.98
+    half = asked.expected_half_width(own, n)
+    assert ((high - low) / 2).max() <= half
+    assert ((high - low) / 2).max() >= 0.7 * half
+
+
+def noise_of(statistics: list[str]) -> tuple[list[float], float]:
+    """The stds of what a row adds at ε = 1, and of Laplace noise with a third of ε for each."""
+    release = Release(
+        data={"source": "r.csv", "types": {"x": "float"}},
+        privacy={"unit": "row", "epsilon": 1},
+        columns={"x": {"bounds": [0, 1]}},
+        query=[{"name": "q", "statistics": statistics}],
+    )
+    (block,) = release._settled(None)[1].blocks
+    laplace = block.baselines.laplace
+    assert laplace is not None
+    return [error.std for error in block.noise_errors], math.sqrt(laplace.variance)
+
+
+def test_count_mean_var_and_std_share_three_numbers_and_beat_thirds_of_the_budget() -> None:
+    """At mean 0: 39 % less error than ε/3 for each of three numbers, √(20/3) for √18.
+
+    That of a variance is √(¼ + (½ − V)²)·std/n there: 1.65, 1.39 and 1.29 at V = .1, .3 and .5.
+    """
+    found, thirds = noise_of(["count(x)", "mean(x)", "var(x)", "std(x)"])
+    assert len(found) == 3
+    assert thirds == pytest.approx(math.sqrt(18))
+    assert max(found) <= math.sqrt(20 / 3) * (1 + 1e-6)
+    asked, own = alone("var(z)", *[math.sqrt(20 / 3)] * 3)
+    _, peers = alone("var(z)", *[thirds] * 3)
+    for variance, error, others in ((0.1, 1.65, 2.72), (0.3, 1.39, 2.28), (0.5, 1.29, 2.12)):
+        n = 1e4
+        numbers = [np.array([one]) for one in (0.0, (2 * variance - 1) * n, n)]
+        mine, theirs = (float(values(asked, one, numbers)[1][0]) * n for one in (own, peers))
+        assert mine == pytest.approx(error, abs=0.006)
+        assert theirs == pytest.approx(others, abs=0.006)
+        assert 1 - mine / theirs == pytest.approx(0.39, abs=0.005)
+
+
+def test_a_square_costs_what_a_third_number_does() -> None:
+    without, _ = noise_of(["count(x)", "mean(x)"])
+    with_it, _ = noise_of(["count(x)", "mean(x)", "var(x)"])
+    assert with_it[0] / without[0] == pytest.approx(1.29, abs=0.02)
