@@ -133,10 +133,10 @@ class BlockPlan:
             "error_relative_to_split": self.relative_to_split,
             "scale": decimal_text(certificate.noise.scale),
             "grid": None if grid is None else decimal_text(grid),
-            "filters": list(layout.filters),
             "missing": list(layout.missing),
             "errors": [error.to_record() for error in errors],
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
+            **({"filters": list(layout.filters)} if layout.filters else {}),
         }
 
 

@@ -297,7 +297,8 @@ class Query(_Section):
         "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "count, count_units, count(column), sum(column) or mean(column)",
+        "count, count_units, count(column), sum(column), mean(column), var(column), std(column) "
+        "or ratio(sum(column), sum(column))",
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )
