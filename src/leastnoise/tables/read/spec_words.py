@@ -16,6 +16,7 @@ from leastnoise.tables.spec.model import (
     Output,
     Predicate,
     Privacy,
+    PrivateKeys,
     Query,
     Spec,
 )
@@ -114,7 +115,7 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
             'statistics = ["count", "mean(visits)"]',
         ),
         "group_by": Words(
-            "public keys by column, a file of keys, or edges of bands",
+            'public keys by column, a file of keys, edges of bands, or keys = "private"',
             "group_by = { plan = [1, 2, 3] }",
         ),
         "histogram": Words(
@@ -135,6 +136,13 @@ WORDS: dict[type[BaseModel], dict[str, Words]] = {
     },
     Bands: {
         "edges": Words("the edges of the bands [a, b), the last one closed", "edges = [0, 18, 65]"),
+    },
+    PrivateKeys: {
+        "keys": Words(
+            "that the keys are data: a group is published where its noisy count is large enough",
+            'keys = "private"',
+        ),
+        "longest": Words("the most bytes of a text that is a key", "longest = 16"),
     },
     Predicate: {
         "min": Words("the least value that satisfies it", "min = 1"),

@@ -38,6 +38,8 @@ SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]
 """A number that missing values become, or that they are left out, or that there are none."""
+MAX_TEXT = 2**12
+"""Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 
@@ -109,7 +111,10 @@ def _listed(value: object) -> object:
 
 
 def _grouping(value: object) -> str:
-    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"  # tags that no key has
+    """Return a tag that no key has."""
+    if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
+        return "private[]"
+    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
 
 
 # What follows a validator is for the JSON Schema alone.
@@ -251,8 +256,22 @@ class Bands(_Section):
     edges: Edges
 
 
+@final
+class PrivateKeys(_Section):
+    """Groups that nobody listed: their keys are data, and published where noise lets them.
+
+    A text of more than `longest` bytes, in UTF-8, is no key: its row counts as one without.
+    """
+
+    keys: Literal["private"]
+    longest: Annotated[int, Field(ge=1, le=MAX_TEXT)] | None = None
+
+
 Grouping = Annotated[
-    Annotated[Keys, Tag("keys[]")] | Annotated[Bands, Tag("bands[]")], Discriminator(_grouping)
+    Annotated[Keys, Tag("keys[]")]
+    | Annotated[Bands, Tag("bands[]")]
+    | Annotated[PrivateKeys, Tag("private[]")],
+    Discriminator(_grouping),
 ]
 
 

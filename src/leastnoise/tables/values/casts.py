@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
+from leastnoise.tables.spec.model import MAX_TEXT
+
 if TYPE_CHECKING:
     from leastnoise.tables.spec.model import ColumnType
 
 Use = Literal["u", "k", "v"]
-
-MAX_TEXT = 2**12  # bytes; a longer text is missing, since a query holds 2,048 rows at a time
 
 # Those that a 64-bit integer holds, and the others.
 _SMALL = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
