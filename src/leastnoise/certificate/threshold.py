@@ -30,13 +30,16 @@ from leastnoise.noise.releases import Releases
 KIND = "threshold-certificate"
 ASSUMPTION = (
     "a group's row is published only if its noisy count, as it is published, reaches the "
-    "threshold; nothing is said of other groups, not even how many there are"
+    "threshold, or by a fair coin of that chance if it is one step of the grid below; nothing is "
+    "said of other groups, not even how many there are"
 )
 _FIELDS = (
     *("kind", "version", "epsilon", "delta", "neighbours", "noise", "threshold", "reach"),
-    *("coordinate", "assumptions"),
+    *("chance_below", "coordinate", "assumptions"),
 )
 _BITS = 128
+_COIN = 2**20  # chances are so many parts of it
+_FINE = 2**6  # steps of a grid in one unit, from which on a chance between two is worth nothing
 _EDGE = Fraction(1, 2**40)  # of the grid
 
 
@@ -46,7 +49,8 @@ class ThresholdCertificate:
     """The statement: publishing the rows of groups that nobody listed meets `budget`.
 
     A group's row is its numbers plus the `noise`, drawn anew for each group. It is published if the
-    number at `coordinate`, rounded to the noise's grid, is at least `threshold`. `noise` is a
+    number at `coordinate`, rounded to the noise's grid, is at least `threshold`; one step of the
+    grid below it is, too, with the probability `chance_below`, by a fresh coin. `noise` is a
     certificate about as many draws as a unit may be in groups (its `compositions`), each for what a
     unit that is there or not adds to one row; to the count it adds at most `reach`.
 
@@ -63,6 +67,7 @@ class ThresholdCertificate:
     reach: Fraction = field(converter=takes(exact), default=Fraction(1))
     coordinate: int = field(converter=whole(least=0), default=0)
     neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
+    chance_below: Fraction = field(converter=takes(exact), default=Fraction(0))
 
     @property
     def groups(self) -> int:
@@ -89,6 +94,7 @@ class ThresholdCertificate:
         reach: Fraction = Fraction(1),
         coordinate: int = 0,
         neighbours: Neighbours = "add-remove",
+        chance_below: Fraction = Fraction(0),
     ) -> Self:
         """Return the certificate; raises NotCertified where it isn't proved."""
         made = cls(
@@ -98,6 +104,7 @@ class ThresholdCertificate:
             reach=reach,
             coordinate=coordinate,
             neighbours=neighbours,
+            chance_below=chance_below,
         )
         _, why = made._delta()
         if why:
@@ -117,7 +124,12 @@ class ThresholdCertificate:
         return Interval(0.0, min(float_above(worst), float_at_least(self.budget.delta)))
 
     def chance_alone(self) -> arb:
-        """Enclose p₁: reach + X, rounded to the grid, is at least the threshold."""
+        """Return a ball no point of which is below p₁: reach + X is published."""
+        at, below = self._reached(0), self.chance_below
+        return at if not below else ball(1 - below) * at + ball(below) * self._reached(1)
+
+    def _reached(self, steps: int) -> arb:
+        """Enclose P(reach + X is, rounded, so many steps below the threshold at least)."""
         noise, grid = self.noise.noise, self.noise.grid
         if registered(type(noise)).beyond is None:
             why = "the chance of a large error isn't proved for it"
@@ -126,7 +138,7 @@ class ThresholdCertificate:
             raise NotApplicable(family=noise.name, why="its grid has to be known")
         # A little less than half of the grid below: noise on whole numbers may be at the very half,
         # which is rounded up, and P(X > t) leaves out X = t.
-        t = self.threshold - self.reach - grid * (Fraction(1, 2) + _EDGE)
+        t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + _EDGE)
         if t < 0:
             return arb(1)
         return part_of(type(noise), "beyond")(noise, t, self.coordinate)
@@ -162,6 +174,8 @@ class ThresholdCertificate:
             return "Groups that nobody listed are for whole tables, and noise without a geometry."
         if not self.coordinate < noise.dimension:
             return "There is no such coordinate."
+        if not 0 <= self.chance_below < 1:
+            return "A coin falls with a probability: expected 0 <= chance_below < 1."
         if self.reach <= 0:
             return "A unit adds something to the count of its groups: expected reach > 0."
         if noise.neighbours != "add-remove":
@@ -193,6 +207,7 @@ class ThresholdCertificate:
             "noise": self.noise.to_record(),
             "threshold": decimal_text(self.threshold),
             "reach": decimal_text(self.reach),
+            "chance_below": decimal_text(self.chance_below),
             "coordinate": self.coordinate,
             "assumptions": [ASSUMPTION],
         }
@@ -217,6 +232,7 @@ class ThresholdCertificate:
                 reach=number(fields["reach"], where="reach"),
                 coordinate=typed(fields["coordinate"], int, where="coordinate"),
                 neighbours=fields["neighbours"],
+                chance_below=number(fields["chance_below"], where="chance_below"),
             )
         except ValueError as error:
             raise CertificateRejected(str(error)) from error
@@ -233,13 +249,13 @@ def find_threshold(
 ) -> ThresholdCertificate:
     """Return the statement with the least threshold on the noise's grid, up to `most`.
 
-    Raises NotCertified if none is proved.
+    On a coarse grid with the largest chance below it, too. Raises NotCertified if none is proved.
     """
     grid = noise.grid
     if grid is None:
         raise NotApplicable(family=noise.noise.name, why="its grid has to be known")
 
-    def proved(steps: int) -> ThresholdCertificate | None:
+    def proved(steps: int, heads: int = 0) -> ThresholdCertificate | None:
         try:
             return ThresholdCertificate.prove(
                 budget=budget,
@@ -248,6 +264,7 @@ def find_threshold(
                 reach=reach,
                 coordinate=coordinate,
                 neighbours=neighbours,
+                chance_below=Fraction(heads, _COIN),
             )
         except NotCertified:
             return None
@@ -265,6 +282,13 @@ def find_threshold(
             low = middle
         else:
             high, found = middle, better
+    low, above = 0, _COIN if grid * _FINE > reach else 1
+    while above - low > 1:
+        middle = (low + above) // 2
+        if (better := proved(high, middle)) is None:
+            above = middle
+        else:
+            low, found = middle, better
     return found
 
 

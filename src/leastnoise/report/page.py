@@ -202,8 +202,8 @@ def _published(groups: dict[str, Any]) -> str:
     """Return which groups are on the page, and what follows for their counts."""
     chosen = groups["chosen"]
     return (
-        f"Nobody listed these groups. One is here where its noisy count is "
-        f"{chosen['threshold']:.6g} or more: of groups of {chosen['half']:,} every second one, of "
+        f"Nobody listed these groups. None is here whose noisy count is below "
+        f"{chosen['threshold']:.6g}: of groups of {chosen['half']:,} every second one, of "
         f"groups of {chosen['nearly']:,} 95 %. A group that isn't here may be small, or empty. "
         "Near the threshold a count that is here is biased upwards."
     )

@@ -45,7 +45,7 @@ def test_with_three_groups_the_plan_shows_less_noise_too() -> None:
     groups = planned(contribution=limits).blocks[0].groups
     assert groups is not None
     (other,) = groups.others
-    assert (other.noise, other.half) == ("geometric", 38)
+    assert (other.noise, other.half) == ("geometric", 37)
     assert other.std == pytest.approx(4.22, abs=0.01)
 
 

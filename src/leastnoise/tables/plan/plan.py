@@ -384,11 +384,16 @@ def _check_groups(
         (claim.coordinate == layout.counted, "another number than the spec's decides"),
         (claim.reach == 1, "a unit adds 1 to the count that decides"),
         (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
+        (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
         (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
     )
     for fit, why in fits:
         if not fit:
             raise CertificateRejected(f"{where}: {why}.")
+
+
+def _falls_by_bits(chance: Fraction) -> bool:
+    return chance.denominator & (chance.denominator - 1) == 0
 
 
 def _check_draw(

@@ -20,6 +20,7 @@ from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.sensitivity import L1
 from leastnoise.mechanism.grid import default_grid
 from leastnoise.noise.quantiles import absolute_quantile, variance_of
+from leastnoise.noise.registry import part_of
 from leastnoise.selection.public import candidate
 from leastnoise.tables.query.limits import FewGroups
 
@@ -40,7 +41,7 @@ _CLOSE = 1e-9  # of a number of units: a float below a whole number by less may 
 class Published:
     """How large a group has to be, with one noise: `half` and `nearly` are n₅₀ and n₉₅.
 
-    `std` is that of its count.
+    `std` is that of its count, and `threshold` the least noisy count that may be published.
     """
 
     noise: str
@@ -58,11 +59,36 @@ class Published:
         ninety = absolute_quantile(noise, 0.9, claim.coordinate)
         return cls(
             noise=noise.name,
-            threshold=float(claim.threshold),
-            half=math.ceil(edge - _CLOSE),
-            nearly=math.ceil(edge + ninety - _CLOSE),
+            threshold=float(claim.threshold - (grid if claim.chance_below else 0)),
+            half=_first(claim, 0.5, near=edge),
+            nearly=_first(claim, 0.95, near=edge + ninety),
             std=math.sqrt(variance_of(noise, claim.coordinate)),
         )
+
+
+def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
+    """Return from how many units on a group is published with that probability.
+
+    It is within a few of `near`, and no less than one.
+    """
+    units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
+    while published(claim, units) < chance * (1 - _CLOSE):
+        units += 1
+    return units
+
+
+def published(claim: ThresholdCertificate, units: int) -> float:
+    """Return the probability that a group of so many is published."""
+    noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
+    beyond = part_of(type(noise), "beyond")
+
+    def reached(steps: int) -> float:
+        t = claim.threshold - units - grid * (steps + Fraction(1, 2))
+        below = float(beyond(noise, abs(t), claim.coordinate).mid())
+        return below if t >= 0 else 1 - below
+
+    chance = float(claim.chance_below)
+    return reached(0) if not chance else (1 - chance) * reached(0) + chance * reached(1)
 
 
 @final
@@ -94,11 +120,18 @@ class Groups:
             least=_least(claim.budget, claim.neighbours),
         )
 
+    @property
+    def least_count(self) -> str:
+        """From which noisy count on a group is published, to go on from "is"."""
+        chance = float(self.claim.chance_below)
+        sometimes = f", at {self.chosen.threshold:.6g} with probability {chance:.3g}"
+        return f"{float(self.claim.threshold):.6g} or more{sometimes if chance else ''}"
+
     def in_words(self) -> list[str]:
         """Return from where on a group is published, in sentences."""
         one = self.chosen
         published = (
-            f"A group is published where its noisy count is {one.threshold:.6g} or more: one of "
+            f"A group is published where its noisy count is {self.least_count}: one of "
             f"{one.half:,} with probability ½, one of {one.nearly:,} with 95 %."
         )
         if self.least is None:
@@ -114,6 +147,7 @@ class Groups:
         claim = self.claim
         return {
             "threshold": decimal_text(claim.threshold),
+            "chance_below": decimal_text(claim.chance_below),
             "groups": claim.groups,
             "chosen": vars(self.chosen),
             "others": [vars(one) for one in self.others],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastnoise.entropy.source import Entropy, SystemEntropy
 from leastnoise.mechanism.each_row import add_noise_to_rows
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.tables.query.axes import Unlisted
@@ -13,11 +14,16 @@ from leastnoise.tables.query.results import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
-    from leastnoise.entropy.source import Entropy
+    from numpy.typing import NDArray
+
     from leastnoise.tables.plan.plan import BlockPlan
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.results import Table
+
+
+_COIN_BITS = 40
 
 
 def publish_groups(
@@ -37,10 +43,22 @@ def publish_groups(
     grid = claim.noise.grid
     if grid is None:
         raise TypeError("what is published is rounded to a grid")
-    noisy = add_noise_to_rows(claim.noise.noise, grid, exact, entropy=entropy)
-    shown = noisy[:, claim.coordinate] >= float(claim.threshold)
+    source = entropy or SystemEntropy()
+    noisy = add_noise_to_rows(claim.noise.noise, grid, exact, entropy=source)
+    counts, least = noisy[:, claim.coordinate], float(claim.threshold)
+    # every group tosses the coin, whatever its count: what is drawn doesn't depend on it
+    heads = _coins(claim.chance_below, len(ordered), source)
+    shown = (counts >= least) | ((counts >= float(claim.threshold - grid)) & heads)
     keys = _key_columns(layout, [row for row, kept in zip(ordered, shown, strict=True) if kept])
     return table_of(layout, noisy[shown], block.noise_errors, keys=keys)
+
+
+def _coins(chance: Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
+    """Return fresh coins that fall with that chance, a whole number of parts of a power of two."""
+    if chance.denominator & (chance.denominator - 1) or chance.denominator > 2**_COIN_BITS:
+        raise TypeError("a coin falls by bits")
+    most = chance.numerator * (2**_COIN_BITS // chance.denominator)
+    return entropy.words(count) >> np.uint64(64 - _COIN_BITS) < np.uint64(most)
 
 
 def sort_key(value: object) -> Any:

@@ -102,7 +102,8 @@ def _check_counts(
     path: Path, layout: Layout, claim: ThresholdCertificate, told: Mapping[str, Sequence[float]]
 ) -> None:
     """Check that every published count which decides of its row reaches the threshold."""
-    least = float(claim.threshold) - (0.5 if layout.round else 0.0)
+    grid = claim.noise.grid if claim.chance_below else None
+    least = float(claim.threshold - (grid or 0)) - (0.5 if layout.round else 0.0)
     least -= CLOSE * abs(least)
     for asked, uses in zip(layout.statistics, layout.uses, strict=True):
         decides = asked.counts and uses == (claim.coordinate,)
