@@ -1,7 +1,7 @@
 """A certificate for groups that nobody listed: a group's noisy row is published from a count on.
 
 The keys are data. A group that nobody is in can't be named; one that a single unit is in may be
-published, with a small probability that counts as δ (theory/release.md §6).
+published, with a small probability that counts as δ (theory/release.md §9).
 """
 
 from __future__ import annotations

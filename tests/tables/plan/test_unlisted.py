@@ -10,6 +10,7 @@ import pytest
 
 from leastnoise.errors import CertificateRejected, SpecError
 from leastnoise.tables.plan.plan import plan
+from leastnoise.tables.plan.unlisted import published
 from leastnoise.tables.read import spec_file
 from tests.tables.unlisted import planned, spec_of
 
@@ -49,24 +50,27 @@ def test_with_three_groups_the_plan_shows_less_noise_too() -> None:
     assert other.std == pytest.approx(4.22, abs=0.01)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-5"), ("0.1", "1e-8"), ("3", "1e-3")])
-def test_no_mechanism_publishes_smaller_groups(epsilon: str, delta: str) -> None:
-    groups = (
-        planned(
-            statistics=["count_units"],
-            contribution={"max_groups": 1},
-            privacy={"epsilon": epsilon, "delta": delta},
-        )
-        .blocks[0]
-        .groups
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [("1", "1e-5"), ("1", "1e-6"), ("0.3", "1e-7"), ("0.1", "1e-8"), ("2", "1e-4")],
+)
+def test_of_one_group_a_person_no_mechanism_publishes_more(epsilon: str, delta: str) -> None:
+    """The recurrence of Desfontaines et al. bounds every mechanism, and this one is on it."""
+    made = planned(
+        statistics=["count_units"],
+        contribution={"max_groups": 1},
+        privacy={"epsilon": epsilon, "delta": delta},
     )
+    groups = made.blocks[0].groups
     assert groups is not None
-    chance, units, c, d = 0.0, 0, math.exp(float(epsilon)), float(delta)
-    while chance < 0.5:
-        units += 1
-        chance = min(c * chance + d, 1 - (1 - chance - d) / c)
-    assert groups.least == units
-    assert units <= groups.chosen.half <= units + 1
+    most, c, d = [0.0], math.exp(float(epsilon)), float(delta)
+    while most[-1] < 1 - d:
+        most.append(min(c * most[-1] + d, 1 - (1 - most[-1] - d) / c))
+    for units, bound in enumerate(most[1:], start=1):
+        chance = published(groups.claim, units)
+        assert bound - 3 * d <= chance <= bound * (1 + 1e-9)
+    assert groups.least == next(units for units, chance in enumerate(most) if chance >= 0.5)
+    assert groups.chosen.half == groups.least
 
 
 def test_replaced_persons_have_another_certificate() -> None:
