@@ -9,6 +9,9 @@ import pytest
 
 from tests.tables.integers import integers
 from tests.tables.rows.test_bounding import COLUMNS, LIMITS, QUERIES, by_row, rows, spec_of
+from tests.tables.rows.test_unlisted import totals as group_totals
+from tests.tables.unlisted import rows as unlisted_rows
+from tests.tables.unlisted import spec_of as unlisted_spec
 
 pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
 
@@ -53,3 +56,17 @@ def test_no_rows_and_many_bins(session: Any, tmp_path: Path) -> None:
         raw = spec_of(data={"source": "rows.parquet", "types": kinds}, query=[query, QUERIES[0]])
         raw["columns"] = {"y": COLUMNS["y"]}
         assert integers(raw, tmp_path, engine="spark") == integers(raw, tmp_path)
+
+
+@pytest.mark.parametrize("groups", [1, 3, None])
+def test_groups_that_nobody_listed(session: Any, tmp_path: Path, groups: int | None) -> None:
+    unlisted_rows(400, seed=7).to_parquet(tmp_path / "rows.parquet")
+    raw = unlisted_spec(
+        statistics=["count_units", "count", "mean(x)"],
+        by={"sex": [3, 1], "code": {"keys": "private", "longest": 8}},
+        contribution={"max_groups": groups, "max_rows_per_group": 2},
+        privacy={"unit": "person" if groups else "row"},
+    )
+    expected = group_totals(raw, tmp_path, "duckdb")
+    assert expected
+    assert group_totals(raw, tmp_path, "spark") == expected

@@ -14,7 +14,13 @@ from leastnoise._record import derived, field, instance_of, one_of, record, take
 from leastnoise.accounting.proof.composed import bound_composed, prove_composed
 from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
-from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
+from leastnoise.certificate.threshold import KIND, ThresholdCertificate
+from leastnoise.errors import (
+    CertificateRejected,
+    InvalidArgument,
+    NotApplicable,
+    NotCertified,
+)
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.guarantees.interval import Interval
@@ -25,15 +31,19 @@ RULE = "basic composition: epsilons and deltas add up"
 COMPOSED = "tight composition: all draws of noise together, their laws fixed in advance"
 _FIELDS = ("kind", "version", "epsilon", "delta", "rule", "blocks")
 
+Block = Certificate | ThresholdCertificate
+"""A draw of noise that is published, or is where it reaches a threshold."""
+Blocks = tuple[tuple[str, Block], ...]
 
-def _checked_blocks(
-    blocks: tuple[tuple[str, Certificate], ...], *, name: str
-) -> tuple[tuple[str, Certificate], ...]:
+
+def _checked_blocks(blocks: Blocks, *, name: str) -> Blocks:
     like = "pairs of a name and a Certificate"
     return tuple(
         (
             _validate.text(block, name=name),
-            _validate.instance(certificate, Certificate, name=name, like=like),
+            _validate.instance(
+                certificate, (Certificate, ThresholdCertificate), name=name, like=like
+            ),
         )
         for block, certificate in _validate.pairs(blocks, name=name, like=like)
     )
@@ -47,11 +57,13 @@ class PlanCertificate:
     `blocks` are pairs of a name and the certificate of its one noise draw: what that draw is worth
     alone. By the `rule` RULE, basic composition (Dwork & Roth 2014, Theorem 3.16): Σεᵢ <= ε and
     Σδᵢ <= δ, in exact fractions. By COMPOSED the blocks' budgets may add up to more: the laws of
-    all draws together have δ(ε) <= δ (theory/accounting.md §1 A).
+    all draws together have δ(ε) <= δ (theory/accounting.md §1 A). Blocks of groups that nobody
+    listed have no such law: by either rule they count with their own budgets, and the other draws
+    together meet what these leave.
     """
 
     budget: Budget = field(converter=instance_of(Budget, like="a Budget"))
-    blocks: tuple[tuple[str, Certificate], ...] = field(converter=takes(_checked_blocks))
+    blocks: Blocks = field(converter=takes(_checked_blocks))
     rule: str = field(converter=one_of((RULE, COMPOSED)), default=RULE)
     version: int = derived(lambda _: VERSION)
 
@@ -70,7 +82,7 @@ class PlanCertificate:
         return common_neighbours(block.neighbours for _, block in self.blocks)
 
     @classmethod
-    def prove(cls, *, budget: Budget, blocks: tuple[tuple[str, Certificate], ...]) -> Self:
+    def prove(cls, *, budget: Budget, blocks: Blocks) -> Self:
         """Return the certificate, by sums if they do; raises NotCertified if nothing does."""
         plan = cls(budget=budget, blocks=blocks)
         try:
@@ -82,10 +94,11 @@ class PlanCertificate:
             return plan
         plan = replace(plan, rule=COMPOSED)
         try:
-            proved = ProvedDelta.within(bound_composed(_draws(blocks), budget.epsilon))
-        except NotApplicable as error:
+            left = _left(plan)
+            proved = ProvedDelta.within(bound_composed(_draws(blocks), left.epsilon))
+        except (NotApplicable, InvalidArgument) as error:
             raise NotCertified(interval=None, why=f"{why} {error}") from error
-        if not proved.certainly_at_most(budget.delta):
+        if not proved.certainly_at_most(left.delta):
             upper = proved.interval.upper
             why += f" Together their delta is up to {upper!r} at that epsilon."
             raise NotCertified(interval=None, why=why)
@@ -116,19 +129,20 @@ class PlanCertificate:
         return _outward(total_lower, total_upper) if self.rule == RULE else self._composed()
 
     def _composed(self) -> Interval:
-        """Prove the blocks together; raises CertificateRejected if they need more."""
+        """Prove the draws together; raises CertificateRejected if they need more than is left."""
         try:
-            proved = prove_composed(_draws(self.blocks), self.budget.epsilon)
-        except NotApplicable as error:
+            left = _left(self)
+            proved = prove_composed(_draws(self.blocks), left.epsilon)
+        except (NotApplicable, InvalidArgument) as error:
             raise CertificateRejected(str(error)) from error
         found = proved.interval
-        if not proved.certainly_at_most(self.budget.delta):
+        if not proved.certainly_at_most(left.delta):
             raise CertificateRejected(
                 f"The blocks together have delta in [{found.lower!r}, {found.upper!r}] at epsilon="
-                f"{decimal_text(self.budget.epsilon)}; the certificate claims "
-                f"{decimal_text(self.budget.delta)}."
+                f"{decimal_text(left.epsilon)}; the certificate claims {decimal_text(left.delta)}."
             )
-        return found
+        apart = self.budget.delta - left.delta  # of blocks with a threshold, each of them verified
+        return _outward(Fraction(found.lower), Fraction(found.upper) + apart)
 
     def _why_not_sums(self) -> str:
         """Return why budgets don't add up to this; "" if they do.
@@ -193,19 +207,38 @@ def read_certificate(text: str) -> Certificate | PlanCertificate:
     return Certificate.from_record(record)
 
 
-def _draws(blocks: Sequence[tuple[str, Certificate]]) -> tuple[Releases, ...]:
-    """Return all draws; raises NotApplicable for those of one sample, which aren't of several."""
-    for _, block in blocks:
+def _left(plan: PlanCertificate) -> Budget:
+    """Return what blocks with a threshold leave; raises InvalidArgument if that is none."""
+    epsilon, delta = plan.budget.epsilon, plan.budget.delta
+    for _, block in plan.blocks:
+        if isinstance(block, ThresholdCertificate):
+            epsilon, delta = epsilon - block.budget.epsilon, delta - block.budget.delta
+    return Budget(epsilon=epsilon, delta=delta)
+
+
+def _draws(blocks: Sequence[tuple[str, Block]]) -> tuple[Releases, ...]:
+    """Return the draws of all blocks but those with a threshold.
+
+    Raises NotApplicable if there are none, and for those of one sample, which aren't of several.
+    """
+    draws = [block for _, block in blocks if isinstance(block, Certificate)]
+    for block in draws:
         if block.sampling_rate != 1:
             why = "several draws of one sample aren't proved under subsampling"
             raise NotApplicable(family=block.noise.name, why=why)
-    return tuple(block.releases for _, block in blocks)
+    if not draws:
+        why = "what is published from a threshold on isn't composed more tightly than by sums"
+        raise NotApplicable(family="noise", why=why)
+    return tuple(block.releases for block in draws)
 
 
-def _block_of(record: object) -> tuple[str, Certificate]:
+def _block_of(record: object) -> tuple[str, Block]:
     fields = exact_fields(record, ("name", "certificate"), where="block")
     name = typed(fields["name"], str, where="block.name")
-    return name, Certificate.from_record(fields["certificate"])
+    own = fields["certificate"]
+    if isinstance(own, dict) and own.get("kind") == KIND:
+        return name, ThresholdCertificate.from_record(own)
+    return name, Certificate.from_record(own)
 
 
 def _outward(lower: Fraction, upper: Fraction) -> Interval:

@@ -1,39 +1,45 @@
 """A certificate for groups that nobody listed: a group's noisy row is published from a count on.
 
 The keys are data. A group that nobody is in can't be named; one that a single unit is in may be
-published, with a small probability that counts as δ (theory/tables.md §"Unknown groups").
+published, with a small probability that counts as δ (theory/release.md §9).
 """
 
 from __future__ import annotations
 
 import json
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Self, final
 
 from flint import arb
 
-from leastnoise._record import field, instance_of, record, takes, whole
+from leastnoise._record import field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.balls.core import ball, precision
+from leastnoise.balls.core import ball, float_above, precision
 from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
 from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
-from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified
+from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified, NotRegistered
 from leastnoise.guarantees.budget import Budget
-from leastnoise.guarantees.exact import decimal_text, exact
+from leastnoise.guarantees.exact import decimal_text, exact, float_at_least
 from leastnoise.guarantees.interval import Interval
-from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.noise.registry import part_of, registered
+from leastnoise.noise.releases import Releases
 
 KIND = "threshold-certificate"
 ASSUMPTION = (
     "a group's row is published only if its noisy count, as it is published, reaches the "
-    "threshold; nothing is said of other groups, not even how many there are"
+    "threshold, or by a fair coin of that chance if it is one step of the grid below; nothing is "
+    "said of other groups, not even how many there are"
 )
 _FIELDS = (
-    *("kind", "version", "epsilon", "delta", "noise", "threshold", "reach", "coordinate"),
-    "assumptions",
+    *("kind", "version", "epsilon", "delta", "neighbours", "noise", "threshold", "reach"),
+    *("chance_below", "coordinate", "assumptions"),
 )
 _BITS = 128
+_COIN = 2**20  # chances are so many parts of it
+_FINE = 2**6  # steps of a grid in one unit, from which on a chance between two is worth nothing
+_EDGE = Fraction(1, 2**40)  # of the grid
 
 
 @final
@@ -42,14 +48,15 @@ class ThresholdCertificate:
     """The statement: publishing the rows of groups that nobody listed meets `budget`.
 
     A group's row is its numbers plus the `noise`, drawn anew for each group. It is published if the
-    number at `coordinate`, rounded to the noise's grid, is at least `threshold`. `noise` is a
+    number at `coordinate`, rounded to the noise's grid, is at least `threshold`; one step of the
+    grid below it is, too, with the probability `chance_below`, by a fresh coin. `noise` is a
     certificate about as many draws as a unit may be in groups (its `compositions`), each for what a
-    unit adds to one row; to the count it adds at most `reach`.
+    unit that is there or not adds to one row; to the count it adds at most `reach`.
 
     notation: k groups, p₁ the chance that the row of a group with this unit alone is published,
     p_j = 1 − (1 − p₁)^j, δ_m(ε) of m draws. Where j of a unit's groups have nobody else, the other
     k − j are noise that is post-processed: δ = max_j p_j + (1 − p_j)·δ_(k−j)(ε), with add-remove
-    neighbours. With replace-one ones it is shown at ε/2 and δ/(1 + e^(ε/2)), through the table
+    `neighbours`. With replace-one ones it is shown at ε/2 and δ/(1 + e^(ε/2)), through the table
     without either unit.
     """
 
@@ -58,6 +65,8 @@ class ThresholdCertificate:
     threshold: Fraction = field(converter=takes(exact))
     reach: Fraction = field(converter=takes(exact), default=Fraction(1))
     coordinate: int = field(converter=whole(least=0), default=0)
+    neighbours: Neighbours = field(converter=one_of(NEIGHBOURS), default="add-remove")
+    chance_below: Fraction = field(converter=takes(exact), default=Fraction(0))
 
     @property
     def groups(self) -> int:
@@ -65,9 +74,14 @@ class ThresholdCertificate:
         return self.noise.compositions
 
     @property
-    def neighbours(self) -> Neighbours | None:
-        """The neighbours that the statement is about."""
-        return self.noise.neighbours
+    def sampling_rate(self) -> Fraction:
+        """That of the noise: what is stated is about whole tables, where it is 1."""
+        return self.noise.sampling_rate
+
+    @property
+    def proved(self) -> bool:
+        """No such object notes that it was proved: it is proved again wherever that matters."""
+        return False
 
     @classmethod
     def prove(
@@ -78,12 +92,21 @@ class ThresholdCertificate:
         threshold: Fraction,
         reach: Fraction = Fraction(1),
         coordinate: int = 0,
+        neighbours: Neighbours = "add-remove",
+        chance_below: Fraction = Fraction(0),
     ) -> Self:
         """Return the certificate; raises NotCertified where it isn't proved."""
         made = cls(
-            budget=budget, noise=noise, threshold=threshold, reach=reach, coordinate=coordinate
+            budget=budget,
+            noise=noise,
+            threshold=threshold,
+            reach=reach,
+            coordinate=coordinate,
+            neighbours=neighbours,
+            chance_below=chance_below,
         )
-        if why := made._why_not():
+        _, why = made._delta()
+        if why:
             raise NotCertified(interval=None, why=why)
         return made
 
@@ -93,56 +116,79 @@ class ThresholdCertificate:
         Raises CertificateRejected, with the reason, if any part of it is false or not proved.
         """
         self.noise.verify()
-        if why := self._why_not():
+        worst, why = self._delta()
+        if why:
             raise CertificateRejected(why)
-        return Interval(0.0, float(self.budget.delta))
+        # both are true: what was found, and the budget that it was proved to be within
+        return Interval(0.0, min(float_above(worst), float_at_least(self.budget.delta)))
 
     def chance_alone(self) -> arb:
-        """Enclose p₁: reach + X, rounded to the grid, is at least the threshold."""
+        """Return a ball no point of which is below p₁: reach + X is published."""
+        at, below = self._reached(0), self.chance_below
+        return at if not below else ball(1 - below) * at + ball(below) * self._reached(1)
+
+    def _reached(self, steps: int) -> arb:
+        """Enclose P(reach + X is, rounded, so many steps below the threshold at least)."""
         noise, grid = self.noise.noise, self.noise.grid
         if registered(type(noise)).beyond is None:
             why = "the chance of a large error isn't proved for it"
             raise NotApplicable(family=noise.name, why=why)
         if grid is None:
             raise NotApplicable(family=noise.name, why="its grid has to be known")
-        t = self.threshold - self.reach - grid / 2
+        # A little less than half of the grid below: noise on whole numbers may be at the very half,
+        # which is rounded up, and P(X > t) leaves out X = t.
+        t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + _EDGE)
         if t < 0:
             return arb(1)
         return part_of(type(noise), "beyond")(noise, t, self.coordinate)
 
-    def _why_not(self) -> str:
-        """Return why the statement isn't proved; "" if it is."""
+    def _delta(self) -> tuple[arb, str]:
+        """Return what δ is at most, and why the statement isn't proved; "" if it is."""
+        if why := self._why_unfit():
+            return arb(1), why
+        epsilon = self.budget.epsilon
+        replaced = self.neighbours == "replace-one"
+        with precision(_BITS):
+            factor = 1 + ball(epsilon / 2).exp() if replaced else arb(1)
+            try:
+                alone, worst = self.chance_alone(), arb(0)
+            except (NotApplicable, NotRegistered) as error:
+                return arb(1), str(error)
+            for new in range(self.groups + 1):
+                published = 1 - (1 - alone) ** new
+                rest = self._of_draws(self.groups - new, epsilon / 2 if replaced else epsilon)
+                found = factor * (published + (1 - published) * rest)
+                if not found <= ball(self.budget.delta):
+                    return arb(1), (
+                        f"Not proved: with {new} of {self.groups} groups that no other unit is in, "
+                        "delta may be larger than the budget's."
+                    )
+                worst = worst.max(found)
+        return worst, ""
+
+    def _why_unfit(self) -> str:
+        """Return why such a statement isn't about this noise; "" if it is."""
         noise = self.noise
         if noise.sampling_rate != 1 or noise.geometry is not None:
             return "Groups that nobody listed are for whole tables, and noise without a geometry."
         if not self.coordinate < noise.dimension:
             return "There is no such coordinate."
+        if not 0 <= self.chance_below < 1:
+            return "A coin falls with a probability: expected 0 <= chance_below < 1."
         if self.reach <= 0:
             return "A unit adds something to the count of its groups: expected reach > 0."
-        if noise.neighbours not in {"add-remove", "replace-one"}:
-            return "The certificate of the noise has to say who neighbours are."
-        with precision(_BITS):
-            epsilon, delta = self.budget.epsilon, ball(self.budget.delta)
-            if noise.neighbours == "replace-one":
-                epsilon = epsilon / 2
-                delta = delta / (1 + ball(epsilon).exp())
-            alone = self.chance_alone()
-            for new in range(self.groups + 1):
-                published = 1 - (1 - alone) ** new
-                rest = self._of_draws(self.groups - new, epsilon)
-                if not published + (1 - published) * rest <= delta:
-                    return (
-                        f"Not proved: with {new} of {self.groups} groups that no other unit is in, "
-                        "delta may be larger than the budget's."
-                    )
+        if noise.neighbours != "add-remove":
+            return "The certificate of the noise has to be about a unit that is there or not."
         return ""
 
     def _of_draws(self, draws: int, epsilon: Fraction) -> arb:
         """Return a number that δ(ε) of so many draws is at most."""
         if draws == 0:
             return arb(0)
-        one = self.noise.one_release
-        return prove_composed((one.times(draws),), epsilon).upper
+        noise = self.noise
+        if noise.proved and not noise.budget.delta and noise.budget.epsilon <= epsilon:
+            return arb(0)  # all draws together are purely private, and so are some
+        return _bound_draws(noise.one_release.times(draws), epsilon)
 
     def to_json(self) -> str:
         """Return the certificate as JSON text; every number is exact."""
@@ -155,9 +201,11 @@ class ThresholdCertificate:
             "version": VERSION,
             "epsilon": decimal_text(self.budget.epsilon),
             "delta": decimal_text(self.budget.delta),
+            "neighbours": self.neighbours,
             "noise": self.noise.to_record(),
             "threshold": decimal_text(self.threshold),
             "reach": decimal_text(self.reach),
+            "chance_below": decimal_text(self.chance_below),
             "coordinate": self.coordinate,
             "assumptions": [ASSUMPTION],
         }
@@ -181,6 +229,68 @@ class ThresholdCertificate:
                 threshold=number(fields["threshold"], where="threshold"),
                 reach=number(fields["reach"], where="reach"),
                 coordinate=typed(fields["coordinate"], int, where="coordinate"),
+                neighbours=fields["neighbours"],
+                chance_below=number(fields["chance_below"], where="chance_below"),
             )
         except ValueError as error:
             raise CertificateRejected(str(error)) from error
+
+
+def find_threshold(
+    *,
+    budget: Budget,
+    noise: Certificate,
+    reach: Fraction,
+    coordinate: int,
+    neighbours: Neighbours,
+    most: int,
+) -> ThresholdCertificate:
+    """Return the statement with the least threshold on the noise's grid, up to `most`.
+
+    On a coarse grid with the largest chance below it, too. Raises NotCertified if none is proved.
+    """
+    grid = noise.grid
+    if grid is None:
+        raise NotApplicable(family=noise.noise.name, why="its grid has to be known")
+
+    def proved(steps: int, heads: int = 0) -> ThresholdCertificate | None:
+        try:
+            return ThresholdCertificate.prove(
+                budget=budget,
+                noise=noise,
+                threshold=steps * grid,
+                reach=reach,
+                coordinate=coordinate,
+                neighbours=neighbours,
+                chance_below=Fraction(heads, _COIN),
+            )
+        except NotCertified:
+            return None
+
+    low, step = -(-reach // grid), max(1, round(reach / grid))  # at the reach it is ½ at least
+    while (found := proved(low + step)) is None:
+        low, step = low + step, 2 * step
+        if low * grid > most:
+            why = f"No threshold up to {most:,} is enough for this noise and budget."
+            raise NotCertified(interval=None, why=why)
+    high = low + step
+    while high - low > 1:  # the chance falls as the threshold rises
+        middle = (low + high) // 2
+        if (better := proved(middle)) is None:
+            low = middle
+        else:
+            high, found = middle, better
+    low, above = 0, _COIN if grid * _FINE > reach else 1
+    while above - low > 1:
+        middle = (low + above) // 2
+        if (better := proved(high, middle)) is None:
+            above = middle
+        else:
+            low, found = middle, better
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _bound_draws(draws: Releases, epsilon: Fraction) -> arb:
+    """Return what δ(ε) of these draws is at most: a search for a threshold asks again."""
+    return prove_composed((draws,), epsilon).upper

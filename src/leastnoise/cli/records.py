@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.plan.unlisted import Groups
     from leastnoise.tables.query.results import Table
 
 _MOST_ROWS = 50
@@ -71,12 +72,16 @@ def _print_block(block: BlockPlan, unit: str) -> None:
         )
         for error in block.errors
     ]
+    where = "in each cell" if block.groups is None else "in each group"
     print_table(
         _title(block, unit),
-        ("in each cell", "std", "95 % of the noise", "plain Laplace", "plain Gaussian"),
+        (where, "std", "95 % of the noise", "plain Laplace", "plain Gaussian"),
         rows,
     )
     said = [] if layout.by_row else [f"Each {unit} {layout.bounding.in_words(layout.numbers)}."]
+    if block.groups is not None:
+        _print_groups(block.groups)
+        said += block.groups.in_words()
     said += [
         f"Rows are dropped where {axis.column} is {axis.dropped}."
         for axis in layout.axes
@@ -89,14 +94,34 @@ def _print_block(block: BlockPlan, unit: str) -> None:
     say()
 
 
+def _print_groups(groups: Groups) -> None:
+    """Print from where on a group is published, with each kind of noise that would do."""
+    rows = [
+        (name, str(one.half), str(one.nearly), f"{one.std:.4g}")
+        for name, one in [
+            (f"{groups.chosen.noise} (chosen)", groups.chosen),
+            *((one.noise, one) for one in groups.others),
+            *([] if groups.plain is None else [("plain Laplace", groups.plain)]),
+        ]
+    ]
+    title = "From how many on a group is published, with probability ½ and 95 %"
+    print_table(title, ("noise", "½", "95 %", "std of the count"), rows)
+
+
 def _title(block: BlockPlan, unit: str) -> str:
     """Return a block's title: its numbers, its part of the budget and its noise."""
     layout, mechanism, budget = block.layout, block.mechanism, block.budget
     noise, geometry = mechanism.noise, mechanism.certificate.geometry
     what = ", ".join(one.label for one in layout.statistics) if layout.part else ""
     said = f"{block.name}: {what}{what and '; '}{_words.counted(layout.dimension, 'number')} in "
-    said += f"{_words.counted(layout.cells, 'cell')}, for ε = {_words.at_least(budget.epsilon)}, "
-    said += f"δ = {_words.at_least(budget.delta)}"
+    public = math.prod(axis.cells for axis in layout.axes)
+    if block.groups is None:
+        said += _words.counted(layout.cells, "cell")
+    else:
+        keys = _words.in_turn([one.column for one in layout.unlisted])
+        said += f"each group by {_words.plain(keys)} that is published"
+        said += f", beside {_words.counted(public, 'public cell')}" if public > 1 else ""
+    said += f", for ε = {_words.at_least(budget.epsilon)}, δ = {_words.at_least(budget.delta)}"
     others = [label for label in block.group if label != layout.label]
     said += f", in one draw with {_words.listed(others)}" if others else ""
     said += f". Noise: {noise.name}, scale {float(noise.scale):.6g}"

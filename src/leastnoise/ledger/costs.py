@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Self, final
 
 from leastnoise.certificate.certificate import Certificate
-from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.plan import Block, PlanCertificate
+from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.noise.body_noise import VectorNoise
 
 Certified = Certificate | PlanCertificate
@@ -70,10 +71,13 @@ class Cost:
         )
 
 
-def _zcdp(certificate: Certificate) -> tuple[Fraction, Fraction]:
+def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
     """Return (ρ, δ') of a certificate."""
-    budget, noise, draws = certificate.budget, certificate.noise, certificate.releases
+    budget = certificate.budget
     stated = budget.epsilon**2 / 2
+    if isinstance(certificate, ThresholdCertificate):  # what is silent has no density to compare
+        return stated, budget.delta
+    noise, draws = certificate.noise, certificate.releases
     if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large
         return stated, budget.delta
     if (variance := noise.gaussian_square) is not None:

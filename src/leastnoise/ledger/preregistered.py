@@ -11,8 +11,9 @@ from leastnoise import _validate
 from leastnoise._record import field, instance_of, record, takes
 from leastnoise.accounting.proof.composed import bound_composed
 from leastnoise.certificate.certificate import Certificate, read_budget
-from leastnoise.certificate.plan import PlanCertificate
+from leastnoise.certificate.plan import Block, PlanCertificate
 from leastnoise.certificate.strict_json import exact_fields, parse_object, typed
+from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, InvalidArgument, NotApplicable, NotCertified
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.exact import decimal_text
@@ -106,6 +107,9 @@ class Preregistered:
     def _parts(self) -> Iterator[Releases]:
         for release, count in self.releases:
             for block in blocks_of(release):
+                if isinstance(block, ThresholdCertificate):
+                    why = "groups that nobody listed are charged by sums of budgets alone"
+                    raise NotApplicable(family=block.noise.noise.name, why=why)
                 one = block.releases
                 yield one.times(count)
 
@@ -149,7 +153,7 @@ def require_certificate(value: object, *, name: str = "release") -> Certified:
     )
 
 
-def blocks_of(release: Certified) -> tuple[Certificate, ...]:
+def blocks_of(release: Certified) -> tuple[Block, ...]:
     """Return the certificates of a release's draws of noise."""
     if isinstance(release, PlanCertificate):
         return tuple(block for _, block in release.blocks)

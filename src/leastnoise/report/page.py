@@ -21,7 +21,7 @@ from leastnoise.tables.plan.notes import UNIT_NOTE
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
-from leastnoise.tables.query.axes import Bins
+from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.statistics.base import SUFFIXES
 
@@ -99,7 +99,10 @@ def _asked(parts: Sequence[Layout]) -> str:
     what = ", ".join(asked.label for asked in statistics_of(parts))
     if layout.conditions:
         return f"{layout.name}: {what} for each of {layout.cells:,} conditions."
-    by = ", ".join(axis.column for axis in layout.axes)
+    by = ", ".join(
+        axis.column + (" (keys that nobody listed)" if isinstance(axis, Unlisted) else "")
+        for axis in layout.axes
+    )
     return f"{layout.name}: {what} by {by}." if by else f"{layout.name}: {what}."
 
 
@@ -165,7 +168,8 @@ def _block(
     labels = [", ".join(map(_text, row)) for row in zip(*_grouped(layout, keys), strict=True)]
     charts = "".join(_chart(layout.name, asked, labels, columns) for asked in statistics)
     heads = [*keys, *(h for asked in statistics for h in (asked.label, "95 % of the noise"))]
-    shown = min(layout.cells, MOST_ROWS)
+    count = len(next(iter(columns.values())))
+    shown = min(count, MOST_ROWS)
     rows = []
     for place in range(shown):
         cells = [f'<th scope="row">{html(_text(found[place]))}</th>' for found in keys.values()]
@@ -173,16 +177,32 @@ def _block(
             value, _, low, high = (_number(columns[asked.label + s][place]) for s in SUFFIXES)
             cells += [f"<td>{_short(value)}</td>", f"<td>{_short(low)} to {_short(high)}</td>"]
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    more = layout.cells - shown
+    more = count - shown
     note = f"<p>{more:,} more rows are in the table's file.</p>" if more else ""
     head = "".join(f'<th scope="col">{html(name)}</th>' for name in heads)
     noises = dict.fromkeys(one["noise"] for one in records if one["name"] == layout.name)
-    caption = f"{layout.name}: {layout.cells:,} rows, {' and '.join(noises)} noise"
+    caption = f"{layout.name}: {_words.counted(count, 'row')}, {' and '.join(noises)} noise"
+    said = [
+        f"<p>{html(_published(one['unlisted']))}</p>"
+        for one in records
+        if one["name"] == layout.name and "unlisted" in one
+    ]
     return (
-        f"<article><h3>{html(layout.name)}</h3>{charts}"
+        f"<article><h3>{html(layout.name)}</h3>{''.join(said)}{charts}"
         f'<div class="wide" tabindex="0" role="region" aria-label="{html(layout.name)}, table">'
         f"<table><caption>{html(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}</article>"
+    )
+
+
+def _published(groups: dict[str, Any]) -> str:
+    """Return which groups are on the page, and what follows for their counts."""
+    chosen = groups["chosen"]
+    return (
+        f"Nobody listed these groups. None is here whose noisy count is below "
+        f"{chosen['threshold']:.6g}: of groups of {chosen['half']:,} every second one, of "
+        f"groups of {chosen['nearly']:,} 95 %. A group that isn't here may be small, or empty. "
+        "Near the threshold a count that is here is biased upwards."
     )
 
 

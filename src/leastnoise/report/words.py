@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
 _CHECKED = "Their keys, columns and stated errors are those of the spec and its noise."
+_KEYS = (
+    " Keys that nobody listed are data: that they are distinct, in order and of the right form was "
+    "checked, and that each published count reaches its threshold."
+)
 _SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
     "Not checked, since nobody can: that the published values were drawn from this noise, and that "
@@ -64,10 +68,11 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
+    unlisted = any(layout.unlisted for layout in found.layouts)
     return [
         f"Verified {folder}.",
         f"{who} {_words.neighbours(privacy.neighbours, unit)}",
-        f"Tables: {tables}. {_CHECKED} {_SAME}{_beside(found)}",
+        f"Tables: {tables}. {_CHECKED}{_KEYS if unlisted else ''} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,

@@ -210,7 +210,7 @@ def test_a_query_that_the_engine_can_not_take(
     def deep(*values: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(bounding, "_in_cells", deep)
+    monkeypatch.setattr(bounding, "in_cells", deep)
     with pytest.raises(InvalidInput, match="more keys, conditions or statistics"):
         release(folder, **changes).run()
     assert charges(folder) == 1

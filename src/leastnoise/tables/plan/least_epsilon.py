@@ -117,7 +117,8 @@ def _evened(found: Found) -> Found:
     for _ in range(_ROUNDS):
         settled, made = found
         ratios = _ratios_of_draws(made)
-        if made.blocks[0].split is None or max(ratios) - min(ratios) <= _UNEVEN * max(ratios):
+        apart = all(block.split is None for block in made.blocks)
+        if apart or max(ratios) - min(ratios) <= _UNEVEN * max(ratios):
             break
         parts = [
             _epsilon(found) * float(settled.spec.share(query)) * ratio

@@ -34,6 +34,12 @@ PARTS_NOTE = (
     "Where a query counts persons beside rows, plain Laplace and Gaussian noise have a scale for "
     "each, too."
 )
+GROUPS_NOTE = (
+    "Of groups that nobody listed, one is published where its noisy count reaches the threshold, "
+    "and nothing is said of the others. Near the threshold a published count is biased upwards: a "
+    "group whose noise was lower isn't there. Intervals hold for each group whether it is "
+    "published or not; of those that are published, near the threshold fewer than 95 % do."
+)
 _MANY_ROWS = 10**7
 MEAN_NOTE = (
     "A mean's error depends on how many values its group has, which isn't public: it is shown, at "
@@ -67,7 +73,9 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
         notes += (ROUNDING_NOTE.format(rows=exact),)
     if any(layout.part for layout in layouts):
         notes += (PARTS_NOTE,)
-    if len(plan.certificate.blocks) == 1:
+    if any(block.groups is not None for block in plan.blocks):
+        notes += (GROUPS_NOTE,)
+    if len([draw for draw in plan.draws if draw[0].groups is None]) <= 1:
         return notes
     if plan.certificate.rule == COMPOSED:
         return (*notes, JOINT_NOTE)

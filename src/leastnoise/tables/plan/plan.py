@@ -12,15 +12,18 @@ from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.records import write_record
+from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
 from leastnoise.tables.plan import notes, together
 from leastnoise.tables.plan.joint import split_noise
 from leastnoise.tables.plan.plan_search import search_draws
+from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
+from leastnoise.tables.query.limits import FewGroups
 from leastnoise.tables.query.noise_error import (
     ExpectedError,
     check_range,
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
     from leastnoise._notebooks import Columns
     from leastnoise.certificate.certificate import Certificate
+    from leastnoise.certificate.plan import Block
     from leastnoise.guarantees.budget import Budget
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
@@ -42,9 +46,6 @@ if TYPE_CHECKING:
 
 _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
-
-# A release cuts values off at 2^61 steps of its grid. On this one that is at 2^39 rows.
-FINEST_GRID = Fraction(1, 2**22)
 
 
 @final
@@ -65,6 +66,9 @@ class BlockPlan:
     certificate: Certificate
     baselines: Baselines
     split: Noise | None = None
+    groups: Groups | None = None
+    """From where on a group is published, where nobody listed them: then `certificate` is about the
+    noise of one group's row, which is drawn anew for each."""
 
     @property
     def name(self) -> str:
@@ -99,6 +103,8 @@ class BlockPlan:
     @property
     def saved(self) -> float | None:
         """The part of the variance of spherical noise that the geometry saves, None without one."""
+        if self.groups is not None:
+            return None
         alone = self.certificate
         alone = alone if self.split is None else replace(alone, noise=self.split)
         return self.baselines.saved(alone, self.layout, self.first)
@@ -137,6 +143,7 @@ class BlockPlan:
             "errors": [error.to_record() for error in errors],
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
             **({"filters": list(layout.filters)} if layout.filters else {}),
+            **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
         }
 
 
@@ -177,9 +184,22 @@ class Plan(Framed, Shown):
         found: dict[int, BlockPlan] = {}
         for place, (blocks, layouts, drawn) in enumerate(_served(laid, certificate)):
             stated = share = together.share_budget(spec.budget, blocks)
+            where = f"Block {JOIN.join(one.label for one in blocks)!r}"
+            if isinstance(drawn, ThresholdCertificate):
+                (block,), (layout,) = blocks, layouts
+                _check_groups(drawn, layout, share, where=where)
+                found[block.index] = BlockPlan(
+                    layout=layout,
+                    group=(block.label,),
+                    first=0,
+                    budget=share,
+                    certificate=drawn.noise,
+                    baselines=Baselines.of(block.ways, share),
+                    groups=Groups.of(layout, drawn),
+                )
+                continue
             if composed:  # its ε is what the noise is worth alone, its δ the share
                 stated = replace(share, epsilon=drawn.budget.epsilon)
-            where = f"Block {JOIN.join(one.label for one in blocks)!r}"
             _check_draw(drawn, layouts, stated, spec.privacy.neighbours, where=where)
             split = None
             if composed:
@@ -280,17 +300,44 @@ def plan(laid: LaidOut, *, progress: Callable[[str], object] | None = None) -> P
     `progress` is told the stages. Raises Refused if no noise can serve a block, or its numbers may
     be out of the range of float64.
     """
-    found = search_draws(laid, progress=progress)
-    drawn: list[tuple[str, Certificate]] = []
-    for draw, mechanism, _ in found:
+    drawn: list[tuple[str, Block, Noise | None]] = []
+    for block in together.list_blocks(laid):
+        if block.ways[0].unlisted:
+            (progress or (lambda _: None))(f"Finding and proving the threshold of {block.label}")
+            share = together.share_budget(laid.spec.budget, (block,))
+            drawn.append((block.label, find_claims(block.ways[0], share)[0], None))
+    listed = _listed(laid)
+    for draw, mechanism, split in search_draws(listed, progress=progress) if listed else ():
         stated = Mechanism(mechanism.certificate.about(laid.spec.privacy.neighbours))
         rounded = stated.on_grid(max(stated.grid, FINEST_GRID))
-        drawn.append((JOIN.join(draw.labels), rounded.certificate))
-    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=tuple(drawn))
-    return Plan.of(laid, certificate, [split for *_, split in found])
+        drawn.append((JOIN.join(draw.labels), rounded.certificate, split))
+    order = [block.label for block in together.list_blocks(laid)]
+    drawn.sort(key=lambda one: order.index(one[0].split(JOIN)[0]))
+    blocks = tuple((label, claim) for label, claim, _ in drawn)
+    certificate = PlanCertificate.prove(budget=laid.spec.budget, blocks=blocks)
+    return Plan.of(laid, certificate, [split for *_, split in drawn])
 
 
-_Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], "Certificate"]
+def _listed(laid: LaidOut) -> LaidOut | None:
+    """Return the queries whose groups are public, at the budget that the others leave.
+
+    None if there are none. Theirs are the same parts of the whole as before.
+    """
+    pairs = zip(laid.spec.query, laid.queries, strict=True)
+    kept = [(query, parts) for query, parts in pairs if not parts[0][0].unlisted]
+    if not kept:
+        return None
+    if len(kept) == len(laid.queries):
+        return laid
+    left = laid.spec.budget.share(sum((laid.spec.share(query) for query, _ in kept), Fraction(0)))
+    changed = {"epsilon": left.epsilon, "delta": left.delta}
+    privacy = laid.spec.privacy.model_copy(update=changed)
+    queries = tuple(query for query, _ in kept)
+    spec = laid.spec.model_copy(update={"privacy": privacy, "query": queries})
+    return replace(laid, spec=spec, queries=tuple(parts for _, parts in kept))
+
+
+_Served = tuple[tuple[together.Block, ...], tuple[Layout, ...], "Block"]
 
 
 def _served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[_Served]:
@@ -310,12 +357,47 @@ def _served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[_Served]:
         raise CertificateRejected("The certificate's blocks are not in the spec's order.")
     for group, (name, drawn) in zip(members, certificate.blocks, strict=True):
         own = tuple(blocks[index] for index in group)
-        layouts = together.find_layouts(own, drawn.sensitivity)
+        nobody_listed = [bool(block.ways[0].unlisted) for block in own]
+        if any(nobody_listed) != isinstance(drawn, ThresholdCertificate) or (
+            any(nobody_listed) and len(own) > 1
+        ):
+            raise CertificateRejected(
+                f"Block {name!r}: groups that nobody listed have a threshold, and others none."
+            )
+        noise = drawn.noise if isinstance(drawn, ThresholdCertificate) else drawn
+        layouts = together.find_layouts(own, noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(
                 f"Block {name!r}: its sensitivity is not one that the spec implies."
             )
         yield own, layouts, drawn
+
+
+def _check_groups(
+    claim: ThresholdCertificate, layout: Layout, share: Budget, *, where: str
+) -> None:
+    """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
+    way = layout.bounding
+    fits = (
+        (claim.budget == share, "its budget is not the share that its weight gives"),
+        (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
+        (
+            isinstance(way, FewGroups) and claim.groups == way.groups,
+            "it is about another number of groups that one unit is in",
+        ),
+        (claim.coordinate == layout.counted, "another number than the spec's decides"),
+        (claim.reach == 1, "a unit adds 1 to the count that decides"),
+        (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
+        (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
+        (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),
+    )
+    for fit, why in fits:
+        if not fit:
+            raise CertificateRejected(f"{where}: {why}.")
+
+
+def _falls_by_bits(chance: Fraction) -> bool:
+    return chance.denominator & (chance.denominator - 1) == 0
 
 
 def _check_draw(

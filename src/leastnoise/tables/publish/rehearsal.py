@@ -6,7 +6,7 @@ import itertools
 import shutil
 import struct
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from leastnoise.tables.publish.table_files import write_table
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.query.results import joined, table_of
 from leastnoise.tables.read import spec_file
-from leastnoise.tables.rows import bounding
+from leastnoise.tables.rows import bounding, unlisted
 from leastnoise.tables.rows.source import open_engine
 from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.source import Source
     from leastnoise.tables.spec.model import Spec
+    from leastnoise.tables.statistics.base import NoiseError
 
 _RESERVE = "rehearsal"
 _BLOCK = 2**12  # bytes, by which files take room on a disk
@@ -73,7 +74,10 @@ def try_queries(found: Source, *, spec: Spec, plan: Plan) -> None:
     try:
         for block in plan.blocks:
             with open_engine(found, rehearsed=True) as engine:
-                bounding.query_vector(engine, spec, block.layout)
+                if block.groups is None:
+                    bounding.query_vector(engine, spec, block.layout)
+                else:
+                    unlisted.group_totals(engine, spec, block.layout, salt="")
     except SourceError as error:
         raise InvalidInput(
             f"The queries can't be asked: {error} Nothing was spent. Where nothing is wrong with "
@@ -87,7 +91,8 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     """Write every table as one of zeros, check it as `verify` does, and keep room for the release.
 
     In the place of each there is a longer table then, beside them a seal that is as long as theirs,
-    until `make_room`. Raises InvalidInput if a key or a name is more than the format, or the disk,
+    until `make_room`. How long one of groups that nobody listed will be isn't known, and there is
+    an empty one. Raises InvalidInput if a key or a name is more than the format, or the disk,
     can hold.
     """
     kind = spec.output.format if spec.output else "parquet"
@@ -96,14 +101,20 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     try:
         for parts in plan.by_query:
             told = [(part.layout, part.noise_errors) for part in parts]
+            layouts = [layout for layout, _ in told]
+            groups = parts[0].groups
+            if groups is not None:
+                written = write_table(_empty(*told[0]), reserve, kind)
+                check_table(written, told, claim=groups.claim)
+                continue
             zeros = joined(
-                [layout for layout, _ in told],
+                layouts,
                 [table_of(layout, np.zeros(layout.dimension), noise) for layout, noise in told],
             )
             written = write_table(zeros, reserve, kind)
             check_table(written, told)
             written.unlink()  # DuckDB would write beside it
-            write_table(_longest(zeros, [layout for layout, _ in told]), reserve, kind)
+            write_table(_longest(zeros, layouts), reserve, kind)
     except CertificateRejected as error:
         raise InvalidInput(f"The release would not verify: {error} Nothing was spent.") from error
     texts = (output.PLAN, output.CERTIFICATE, output.SPEC)
@@ -118,6 +129,12 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
 def make_room(folder: Path) -> None:
     """Take away what `try_tables` wrote, so that the release has the room for itself."""
     shutil.rmtree(folder / _RESERVE)
+
+
+def _empty(layout: Layout, noise: Sequence[NoiseError]) -> Table:
+    """Return the table of a block in which no group is published."""
+    keys = [list[Any]() for axis in layout.axes for _ in axis.columns]
+    return table_of(layout, np.zeros(0), noise, keys=keys)
 
 
 def _longest(table: Table, parts: Sequence[Layout]) -> Table:

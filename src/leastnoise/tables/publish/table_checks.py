@@ -10,15 +10,18 @@ import duckdb
 import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
+from leastnoise.tables.publish.group_keys import wrong_keys
 from leastnoise.tables.publish.table_files import as_read, read_table
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import key_columns
-from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, NoiseError
+from leastnoise.tables.statistics.base import CLOSE, LARGEST_WHOLE, SUFFIXES, NoiseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from leastnoise.certificate.threshold import ThresholdCertificate
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
 # Floats of another machine: a scale that is found again may be off by 1e-9.
@@ -28,17 +31,22 @@ Part = tuple[Layout, tuple[NoiseError, ...]]
 """The layout of a block's part, and the error of each of its components."""
 
 
-def check_table(path: Path, parts: Sequence[Part]) -> None:
-    """Check names, keys, rows and form, the `_std` of counts and sums, intervals and means.
+def check_table(
+    path: Path, parts: Sequence[Part], *, claim: ThresholdCertificate | None = None
+) -> int:
+    """Return the number of rows of a table that holds what was released.
 
+    Checked are names, keys, rows and form, the `_std` of counts and sums, intervals and means.
     Their numbers fit each other and the noise, as `wrong_number` says. The form: whole and not
     negative, where the spec says so. `parts` are those of the block, with the error of each
-    component.
+    component. Of groups that nobody listed, by a `claim` about them, the keys are as `wrong_keys`
+    says, and every count that is published reaches the threshold.
     """
     layout = parts[0][0]
+    layouts = [part for part, _ in parts]
     wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
     try:
-        columns = read_table(path, [part for part, _ in parts])
+        columns = read_table(path, layouts)
         found = [label for label in wanted if label in columns]
         deviations = {label: [float(value) for value in columns[label]] for label in found}
     except SourceError as error:
@@ -47,26 +55,58 @@ def check_table(path: Path, parts: Sequence[Part]) -> None:
         ) from None
     except (OSError, ValueError, TypeError, OverflowError, duckdb.Error):
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
-    if list(columns) != list(result_columns([part for part, _ in parts])):
+    if list(columns) != list(result_columns(layouts)):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
-    rows = len(next(iter(columns.values())))
-    if rows != layout.cells:
-        raise CertificateRejected(
-            f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
-        )
-    kind = path.suffix.removeprefix(".")
-    keys = [as_read(column, kind) for column in key_columns(layout)]
-    if not all(map(_same, list(columns.values())[: len(keys)], keys)):
-        raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
+    count = sum(len(axis.columns) for axis in layout.axes) + bool(layout.conditions)
+    _check_keys(path, layout, list(columns.values())[:count], rows=_length(columns))
     for label, std in wanted.items():
         if not all(is_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
-    told = _told(parts, dict(list(columns.items())[len(keys) :]), kind)
+    told = _told(parts, dict(list(columns.items())[count:]), path.suffix.removeprefix("."))
     for part, noise in parts:
         _check_form(path, part, columns)
         if (label := wrong_number(part, told, noise)) is not None:
             raise CertificateRejected(
                 f"The table {path.name} has a {label} that doesn't fit its other numbers or noise."
+            )
+    if claim is not None:
+        _check_counts(path, layout, claim, told)
+    return _length(columns)
+
+
+def _length(columns: Mapping[str, list[Any]]) -> int:
+    return len(next(iter(columns.values())))
+
+
+def _check_keys(path: Path, layout: Layout, keys: Sequence[list[Any]], *, rows: int) -> None:
+    """Check that the keys are the public ones, cell by cell, or as `wrong_keys` says."""
+    kind = path.suffix.removeprefix(".")
+    if layout.unlisted:
+        if why := wrong_keys(layout, keys, kind):
+            raise CertificateRejected(f"The table {path.name} has {why}.")
+        return
+    if rows != layout.cells:
+        raise CertificateRejected(
+            f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
+        )
+    wanted = [as_read(column, kind) for column in key_columns(layout)]
+    if not all(map(_same, keys, wanted)):
+        raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
+
+
+def _check_counts(
+    path: Path, layout: Layout, claim: ThresholdCertificate, told: Mapping[str, Sequence[float]]
+) -> None:
+    """Check that every published count which decides of its row reaches the threshold."""
+    grid = claim.noise.grid if claim.chance_below else None
+    least = float(claim.threshold - (grid or 0)) - (0.5 if layout.round else 0.0)
+    least -= CLOSE * abs(least)
+    for asked, uses in zip(layout.statistics, layout.uses, strict=True):
+        decides = asked.counts and uses == (claim.coordinate,)
+        if decides and min(told[asked.label], default=least) < least:
+            raise CertificateRejected(
+                f"The table {path.name} has a {asked.label} below the threshold, "
+                f"{float(claim.threshold):.6g}."
             )
 
 

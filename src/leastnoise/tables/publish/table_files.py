@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # More than any number takes with what stands around it, and than any letter, escaped in JSON.
 _NUMBER, _LETTER = 64, 12
 _ROOM = 2**20  # for what doesn't grow with the rows
+_MOST_UNLISTED = 2**31  # bytes of a table of groups that nobody listed, which may be any number
 
 _CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\Z)')
 _SQL_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
@@ -66,6 +67,8 @@ def as_read(values: list[Any], kind: str) -> list[Any]:
 def _largest(parts: Sequence[Layout]) -> int:
     """Return more bytes than any table of a block with these parts has."""
     layout, columns = parts[0], result_columns(parts)
+    if layout.unlisted:
+        return _MOST_UNLISTED
     letters = sum(map(len, columns))
     letters += sum(
         max(len(str(value)) for value in values)
@@ -135,9 +138,10 @@ def _write_json(table: Table, path: Path) -> None:
 
 
 def _read_json(content: bytes, parts: Sequence[Layout]) -> dict[str, list[Any]]:
-    del parts
     # Pairs, and no dictionaries: a field that stands twice would hide the first.
     records: Any = json.loads(content.decode("utf-8"), object_pairs_hook=tuple)
+    if records == [] and parts[0].unlisted:
+        return {name: [] for name in result_columns(parts)}
     if not isinstance(records, list) or not records or not isinstance(records[0], tuple):
         raise ValueError("not a list of records")
     names = [name for name, _ in records[0]]
@@ -155,7 +159,8 @@ def _by_column(names: list[str], rows: list[list[Any]]) -> dict[str, list[Any]]:
 def _write_parquet(table: Table, path: Path) -> None:
     parts: list[str] = []
     for name, values in table.columns.items():
-        parts.append(f"unnest(?::{_SQL_TYPES[type(values[0])]}[]) AS {_quoted_name(name)}")
+        kind = _SQL_TYPES[type(values[0])] if values else "VARCHAR"
+        parts.append(f"unnest(?::{kind}[]) AS {_quoted_name(name)}")
     with duckdb.connect() as connection:
         rows = connection.sql(f"SELECT {', '.join(parts)}", params=list(table.columns.values()))
         rows.write_parquet(str(path))
@@ -167,7 +172,7 @@ def _quoted_name(name: str) -> str:
 
 def _read_parquet(content: bytes, parts: Sequence[Layout]) -> dict[str, list[Any]]:
     with parquet_rows.opened(content) as rows:
-        found = rows.limit(parts[0].cells + 1)
+        found = rows if parts[0].unlisted else rows.limit(parts[0].cells + 1)
         kinds = dict(zip(found.columns, map(str, found.types), strict=True))
         if not set(kinds.values()) <= set(_SQL_TYPES.values()):
             raise ValueError("columns of other types")

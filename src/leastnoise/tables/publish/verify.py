@@ -28,25 +28,22 @@ if TYPE_CHECKING:
 class VerifiedRelease:
     """A release whose certificate holds for its spec; `delta` encloses the total δ at its ε.
 
-    `layouts` say what each table holds, those of one query's parts side by side. `entry` is the
-    number that its ledger's entry has, as the release says, and `account` what that ledger charged,
-    if it was given. `signed` says whether a signature was checked; it is None if there is one that
-    wasn't. `others` are files in the directory that aren't of the release.
+    `layouts` say what each table holds, those of one query's parts side by side, and `rows` how
+    many rows it has. `entry` is the number that its ledger's entry has, as the release says, and
+    `account` what that ledger charged, if it was given. `signed` says whether a signature was
+    checked; it is None if there is one that wasn't. `others` are files in the directory that aren't
+    of the release.
     """
 
     spec: Spec
     certificate: PlanCertificate
     delta: Interval
     layouts: tuple[Layout, ...]
+    rows: dict[str, int]
     entry: int | None
     account: Account | None
     signed: bool | None
     others: tuple[str, ...]
-
-    @property
-    def rows(self) -> dict[str, int]:
-        """How many rows each table has, by name."""
-        return {layout.name: layout.cells for layout in self.layouts}
 
     def __repr__(self) -> str:
         queries = _words.counted(len(self.spec.query), "query", "queries")
@@ -65,12 +62,12 @@ def verify_directory(
     Derives every layout, sensitivity and share of the budget from the stored spec, compares each
     block's certificate with them, proves all blocks and all together, makes the plan again
     and compares it, and checks the columns and keys of the tables, the stated deviations of counts
-    and sums, the intervals as far as value and noise say them, and that no file was changed since
-    (by the SHA-256 that the release wrote). With a
-    `ledger` all of that is proved again too, and the release has to be in it; with a `key`, a PEM
-    file of a public Ed25519 key, the release has to be signed by it. Raises SourceError if the
-    directory can't be read, CertificateRejected, with the reason, if anything in it is false, and
-    what `check_ledger` does.
+    and sums, the intervals as far as value and noise say them, of groups that nobody listed that
+    each row reaches the threshold and that keys are distinct and in order, and that no file was
+    changed since (by the SHA-256 that the release wrote). With a `ledger` all of that is proved
+    again too, and the release has to be in it; with a `key`, a PEM file of a public Ed25519 key,
+    the release has to be signed by it. Raises SourceError if the directory can't be read,
+    CertificateRejected, with the reason, if anything in it is false, and what `check_ledger` does.
 
     Not promised: that the values of the tables came out of the mechanism, that the source was what
     it says, or, without a key, that nobody wrote both a table and its SHA-256 anew.
@@ -83,9 +80,12 @@ def verify_directory(
     plan = _planned(folder, laid, certificate)
     delta = certificate.verify()
     kind = spec.output.format if spec.output else "parquet"
+    rows: dict[str, int] = {}
     for parts in plan.by_query:
         told = [(part.layout, part.noise_errors) for part in parts]
-        check_table(folder / f"{parts[0].name}.{kind}", told)
+        name, groups = parts[0].name, parts[0].groups
+        claim = None if groups is None else groups.claim
+        rows[name] = check_table(folder / f"{name}.{kind}", told, claim=claim)
     sealed = seal.Seal.read(folder)
     texts = [output.PLAN, output.CERTIFICATE, output.SPEC]
     sealed.check(folder, names=[*texts, *(f"{query.name}.{kind}" for query in spec.query)])
@@ -97,6 +97,7 @@ def verify_directory(
         certificate=certificate,
         delta=delta,
         layouts=tuple(block.layout for block in plan.blocks),
+        rows=rows,
         entry=sealed.entry,
         account=None if ledger is None else _charged(spec, certificate, sealed, ledger),
         others=seal.others(folder, sealed),

@@ -1,4 +1,7 @@
-"""What rows are grouped by: the keys of a column, its bins, or conditions; all of it public."""
+"""What rows are grouped by: the keys of a column, its bins, or conditions.
+
+All of it is public, but for the keys of a column that are `Unlisted`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from leastnoise.tables.spec.model import Bands
+from leastnoise.tables.spec.model import MAX_TEXT, Bands, PrivateKeys
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from leastnoise.tables.spec.model import Predicate, Query, Spec
-    from leastnoise.tables.spec.values import Edge, Key
+    from leastnoise.tables.spec.model import Grouping, Predicate, Query, Spec
+    from leastnoise.tables.spec.values import ColumnType, Edge, Key
 
 
 @final
@@ -67,7 +70,30 @@ class Bins:
         return " or ".join(parts)
 
 
-Axis = KeyColumn | Bins
+@final
+@dataclass(frozen=True, kw_only=True)
+class Unlisted:
+    """A column that rows are grouped by, whose values nobody listed.
+
+    `kind` is its type, None where the spec doesn't say it. A text is at most `longest` bytes.
+    """
+
+    column: str
+    kind: ColumnType | None
+    longest: int
+
+    @property
+    def cells(self) -> int:
+        """One: a group's row has a draw of noise of its own, and so all are alike."""
+        return 1
+
+    @property
+    def columns(self) -> dict[str, tuple[Any, ...]]:
+        """The column of the result that tells the groups apart, with no value that is known."""
+        return {self.column: ()}
+
+
+Axis = KeyColumn | Bins | Unlisted
 """A column by which rows are grouped."""
 
 
@@ -82,15 +108,19 @@ class Condition:
 
 def axes_of(spec: Spec, query: Query) -> tuple[Axis, ...]:
     """Return what the rows of `query` are grouped by; a histogram is one more column of bands."""
-    axes: list[Axis] = [
-        _bins(spec, name, grouping.edges)
-        if isinstance(grouping, Bands)
-        else KeyColumn(column=name, values=grouping)
-        for name, grouping in query.group_by.items()
-    ]
+    axes: list[Axis] = [_axis(spec, name, one) for name, one in query.group_by.items()]
     if query.histogram:
         axes.append(_bins(spec, query.histogram.column, query.histogram.edges))
     return tuple(axes)
+
+
+def _axis(spec: Spec, column: str, grouping: Grouping) -> Axis:
+    if isinstance(grouping, Bands):
+        return _bins(spec, column, grouping.edges)
+    if isinstance(grouping, PrivateKeys):
+        longest = MAX_TEXT if grouping.longest is None else grouping.longest
+        return Unlisted(column=column, kind=spec.data.types.get(column), longest=longest)
+    return KeyColumn(column=column, values=grouping)
 
 
 def _bins(spec: Spec, column: str, edges: tuple[Edge, ...]) -> Bins:

@@ -11,18 +11,22 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from leastnoise.guarantees.exact import root_above
 from leastnoise.tables.query import missing, replaced
-from leastnoise.tables.query.axes import Axis, Condition, axes_of
+from leastnoise.tables.query.axes import Axis, Condition, Unlisted, axes_of
 from leastnoise.tables.query.limits import (
     OF_A_ROW,
     Bounding,
+    FewGroups,
     FirstCells,
     InBall,
     InCells,
     Numbers,
+    bound_groups,
     boundings,
     integer_limits,
 )
+from leastnoise.tables.spec.model import PrivateKeys
 from leastnoise.tables.statistics.base import A_PERSON, Component, Ingredients, Statistic
 from leastnoise.tables.statistics.registry import known_statistics
 
@@ -68,6 +72,10 @@ class Layout:
     `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
     is within `bounding` anyway.
 
+    With `unlisted` columns nobody knows how many groups there are. It is then the shape of one row,
+    which every group has, whatever public keys stand beside, and whose number at `counted` says
+    whether it is published.
+
     With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
     what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
     those of means in groups of as many values as is `assumed`.
@@ -91,6 +99,7 @@ class Layout:
     clamp: bool
     accuracy: Accuracy | None
     assumed: tuple[int, ...]
+    counted: int | None = None
 
     @property
     def label(self) -> str:
@@ -102,7 +111,14 @@ class Layout:
         """Number of rows of the result."""
         if self.conditions:
             return len(self.conditions)
+        if self.unlisted:
+            return 1
         return math.prod(axis.cells for axis in self.axes)
+
+    @property
+    def unlisted(self) -> tuple[Unlisted, ...]:
+        """The columns whose keys nobody listed."""
+        return tuple(axis for axis in self.axes if isinstance(axis, Unlisted))
 
     @property
     def dimension(self) -> int:
@@ -117,6 +133,7 @@ class Layout:
             each=len(self.components),
             counts=not any(one.of_values for one in self.components),
             persons=self.components == (A_PERSON,),
+            units=tuple(j for j, one in enumerate(self.components) if one.kind == "units"),
             lowered=tuple(j for j, one in enumerate(self.components) if one.lowers),
             rows=Component(kind="count") in self.components,
             values=tuple(
@@ -140,28 +157,37 @@ class Layout:
 
     @property
     def sensitivities(self) -> tuple[Sensitivity, ...]:
-        """What is true of the query: every shift by one unit lies in each of these sets."""
-        if self.neighbours == "replace-one":
-            return replaced.sensitivities(self.bounding, self.numbers)
-        return self.bounding.sensitivities(self.numbers)
+        """What is true of the query: every shift by one unit lies in each of these sets.
+
+        Of `unlisted` groups, every shift of one row by a unit that is there or not.
+        """
+        way = self.bounding
+        if self.neighbours == "replace-one" and not isinstance(way, FewGroups):
+            return replaced.sensitivities(way, self.numbers)
+        return way.sensitivities(self.numbers)
 
     @property
     def bodies(self) -> tuple[Body, ...]:
         """The bodies that hold every shift by one unit, beside what signs say."""
-        if self.neighbours == "replace-one":
-            return replaced.bodies(self.bounding, self.numbers)
-        return self.bounding.bodies(self.numbers)
+        way = self.bounding
+        if self.neighbours == "replace-one" and not isinstance(way, FewGroups):
+            return replaced.bodies(way, self.numbers)
+        return way.bodies(self.numbers)
 
     @property
     def l1(self) -> Fraction:
         """A bound on the l1 norm of every shift by one unit."""
-        if self.neighbours == "replace-one":
-            return replaced.l1(self.bounding, self.numbers)
-        return self.bounding.l1(self.numbers)
+        way, replaces = self.bounding, self.neighbours == "replace-one"
+        if isinstance(way, FewGroups):
+            return way.l1(self.numbers) * (2 if replaces else 1)
+        return replaced.l1(way, self.numbers) if replaces else way.l1(self.numbers)
 
     @property
     def l2(self) -> Fraction:
         """The radius of the smallest ball that is known to hold every shift by one unit."""
+        if isinstance(self.bounding, FewGroups):
+            squared = self.bounding.squared(self.numbers)
+            return root_above(squared * (2 if self.neighbours == "replace-one" else 1))
         balls = (one.radius("l2", dimension=self.dimension) for one in self.sensitivities)
         return min(radius for radius in balls if radius is not None)
 
@@ -178,6 +204,10 @@ class LaidOut:
     queries: tuple[tuple[tuple[Layout, ...], ...], ...]
 
 
+Asked = Sequence[tuple[Statistic, tuple[Component, ...]]]
+"""The statistics of a block, and what is summed for each."""
+
+
 def lay_out(spec: Spec) -> LaidOut:
     """Return a spec with the layouts of its queries; raises LayoutError if one has none."""
     return LaidOut(spec=spec, queries=tuple(lay_out_query(spec, query) for query in spec.query))
@@ -192,6 +222,8 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     asked = [
         (one, one.components(spec, by_row=by_row)) for one in known_statistics(query, by_row=by_row)
     ]
+    if any(isinstance(one, PrivateKeys) for one in query.group_by.values()):
+        return (_of_unlisted(spec, query, asked),)
     persons = [i for i, (_, needs) in enumerate(asked) if needs == (A_PERSON,)]
     rows = [i for i in range(len(asked)) if i not in persons]
     if not persons or not rows:
@@ -203,21 +235,71 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
 def _of_part(
     spec: Spec,
     query: Query,
-    asked: Sequence[tuple[Statistic, tuple[Component, ...]]],
+    asked: Asked,
     places: Sequence[int],
     *,
     part: str,
 ) -> tuple[Layout, ...]:
     """Return the layouts of the statistics at some `places` of a block, given what each needs."""
-    by_row = spec.privacy.by_row
     statistics = tuple(asked[place][0] for place in places)
     needs = [asked[place][1] for place in places]
     # Distinct ones only, in order of first use: statistics share the count.
     components = tuple(dict.fromkeys(component for need in needs for component in need))
-    shape = Layout(
+    shape = _shape(spec, query, statistics, places, needs, components, part=part)
+    if shape.dimension > MAX_DIMENSION:
+        raise LayoutError(
+            f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
+            "Split the query, or use fewer keys."
+        )
+    return _each_feasible(shape, _boundings(spec, query, shape))
+
+
+def _of_unlisted(spec: Spec, query: Query, asked: Asked) -> tuple[Layout, ...]:
+    """Return the layout of a row of groups that nobody listed.
+
+    What decides of publication counts each unit once: else few persons with many rows would need as
+    much noise as all of them. It is asked for, or summed beside what is.
+    """
+    by_row, rows = spec.privacy.by_row, Component(kind="count")
+    way: FewGroups | str = FewGroups(groups=1, per_group=1)
+    if not by_row:
+        if spec.contribution is None:
+            raise KeyError("contribution")  # the checks of the spec come first
+        counts_rows = any(needs != (A_PERSON,) for _, needs in asked)
+        way = bound_groups(spec.contribution, counts_rows=counts_rows)
+    if isinstance(way, str):
+        raise LayoutError(way)
+    # where one row of a person counts, to count persons and rows is the same
+    once = rows if way.per_group == 1 else A_PERSON
+    needs = [tuple(once if one == A_PERSON else one for one in own) for _, own in asked]
+    components = list(dict.fromkeys(component for need in needs for component in need))
+    counts = [one for one in components if one == once]
+    if way.per_group == 1:
+        counts += [one for one in components if one.kind == "count"]
+    if not counts:
+        components.append(once)
+        counts = [once]
+    statistics = tuple(one for one, _ in asked)
+    shape = _shape(spec, query, statistics, range(len(asked)), needs, tuple(components), part="")
+    shape = replace(shape, bounding=way, counted=components.index(counts[0]))
+    return (replace(shape, bits=_bits(shape, way)),)
+
+
+def _shape(  # noqa: PLR0917 (two calls of its own)
+    spec: Spec,
+    query: Query,
+    statistics: tuple[Statistic, ...],
+    places: Sequence[int],
+    needs: Sequence[tuple[Component, ...]],
+    components: tuple[Component, ...],
+    *,
+    part: str,
+) -> Layout:
+    """Return a layout whose bounding and bits are still to be found."""
+    return Layout(
         name=query.name,
         part=part,
-        by_row=by_row,
+        by_row=spec.privacy.by_row,
         neighbours=spec.privacy.neighbours,
         statistics=statistics,
         places=tuple(places),
@@ -237,12 +319,6 @@ def _of_part(
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
     )
-    if shape.dimension > MAX_DIMENSION:
-        raise LayoutError(
-            f"Expected at most {MAX_DIMENSION:,} coordinates, got {shape.dimension:,}. "
-            "Split the query, or use fewer keys."
-        )
-    return _each_feasible(shape, _boundings(spec, query, shape))
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
@@ -301,8 +377,10 @@ def _bits(shape: Layout, way: Bounding) -> int:
     return bits
 
 
-def _largest_sum(shape: Layout, way: InBall | InCells, bits: int) -> Fraction:
+def _largest_sum(shape: Layout, way: InBall | InCells | FewGroups, bits: int) -> Fraction:
     """Bound what a person's clamped integers add up to, as `_bits` says."""
     if isinstance(way, InBall):
         return shape.dimension * way.squared * 4**bits
+    if isinstance(way, FewGroups):  # nothing is added up over groups
+        return Fraction(way.per_group * 2**bits)
     return way.moved(shape.numbers) * way.per_cell * 2**bits

@@ -35,7 +35,8 @@ class Numbers:
     `persons`: the one number of a cell is 1 for a person in it, whatever their rows. Else
     `lowered` names those of `each`, by position, that a row may lower; `rows` says that one of
     them is the number of rows. For each column of which values are counted by themselves, `values`
-    has how many of the lowered sums are of it: none of these is larger than that count.
+    has how many of the lowered sums are of it: none of these is larger than that count. `units`
+    names those that are 1 for a person among others that count rows.
     """
 
     cells: int
@@ -45,6 +46,7 @@ class Numbers:
     lowered: tuple[int, ...] = ()
     rows: bool = False
     values: tuple[int, ...] = ()
+    units: tuple[int, ...] = ()
 
     @property
     def all(self) -> int:
@@ -230,20 +232,81 @@ class InBall:
         return ()
 
 
-Bounding = FirstCells | InCells | InBall
+@final
+@dataclass(frozen=True, kw_only=True)
+class FewGroups:
+    """A unit counts in `groups` of the groups that nobody listed, with `per_group` rows in each.
+
+    One group's numbers are one draw of noise, for what a unit adds to one row: what is said here of
+    sensitivities and bodies is about that. A person is counted once, whatever their rows.
+    """
+
+    groups: int
+    per_group: int
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"kind": "groups", "groups": self.groups, "per_group": self.per_group}
+
+    def in_words(self, numbers: Numbers) -> str:
+        """Return what one unit can do, to end a sentence that begins with the unit."""
+        said = "is in one group" if self.groups == 1 else f"is in at most {self.groups:,} groups"
+        if len(numbers.units) == numbers.each:
+            return said
+        return f"{said}, with at most {_counted_rows(self.per_group)} in each"
+
+    def reach(self, numbers: Numbers, number: int) -> int:
+        """Return the most that a unit adds to one of a group's numbers."""
+        return 1 if number in numbers.units else self.per_group
+
+    def l1(self, numbers: Numbers) -> Fraction:
+        """Return a bound on the l1 norm of what one unit adds to all its groups."""
+        return Fraction(self.groups * sum(self._reaches(numbers)))
+
+    def squared(self, numbers: Numbers) -> Fraction:
+        """Return the most that ‖x‖² can be of what one unit adds to all its groups."""
+        return Fraction(self.groups * sum(reach**2 for reach in self._reaches(numbers)))
+
+    def sensitivities(self, numbers: Numbers) -> tuple[Sensitivity, ...]:
+        """Return what is true of every shift of one group's row, each by itself."""
+        reaches = self._reaches(numbers)
+        if len(reaches) == 1:
+            return (Integer(reaches[0]),)
+        ball = L2(root_above(Fraction(sum(reach**2 for reach in reaches))))
+        return (Within(Box(bounds=reaches)), ball)
+
+    def bodies(self, numbers: Numbers) -> tuple[Body, ...]:
+        """Return none: a group's draw is never one with those of other blocks."""
+        del numbers
+        return ()
+
+    def _reaches(self, numbers: Numbers) -> list[int]:
+        return [self.reach(numbers, number) for number in range(numbers.each)]
+
+
+OfCells = FirstCells | InCells | InBall
+"""What bounds a unit in cells that are known."""
+Bounding = OfCells | FewGroups
 OF_A_ROW = InCells(per_cell=Fraction(1), total=Fraction(1), first=1)
 """What a row is within by itself."""
+
+
+def _counted_rows(rows: int) -> str:
+    return "one row" if rows == 1 else f"{rows:,} rows"
 
 
 def _short(number: Fraction) -> str:
     return f"{float(number):,.6g}"
 
 
-def integer_limits(way: InBall | InCells, *, bits: int) -> tuple[int, int]:
+def integer_limits(way: InBall | InCells | FewGroups, *, bits: int) -> tuple[int, int]:
     """Return the largest integer of a coordinate, and N, the largest size of a unit's integers.
 
     The integer I stands for I·2^(−bits). Sizes are ΣI² in a ball, and Σ max|I| in cells.
     """
+    if isinstance(way, FewGroups):
+        most = way.per_group * 2**bits
+        return most, most * way.groups
     if isinstance(way, InBall):
         squared = math.floor(way.squared * 4**bits)
         return math.isqrt(squared), squared
@@ -251,9 +314,29 @@ def integer_limits(way: InBall | InCells, *, bits: int) -> tuple[int, int]:
     return min(math.floor(way.per_cell * 2**bits), total), total
 
 
-def boundings(given: Contribution, numbers: Numbers) -> tuple[Bounding, ...]:
+def bound_groups(given: Contribution, *, counts_rows: bool) -> FewGroups | str:
+    """Return what bounds a person in groups that nobody listed; a sentence if nothing does.
+
+    `counts_rows` says that more than persons are counted.
+    """
+    few = [one for one in (given.max_groups, given.max_rows) if one is not None]
+    each = [one for one in (given.max_rows_per_group, given.max_rows) if one is not None]
+    if not few:
+        return (
+            "Nothing in [contribution] says in how many groups that nobody listed one person is. "
+            "Give max_groups, such as max_groups = 1."
+        )
+    if counts_rows and not each:
+        return (
+            "Nothing in [contribution] bounds the rows of one person in a group that nobody "
+            "listed. Give max_rows_per_group, such as max_rows_per_group = 1."
+        )
+    return FewGroups(groups=min(few), per_group=min(each, default=1) if counts_rows else 1)
+
+
+def boundings(given: Contribution, numbers: Numbers) -> tuple[OfCells, ...]:
     """Return the ways to bound a person that touch nobody within all the limits `given`."""
-    found: list[Bounding] = []
+    found: list[OfCells] = []
     rows = _rows(given, numbers)
     persons = numbers.persons
     if rows is not None:

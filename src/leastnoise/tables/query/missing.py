@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leastnoise import _words
-from leastnoise.tables.spec.model import Bands, Column
+from leastnoise.tables.spec.model import Bands, Column, PrivateKeys
 from leastnoise.tables.spec.source_names import is_csv
-from leastnoise.tables.spec.values import NONE, SKIP, UTF_8
+from leastnoise.tables.spec.values import MAX_TEXT, NONE, SKIP, UTF_8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +36,12 @@ def in_words(spec: Spec, query: Query, statistics: Sequence[Statistic]) -> tuple
     for name, grouping in query.group_by.items():
         if isinstance(grouping, Bands):
             said += _of_number(spec, name)
+        elif isinstance(grouping, PrivateKeys):
+            longest = MAX_TEXT if grouping.longest is None else grouping.longest
+            said.append(
+                f"Rows without a {name} are left out; so are those with a text of more than "
+                f"{longest:,} bytes, or with a control character in it."
+            )
         else:
             said.append(f"Rows without a {name}, or with another than its keys, are left out.")
     if query.histogram:

@@ -24,19 +24,19 @@ from leastnoise.tables.query.limits import FirstCells, InBall, InCells
 
 if TYPE_CHECKING:
     from leastnoise.guarantees.bodies.base import Body
-    from leastnoise.tables.query.limits import Bounding, Numbers
+    from leastnoise.tables.query.limits import Numbers, OfCells
 
 _NEAR = 4  # times R: a box of raised numbers that add up to more has more noise than the hull
 
 
-def sensitivities(way: Bounding, numbers: Numbers) -> tuple[Sensitivity, ...]:
+def sensitivities(way: OfCells, numbers: Numbers) -> tuple[Sensitivity, ...]:
     """Return what is true of every shift by one replaced unit, each by itself."""
     if isinstance(way, InBall):
         return (L2(root_above(_ball_squared(way.squared, numbers))),)
     return _of_cells(_in_cells(way), numbers)
 
 
-def bodies(way: Bounding, numbers: Numbers) -> tuple[Body, ...]:
+def bodies(way: OfCells, numbers: Numbers) -> tuple[Body, ...]:
     """Return the hull of all cells' boxes that holds every shift, and a box where that is less."""
     if isinstance(way, InBall):
         return ()
@@ -48,7 +48,7 @@ def bodies(way: Bounding, numbers: Numbers) -> tuple[Body, ...]:
     return (Cells(bodies=[Box(bounds=[spread] * each)], copies=[count]), *_box(cells, numbers))
 
 
-def l1(way: Bounding, numbers: Numbers) -> Fraction:
+def l1(way: OfCells, numbers: Numbers) -> Fraction:
     """Return a bound on the l1 norm of every shift by one replaced unit."""
     if isinstance(way, InBall):
         return root_above(_ball_squared(way.squared, numbers) * numbers.all)

@@ -54,15 +54,23 @@ class Table(Framed, Shown):
         return len(next(iter(self.columns.values())))
 
 
-def table_of(layout: Layout, vector: NDArray[np.float64], noise: Sequence[NoiseError]) -> Table:
+def table_of(
+    layout: Layout,
+    vector: NDArray[np.float64],
+    noise: Sequence[NoiseError],
+    *,
+    keys: list[list[Any]] | None = None,
+) -> Table:
     """Return the result of a block, or of a part of it, from its noisy vector, shape (dimension,).
 
     `noise` holds an error a component. Post-processing of the vector and of public numbers. `_low`
     and `_high` hold the statistic without noise (clamped and clipped as the plan says) with
     probability 95 %, each by itself. `_std` is of the noise, before anything is rounded or clamped.
+    Where nobody listed the groups, `keys` are the columns that tell them apart, and there are as
+    many rows as these have.
     """
-    cells = vector.reshape(layout.cells, len(layout.components))
-    values = key_columns(layout)
+    cells = vector.reshape(-1, len(layout.components))
+    values = key_columns(layout) if keys is None else [*keys]
     for asked, four in zip(layout.statistics, values_of(layout, cells, noise), strict=True):
         value, std, *ends = four
         shown: list[NDArray[Any]] = [value, *ends]

@@ -17,7 +17,7 @@ from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.model import Bands
+from leastnoise.tables.spec.model import Bands, PrivateKeys
 from leastnoise.tables.spec.source_names import (
     is_spark,
     needs_types,
@@ -328,17 +328,24 @@ def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
 
 
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    del spec
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
     for column, grouping in query.group_by.items():
         key = f"{path}.group_by.{column}"
         if not column:
             yield key, "Expected a column with a name. Give it one in the source."
-        if isinstance(grouping, Bands):
+        if isinstance(grouping, PrivateKeys):
+            yield from _unlisted(spec, key)
+        elif isinstance(grouping, Bands):
             yield from _edges(grouping.edges or (), f"{key}.edges")
         else:
             yield from _keys(grouping or (), key)
+
+
+def _unlisted(spec: Spec, key: str) -> Iterator[Problem]:
+    if spec.privacy.delta == 0:
+        why = "Needs delta > 0: a group that one person alone is in has to come out sometimes, and "
+        yield key, f"{why}its key tells of them. Give privacy.delta, or list the keys here."
 
 
 def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from leastnoise.tables.spec.model import Bands
+from leastnoise.tables.spec.model import Bands, PrivateKeys
 from leastnoise.tables.statistics.registry import read_statistics
 from leastnoise.tables.values.casts import MAX_TEXT
 
@@ -102,5 +102,7 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
         key = f"{path}.group_by.{column}"
         if isinstance(grouping, Bands):
             yield ColumnUse(column=column, key=key, number_for="bands")
+        elif isinstance(grouping, PrivateKeys):
+            yield ColumnUse(column=column, key=key, keys=(), keys_at=key)
         else:
             yield ColumnUse(column=column, key=key, keys=grouping or (), keys_at=key)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from leastnoise.tables.query.axes import Bins
+from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.layout import INT64_END
-from leastnoise.tables.query.limits import FirstCells, InBall, InCells, integer_limits
+from leastnoise.tables.query.limits import FewGroups, FirstCells, InBall, InCells, integer_limits
 from leastnoise.tables.spec.model import Column
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.spec.model import Predicate, Spec
     from leastnoise.tables.statistics.base import Component
 
-_UNIT, _CELL, _SHRINK, _LARGEST = "unit", "cell", "shrink", "largest"
+UNIT, CELL = "unit", "cell"
+_SHRINK, _LARGEST = "shrink", "largest"
 _PART = 2**14  # an integer of a row is summed as so many of these, and what is left
 _BELOW_ONE = 1 - 2.0**-40  # what a factor is shrunk by, for all roundings on its way
 
@@ -44,27 +45,27 @@ def query_vector(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64
     Entry I stands for I·2^(−bits). It is the secret that the noise hides: internal, and reachable
     from no public function.
     """
-    frame = engine.frame
-    for text in layout.filters:
-        frame = frame.filter(engine.holds(text))
+    if isinstance(layout.bounding, FewGroups):
+        raise TypeError("groups that nobody listed have no vector: see `unlisted`")
     if layout.conditions:
-        return _condition_totals(engine, spec, layout, frame)
-    rows = _in_cells(engine, spec, layout, frame)
+        return _condition_totals(engine, spec, layout)
+    rows = in_cells(engine, spec, layout)
     if layout.by_row:
-        return _scatter(_totals_of_rows(engine, layout, rows), layout)
+        return _scatter(totals_of_rows(engine, layout, rows, [CELL]), layout)
     if isinstance(layout.bounding, FirstCells):
         totals = _first_cells(rows, layout, layout.bounding.most)
     else:
         # Where there is one cell, a second key would cost as much as the first.
-        keys = [_UNIT, _CELL] if layout.axes else [_UNIT]
-        per_unit = rows.group_by(*keys).agg(*_row_sums(layout))
+        keys = [UNIT, CELL] if layout.axes else [UNIT]
+        per_unit = rows.group_by(*keys).agg(*row_sums(layout))
         if not layout.axes:
-            per_unit = per_unit.with_columns(nw.lit(0, nw.Int64).alias(_CELL))
+            per_unit = per_unit.with_columns(nw.lit(0, nw.Int64).alias(CELL))
         totals = _bounded_totals(engine, layout, layout.bounding, per_unit)
-    return _scatter(engine.rows(totals.select(_CELL, *_names(layout))), layout)
+    return _scatter(engine.rows(totals.select(CELL, *names_of(layout))), layout)
 
 
-def _names(layout: Layout) -> list[str]:
+def names_of(layout: Layout) -> list[str]:
+    """Return what the integers of each component are called."""
     return [f"i{index}" for index in range(len(layout.components))]
 
 
@@ -76,14 +77,27 @@ def _scatter(rows: list[tuple[Any, ...]], layout: Layout) -> NDArray[np.int64]:
     return vector.reshape(-1)
 
 
-def _in_cells(
-    engine: Engine, spec: Spec, layout: Layout, frame: nw.LazyFrame[Any]
-) -> nw.LazyFrame[Any]:
+def keys_of(layout: Layout) -> list[str]:
+    """Return what `in_cells` calls the columns whose keys nobody listed."""
+    return [f"by{index}" for index, one in enumerate(layout.axes) if isinstance(one, Unlisted)]
+
+
+def _rows_that_count(engine: Engine, layout: Layout) -> nw.LazyFrame[Any]:
+    """Return the rows of which all filters of the query are true."""
+    frame = engine.frame
+    for text in layout.filters:
+        frame = frame.filter(engine.holds(text))
+    return frame
+
+
+def in_cells(engine: Engine, spec: Spec, layout: Layout) -> nw.LazyFrame[Any]:
     """Return one row per row that falls in a public cell: its unit, cell and scaled values.
 
-    A row without a unit is dropped: all such rows clipped together would be one person's rows to
+    Keys that nobody listed are beside them; a row without one that may be published is left out. A
+    row without a unit is dropped: all such rows clipped together would be one person's rows to
     the clip, and many persons' in truth. NULL keys and keys that aren't public match no cell.
     """
+    frame = _rows_that_count(engine, layout)
     columns = {
         f"by{index}": _finite(engine, axis.column, axis.missing)
         if isinstance(axis, Bins)
@@ -91,8 +105,8 @@ def _in_cells(
         for index, axis in enumerate(layout.axes)
     }
     if not layout.by_row:
-        columns[_UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
-        frame = frame.filter(~columns[_UNIT].is_null())
+        columns[UNIT] = nw.col(engine.column(spec.privacy.unit, "u"))
+        frame = frame.filter(~columns[UNIT].is_null())
     values: dict[str, Component] = {}
     for index, component in enumerate(layout.components):
         if component.of_values:
@@ -109,13 +123,16 @@ def _in_cells(
     cell = nw.lit(0, nw.Int64)
     for index, axis in enumerate(layout.axes):
         by, at = f"by{index}", f"at{index}"
+        if isinstance(axis, Unlisted):
+            frame = engine.named(frame, key=by, column=axis.column, longest=axis.longest)
+            continue
         if isinstance(axis, Bins):
             frame = _in_bins(engine, frame, axis, value=by, index=at)
         else:
             known = engine.keys(axis.values, key=by, index=at)
             frame = frame.join(known, on=by, how="inner")
         cell = cell * axis.cells + nw.col(at)
-    return frame.with_columns(cell.alias(_CELL))
+    return frame.with_columns(cell.alias(CELL))
 
 
 def _finite(engine: Engine, column: str, missing: Fraction | None) -> nw.Expr:
@@ -166,9 +183,7 @@ def _in_bins(
     return frame.with_columns(place.alias(index))
 
 
-def _condition_totals(
-    engine: Engine, spec: Spec, layout: Layout, frame: nw.LazyFrame[Any]
-) -> NDArray[np.int64]:
+def _condition_totals(engine: Engine, spec: Spec, layout: Layout) -> NDArray[np.int64]:
     """Return how many units are in each condition, each unit in the first ones of its own.
 
     A person is in a condition if any of their rows is.
@@ -181,12 +196,13 @@ def _condition_totals(
         nw.when(_holds(engine, spec, condition)).then(1).otherwise(0).alias(name)
         for name, condition in zip(names, layout.conditions, strict=True)
     ]
+    frame = _rows_that_count(engine, layout)
     if layout.by_row:
         frame = frame.select(*held)
     else:
         unit = nw.col(engine.column(spec.privacy.unit, "u"))
-        frame = frame.filter(~unit.is_null()).select(unit.alias(_UNIT), *held)
-        frame = frame.group_by(_UNIT).agg(*(nw.col(name).max() for name in names))
+        frame = frame.filter(~unit.is_null()).select(unit.alias(UNIT), *held)
+        frame = frame.group_by(UNIT).agg(*(nw.col(name).max() for name in names))
     frame = frame.with_columns(_before=nw.lit(0))
     for name in names:
         kept = nw.when(nw.col("_before") < most).then(nw.col(name)).otherwise(0)
@@ -224,20 +240,20 @@ def _first_cells(rows: nw.LazyFrame[Any], layout: Layout, at_most: int) -> nw.La
     """
     if layout.components[0].column:
         rows = rows.filter(nw.col("x0") > 0)
-    once = rows.group_by(_UNIT, _CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
-    return _in_first(once, at_most).group_by(_CELL).agg(nw.col("i0").sum())
+    once = rows.group_by(UNIT, CELL).agg(i0=(nw.len() > 0).cast(nw.Int64))
+    return _in_first(once, at_most).group_by(CELL).agg(nw.col("i0").sum())
 
 
 def _in_first(per_unit: nw.LazyFrame[Any], at_most: int) -> nw.LazyFrame[Any]:
     """Return the entries of each unit's first `at_most` cells."""
-    placed = per_unit.with_columns(place=nw.col(_CELL).rank("ordinal").over(_UNIT))
+    placed = per_unit.with_columns(place=nw.col(CELL).rank("ordinal").over(UNIT))
     return placed.filter(nw.col("place") <= at_most)
 
 
-def _totals_of_rows(
-    engine: Engine, layout: Layout, rows: nw.LazyFrame[Any]
-) -> list[tuple[int, ...]]:
-    """Return each cell and its totals where a row is a unit: whatever the number of rows.
+def totals_of_rows(
+    engine: Engine, layout: Layout, rows: nw.LazyFrame[Any], keys: list[str]
+) -> list[tuple[Any, ...]]:
+    """Return the `keys` of each cell and its totals where a row is a unit: however many rows.
 
     Each integer is summed in two parts, none of which wraps around, and put together here. Totals
     end where int64 does, so that beyond it one row moves them by no more than before.
@@ -251,22 +267,21 @@ def _totals_of_rows(
             sums[f"h{index}"] = ((x - low) / _PART).cast(nw.Int64).sum()
         else:
             sums[f"n{index}"] = nw.len()
-    found: list[tuple[int, ...]] = []
-    for cell, *values in engine.rows(rows.group_by(_CELL).agg(**sums).select(_CELL, *sums)):
-        told = dict(zip(sums, map(int, values), strict=True))
+    found: list[tuple[Any, ...]] = []
+    for row in engine.rows(rows.group_by(*keys).agg(**sums).select(*keys, *sums)):
+        told = dict(zip(sums, map(int, row[len(keys) :]), strict=True))
         totals = (
             told[f"n{index}"] * 2**layout.bits
             if f"n{index}" in told
             else told[f"h{index}"] * _PART + told[f"l{index}"]
             for index in range(len(layout.components))
         )
-        found.append(
-            (int(cell), *(min(max(total, 1 - INT64_END), INT64_END - 1) for total in totals))
-        )
+        cut = (min(max(total, 1 - INT64_END), INT64_END - 1) for total in totals)
+        found.append((*row[: len(keys)], *cut))
     return found
 
 
-def _row_sums(layout: Layout) -> list[nw.Expr]:
+def row_sums(layout: Layout) -> list[nw.Expr]:
     """Return the sums over a unit's rows: below 2^34 rows of at most 2^28 no int64 wraps around.
 
     Beyond, they would be wrong and within the unit's limits all the same, which follow.
@@ -296,21 +311,21 @@ def _bounded_totals(
     I are off by less than 8 roundings of 2^−53 each, far less than the margin 2^−41, and truncation
     shrinks: |t| <= |I|·N/q, or |I|·√(N/q), so that the size of t is at most N.
     """
-    names = _names(layout)
+    names = names_of(layout)
     _, limit = integer_limits(way, bits=layout.bits)
     if isinstance(way, InCells) and way.first is not None and way.first < layout.cells:
         per_unit = _in_first(per_unit, way.first)
-    entries = _each_at_most(engine, layout, way, per_unit.select(_UNIT, _CELL, *names))
+    entries = _each_at_most(engine, layout, way, per_unit.select(UNIT, CELL, *names))
     if isinstance(way, InBall) or way.shrinks(layout.numbers):
         entries = engine.materialise(entries)
-        sizes = entries.select(_UNIT, q=_size(way, names))
-        sizes = sizes.group_by(_UNIT).agg(nw.col("q").sum())
+        sizes = entries.select(UNIT, q=_size(way, names))
+        sizes = sizes.group_by(UNIT).agg(nw.col("q").sum())
         share = nw.lit(limit * _BELOW_ONE) / nw.col("q")
         factor = share.sqrt() if isinstance(way, InBall) else share
-        shrink = sizes.filter(nw.col("q") > limit).select(_UNIT, factor.alias(_SHRINK))
-        joined = entries.join(shrink, on=_UNIT, how="left")
-        entries = joined.select(_CELL, *(_shrunk(name) for name in names))
-    return entries.group_by(_CELL).agg(*(nw.col(name).sum() for name in names))
+        shrink = sizes.filter(nw.col("q") > limit).select(UNIT, factor.alias(_SHRINK))
+        joined = entries.join(shrink, on=UNIT, how="left")
+        entries = joined.select(CELL, *(_shrunk(name) for name in names))
+    return entries.group_by(CELL).agg(*(nw.col(name).sum() for name in names))
 
 
 def _each_at_most(
@@ -320,24 +335,30 @@ def _each_at_most(
 
     Those of a unit, where a norm limits it. A single number is cut off, which leaves it whole.
     """
-    names = _names(layout)
+    names = names_of(layout)
     most, _ = integer_limits(way, bits=layout.bits)
     by_cell = isinstance(way, InCells) and not way.apart
     if len(names) == 1 and (by_cell or layout.dimension == 1):
         return entries.with_columns(nw.col(names[0]).clip(-most, most).cast(nw.Int64))
     largest = _largest([nw.col(name).abs() for name in names])
-    factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
     if by_cell:
-        marked = entries.with_columns(largest.alias(_LARGEST))
-        marked = marked.with_columns(
-            nw.when(nw.col(_LARGEST) > most).then(factor).otherwise(None).alias(_SHRINK)
-        )
-    else:
-        entries = engine.materialise(entries)
-        tops = entries.select(_UNIT, largest.alias(_LARGEST)).group_by(_UNIT)
-        over = tops.agg(nw.col(_LARGEST).max()).filter(nw.col(_LARGEST) > most)
-        marked = entries.join(over.select(_UNIT, factor.alias(_SHRINK)), on=_UNIT, how="left")
-    return marked.select(_UNIT, _CELL, *(_shrunk(name) for name in names))
+        return shrunk_rows(entries, names, most).select(UNIT, CELL, *names)
+    factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
+    entries = engine.materialise(entries)
+    tops = entries.select(UNIT, largest.alias(_LARGEST)).group_by(UNIT)
+    over = tops.agg(nw.col(_LARGEST).max()).filter(nw.col(_LARGEST) > most)
+    marked = entries.join(over.select(UNIT, factor.alias(_SHRINK)), on=UNIT, how="left")
+    return marked.select(UNIT, CELL, *(_shrunk(name) for name in names))
+
+
+def shrunk_rows(entries: nw.LazyFrame[Any], names: list[str], most: int) -> nw.LazyFrame[Any]:
+    """Return rows of which no integer in `names` is over `most`: all shrunk by one factor."""
+    largest = _largest([nw.col(name).abs() for name in names])
+    factor = nw.lit(most * _BELOW_ONE) / nw.col(_LARGEST).cast(nw.Float64)
+    marked = entries.with_columns(largest.alias(_LARGEST))
+    over = nw.when(nw.col(_LARGEST) > most).then(factor).otherwise(None)
+    marked = marked.with_columns(over.alias(_SHRINK))
+    return marked.with_columns(*(_shrunk(name) for name in names))
 
 
 def _size(way: InBall | InCells, names: list[str]) -> nw.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 import narwhals as nw
 
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType, Key
+
+
+UNSEEN = (
+    r"[\x{0}-\x{1F}\x{7F}-\x{9F}\x{AD}\x{61C}\x{200B}\x{200E}\x{200F}\x{2028}-\x{202E}"
+    r"\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
+)
+"""What no key has that nobody listed: control characters, line ends, and marks that turn letters.
+
+By code point, since engines know different versions of Unicode.
+"""
 
 
 class Engine(ABC):
@@ -65,6 +75,35 @@ class Engine(ABC):
         """Return a frame of two columns: the public `values`, and their positions 0, 1, ….
 
         `key` has the type of the values; joined on it, a row finds its position.
+        """
+
+    @final
+    def named(
+        self, frame: nw.LazyFrame[Any], *, key: str, column: str, longest: int
+    ) -> nw.LazyFrame[Any]:
+        """Return the rows of `frame` whose `key` may be published, of the column so called.
+
+        A text is at most `longest` bytes in UTF-8, and none of it is a control character.
+        """
+        frame = frame.filter(~nw.col(key).is_null())
+        if self._types[column] != "text":
+            return frame
+        return self.readable(frame, text=key, longest=longest, without=UNSEEN)
+
+    @abstractmethod
+    def readable(
+        self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
+    ) -> nw.LazyFrame[Any]:
+        """Return the rows of which `text` has at most so many bytes, and no such character."""
+
+    @abstractmethod
+    def hashed(
+        self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
+    ) -> nw.LazyFrame[Any]:
+        """Return `frame` with a column `name`: SHA-256 of the salt and of what is in `columns`.
+
+        As hexadecimal digits, the same on every engine: of the salt and then, for each column, the
+        bytes of its text, after their number and a colon.
         """
 
     @abstractmethod

@@ -63,6 +63,7 @@ statistics = ["count"]    # or "count_units" (persons), "sum(COLUMN)", "mean(COL
                           # "count(COLUMN)" (rows with a value of it)
 # group_by = { COLUMN = [1, 2, 3] }                     # TODO: public keys; for text ["a", "b"]
 # group_by = { COLUMN = { edges = [0, 18, 65, 120] } }  # TODO: or bands of a number
+# group_by = { COLUMN = { keys = "private" } }          # or keys that nobody listed, with delta > 0
 
 # [[query]]
 # name = "distribution"

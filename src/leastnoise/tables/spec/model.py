@@ -24,6 +24,7 @@ from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
 from leastnoise.tables.spec.values import (
     LEAST,
+    MAX_TEXT,
     NONE,
     SKIP,
     Bounds,
@@ -226,11 +227,33 @@ class Bands(_Section):
 
 
 def _grouping(value: object) -> str:
-    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"  # tags that no key has
+    """Return a tag that no key has."""
+    if isinstance(value, PrivateKeys) or (isinstance(value, dict) and "keys" in value):
+        return "private[]"
+    return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
+
+
+@final
+class PrivateKeys(_Section):
+    """Groups that nobody listed: their keys are data, and published where noise lets them.
+
+    A text of more than `longest` bytes, in UTF-8, is no key: its row counts as one without.
+    """
+
+    keys: Literal["private"] = key(
+        "that the keys are data: a group is published where its noisy count is large enough",
+        'keys = "private"',
+    )
+    longest: Annotated[int, Field(ge=1, le=MAX_TEXT)] | None = key(
+        "the most bytes of a text that is a key", "longest = 16", default=None
+    )
 
 
 Grouping = Annotated[
-    Annotated[Keys, Tag("keys[]")] | Annotated[Bands, Tag("bands[]")], Discriminator(_grouping)
+    Annotated[Keys, Tag("keys[]")]
+    | Annotated[Bands, Tag("bands[]")]
+    | Annotated[PrivateKeys, Tag("private[]")],
+    Discriminator(_grouping),
 ]
 
 
@@ -303,7 +326,7 @@ class Query(_Section):
         default=(),
     )
     group_by: dict[str, Grouping] = key(
-        "public keys by column, a file of keys, or edges of bands",
+        'public keys by column, a file of keys, edges of bands, or keys = "private"',
         "group_by = { plan = [1, 2, 3] }",
         default_factory=dict,
     )

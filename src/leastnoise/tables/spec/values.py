@@ -26,6 +26,8 @@ SKIP: Literal["skip"] = "skip"
 NONE: Literal["none"] = "none"
 Missing = Fraction | Literal["skip", "none"]
 """A number that missing values become, or that they are left out, or that there are none."""
+MAX_TEXT = 2**12
+"""Bytes; a longer text is missing, since a query holds 2,048 rows at a time."""
 _OPEN = {"-inf": -math.inf, "inf": math.inf}
 MAX_ROWS_BOUND = 2**20
 

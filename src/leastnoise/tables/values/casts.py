@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
+from leastnoise.tables.spec.model import MAX_TEXT
+
 if TYPE_CHECKING:
     from leastnoise.tables.expressions.computed import Use
     from leastnoise.tables.spec.values import ColumnType
-
-MAX_TEXT = 2**12  # bytes; a longer text is missing, since a query holds 2,048 rows at a time
 
 # Those that a 64-bit integer holds, and the others.
 _SMALL = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")

@@ -21,9 +21,9 @@ import re
 from typing import TYPE_CHECKING
 
 from leastnoise.errors import SourceError
-from leastnoise.tables.spec.values import UTF_8
+from leastnoise.tables.spec.values import MAX_TEXT, UTF_8
 from leastnoise.tables.values import compression, parquet_rows, pipe
-from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows
+from leastnoise.tables.values.casts import Held, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

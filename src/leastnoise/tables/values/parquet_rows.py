@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, final
 import duckdb
 
 from leastnoise.errors import SourceError
+from leastnoise.tables.spec.values import MAX_TEXT
 from leastnoise.tables.values import duck, spill
-from leastnoise.tables.values.casts import MAX_TEXT, Held, Rows, within_precision
+from leastnoise.tables.values.casts import Held, Rows, within_precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -175,6 +175,22 @@ class DuckDB(Engine):
         found = frame.to_native().query("rows", f"SELECT * EXCLUDE (edges) FROM ({query})")  # noqa: S608
         return nw.from_native(found)
 
+    def readable(
+        self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
+    ) -> nw.LazyFrame[Any]:
+        short = f"strlen({text}) <= {longest}"
+        return nw.from_native(
+            frame.to_native().filter(f"{short} AND NOT regexp_matches({text}, '{without}')")
+        )
+
+    def hashed(
+        self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
+    ) -> nw.LazyFrame[Any]:
+        texts = [f"{column}::VARCHAR" for column in columns]
+        parts = ", ".join(f"strlen({text}), ':', {text}" for text in texts)
+        query = f"SELECT *, sha256(concat('{salt}', {parts})) AS {name} FROM rows"  # noqa: S608
+        return nw.from_native(frame.to_native().query("rows", query))
+
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
         return frame.to_native().fetchall()
 

@@ -5,6 +5,7 @@ So what a value is, and what can't be read, is the same on both; Polars bounds a
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
@@ -80,6 +81,23 @@ class Polars(Engine):
         )
         places = pl.when(pl.col(value).is_null()).then(0).otherwise(found).cast(pl.Int64)
         return nw.from_native(frame.to_native().with_columns(places.alias(count)))
+
+    def readable(
+        self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
+    ) -> nw.LazyFrame[Any]:
+        short = pl.col(text).str.len_bytes() <= longest
+        return nw.from_native(frame.to_native().filter(short & ~pl.col(text).str.contains(without)))
+
+    def hashed(
+        self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
+    ) -> nw.LazyFrame[Any]:
+        """Polars has no such hash of its own."""
+        texts = [pl.col(column).cast(pl.String) for column in columns]
+        parts = [part for text in texts for part in (text.str.len_bytes(), pl.lit(":"), text)]
+        found = pl.concat_str([pl.lit(salt), *parts]).map_elements(
+            lambda text: hashlib.sha256(text.encode()).hexdigest(), return_dtype=pl.String
+        )
+        return nw.from_native(frame.to_native().with_columns(found.alias(name)))
 
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
         return _collected(frame).rows()

@@ -123,5 +123,24 @@ class Spark(Engine):
         joined = frame.to_native().crossJoin(f.broadcast(beside))
         return nw.from_native(joined.withColumn(count, found).drop(at))
 
+    def readable(
+        self, frame: nw.LazyFrame[Any], *, text: str, longest: int, without: str
+    ) -> nw.LazyFrame[Any]:
+        short = self._f.octet_length(text) <= longest
+        return nw.from_native(frame.to_native().filter(short & ~self._f.col(text).rlike(without)))
+
+    def hashed(
+        self, frame: nw.LazyFrame[Any], *, columns: Sequence[str], salt: str, name: str
+    ) -> nw.LazyFrame[Any]:
+        f = self._f
+        texts = [f.col(column).cast("string") for column in columns]
+        parts = [
+            part
+            for text in texts
+            for part in (f.octet_length(text).cast("string"), f.lit(":"), text)
+        ]
+        found = f.sha2(f.concat(f.lit(salt), *parts), 256)
+        return nw.from_native(frame.to_native().withColumn(name, found))
+
     def rows(self, frame: nw.LazyFrame[Any]) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in frame.to_native().collect()]

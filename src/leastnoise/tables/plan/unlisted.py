@@ -1,0 +1,298 @@
+"""Which noise and which threshold a block has whose groups nobody listed, from public numbers.
+
+notation: n₅₀, n₉₅ = from how many units (or rows, where one counts) on a group is published with
+probability ½ and 95 %. Candidates are ranked by n₅₀, then by the noise of the count: what isn't
+published has no error at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+from leastnoise.certificate.threshold import find_threshold
+from leastnoise.errors import InvalidArgument, Refused
+from leastnoise.guarantees.budget import Budget
+from leastnoise.guarantees.exact import decimal_text
+from leastnoise.guarantees.sensitivity import L1
+from leastnoise.mechanism.grid import default_grid
+from leastnoise.noise.draw import find_quantile
+from leastnoise.noise.question import Question
+from leastnoise.noise.registry import part_of
+from leastnoise.selection.public import find_candidate
+from leastnoise.tables.query.limits import FewGroups
+
+if TYPE_CHECKING:
+    from leastnoise.certificate.certificate import Certificate
+    from leastnoise.certificate.threshold import ThresholdCertificate
+    from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
+    from leastnoise.tables.query.layout import Layout
+
+FINEST_GRID = Fraction(1, 2**22)
+"""A release cuts values off at 2^61 steps of its grid: on this one, at 2^39 rows."""
+_MOST = 2**34  # units: no threshold beyond is looked at
+_CLOSE = 1e-9  # of a number of units: a float below a whole number by less may be that number
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """How large a group has to be, with one noise: `half` and `nearly` are n₅₀ and n₉₅.
+
+    `std` is that of its count, and `threshold` the least noisy count that may be published.
+    """
+
+    noise: str
+    threshold: float
+    half: int
+    nearly: int
+    std: float
+
+    @classmethod
+    def of(cls, claim: ThresholdCertificate) -> Published:
+        """Return what a certificate lets through."""
+        noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
+        # published where n + X >= threshold − g/2, and the law of X is symmetric
+        edge = float(claim.threshold - grid / 2)
+        ninety = find_quantile(noise, 0.9, claim.coordinate)
+        return cls(
+            noise=noise.name,
+            threshold=float(claim.threshold - (grid if claim.chance_below else 0)),
+            half=_first(claim, 0.5, near=edge),
+            nearly=_first(claim, 0.95, near=edge + ninety),
+            std=math.sqrt(noise.variance_at(claim.coordinate)),
+        )
+
+
+def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
+    """Return from how many units on a group is published with that probability.
+
+    It is within a few of `near`, and no less than one.
+    """
+    units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
+    while published(claim, units) < chance * (1 - _CLOSE):
+        units += 1
+    return units
+
+
+def published(claim: ThresholdCertificate, units: int) -> float:
+    """Return the probability that a group of so many is published."""
+    noise, grid = claim.noise.noise, claim.noise.grid or Fraction(0)
+    beyond = part_of(type(noise), "beyond")
+
+    def reached(steps: int) -> float:
+        t = claim.threshold - units - grid * (steps + Fraction(1, 2))
+        below = float(beyond(noise, abs(t), claim.coordinate).mid())
+        return below if t >= 0 else 1 - below
+
+    chance = float(claim.chance_below)
+    return reached(0) if not chance else (1 - chance) * reached(0) + chance * reached(1)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Groups:
+    """What a plan says of groups that nobody listed.
+
+    `chosen` is the noise that is drawn, `others` are those that would do, too, `plain` is Laplace
+    noise with a threshold for the same budget. No mechanism at all publishes a group of fewer than
+    `least` units with probability ½; None where that isn't known.
+    """
+
+    claim: ThresholdCertificate
+    chosen: Published
+    others: tuple[Published, ...]
+    plain: Published | None
+    least: int | None
+
+    @classmethod
+    def of(cls, layout: Layout, claim: ThresholdCertificate) -> Groups:
+        """Return it for a block that is released as `claim` says."""
+        chosen = Published.of(claim)
+        found = [Published.of(one) for one in find_claims(layout, claim.budget)]
+        return cls(
+            claim=claim,
+            chosen=chosen,
+            others=tuple(one for one in found if one.noise != chosen.noise),
+            plain=_plain(layout, claim.budget),
+            least=_least(claim.budget, claim.neighbours),
+        )
+
+    @property
+    def least_count(self) -> str:
+        """From which noisy count on a group is published, to go on from "is"."""
+        chance = float(self.claim.chance_below)
+        sometimes = f", at {self.chosen.threshold:.6g} with probability {chance:.3g}"
+        return f"{float(self.claim.threshold):.6g} or more{sometimes if chance else ''}"
+
+    def in_words(self) -> list[str]:
+        """Return from where on a group is published, in sentences."""
+        one = self.chosen
+        published = (
+            f"A group is published where its noisy count is {self.least_count}: one of "
+            f"{one.half:,} with probability ½, one of {one.nearly:,} with 95 %."
+        )
+        if self.least is None:
+            return [published]
+        least = (
+            f"No mechanism publishes a group of fewer than {self.least:,} with probability ½ at "
+            "this part of the budget."
+        )
+        return [published, least]
+
+    def to_record(self) -> dict[str, Any]:
+        """Return it as JSON values, all of which a certificate can confirm."""
+        claim = self.claim
+        return {
+            "threshold": decimal_text(claim.threshold),
+            "chance_below": decimal_text(claim.chance_below),
+            "groups": claim.groups,
+            "chosen": vars(self.chosen),
+            "others": [vars(one) for one in self.others],
+            "plain_laplace": None if self.plain is None else vars(self.plain),
+            "least_possible": self.least,
+        }
+
+
+def find_claims(layout: Layout, budget: Budget) -> tuple[ThresholdCertificate, ...]:
+    """Return the certificates that serve a block at its `budget`, the best first.
+
+    Raises Refused if there is none.
+    """
+    way = layout.bounding
+    if not isinstance(way, FewGroups) or layout.counted is None:
+        raise TypeError("a block whose groups nobody listed has few of them a unit")
+    found = _find_claims(
+        layout.sensitivities, way.groups, layout.counted, budget, layout.neighbours,
+        len(layout.components),
+    )  # fmt: skip
+    if not found:
+        raise Refused(
+            f"The query {layout.label!r}: no noise is proved for groups that nobody listed at this "
+            "part of the budget. Raise epsilon or delta, or lower max_groups."
+        )
+    return found
+
+
+@lru_cache(maxsize=256)
+def _find_claims(  # noqa: PLR0917 (one call of its own)
+    offered: tuple[Sensitivity, ...],
+    groups: int,
+    counted: int,
+    budget: Budget,
+    neighbours: Neighbours,
+    numbers: int,
+) -> tuple[ThresholdCertificate, ...]:
+    one_way, pure = _halves(budget, neighbours)
+    tried = [("gaussian", one_way), ("k-norm" if numbers > 1 else "geometric", pure)]
+    if numbers == groups == 1:  # the best noise there is, whose tail is cut off
+        tried.append(("discrete-staircase", one_way))
+    found: list[ThresholdCertificate] = []
+    for family, own in tried:
+        noise = _noise(family, own, offered, groups, numbers)
+        if noise is not None:
+            claim = _claim(budget, noise, counted, neighbours)
+            found += [] if claim is None else [claim]
+
+    def rank(claim: ThresholdCertificate) -> tuple[int, float]:
+        shown = Published.of(claim)
+        return shown.half, shown.std
+
+    return tuple(sorted(found, key=rank))
+
+
+def _halves(budget: Budget, neighbours: Neighbours) -> tuple[Budget, Budget]:
+    """Return the budget of the noise, for a unit that is there or not, and its ε alone.
+
+    Where one replaces another it is ε/2 and δ/(1 + e^(ε/2)): see `ThresholdCertificate`.
+    """
+    epsilon, delta = budget.epsilon, budget.delta
+    if neighbours == "replace-one":
+        epsilon = epsilon / 2
+        # rounded down: nine digits of it do
+        below = float(delta) / (1 + math.exp(float(epsilon))) * (1 - 1e-9)
+        delta = Fraction(f"{below:.12g}")
+    pure = Budget(epsilon=epsilon, delta=0) if epsilon else budget
+    return Budget(epsilon=epsilon, delta=delta), pure
+
+
+def _noise(  # noqa: PLR0917 (two calls of its own)
+    family: str, budget: Budget, offered: tuple[Sensitivity, ...], groups: int, numbers: int
+) -> Certificate | None:
+    """Return the certificate of so many draws of a family, None if it can't serve."""
+    try:
+        question = Question(
+            budget=budget, sensitivities=offered, dimension=numbers, compositions=groups
+        )
+        made = find_candidate(family, question).mechanism
+        least = Fraction(1) if numbers == 1 and family != "laplace" else FINEST_GRID
+        grid = max(default_grid(made.noise), least)
+        return made.certificate.about("add-remove").on_grid(grid)
+    except (Refused, InvalidArgument):
+        return None
+
+
+def _claim(
+    budget: Budget, noise: Certificate, counted: int, neighbours: Neighbours
+) -> ThresholdCertificate | None:
+    try:
+        return find_threshold(
+            budget=budget,
+            noise=noise,
+            reach=Fraction(1),
+            coordinate=counted,
+            neighbours=neighbours,
+            most=_MOST,
+        )
+    except Refused:
+        return None
+
+
+def _plain(layout: Layout, budget: Budget) -> Published | None:
+    """Return what Laplace noise for the block's l1 norm and a threshold would publish."""
+    way = layout.bounding
+    if not isinstance(way, FewGroups) or layout.counted is None:
+        return None
+    claim = _plain_claim(
+        layout.bounding.l1(layout.numbers) / way.groups, way.groups, layout.counted, budget,
+        layout.neighbours, len(layout.components),
+    )  # fmt: skip
+    return None if claim is None else Published.of(claim)
+
+
+@lru_cache(maxsize=256)
+def _plain_claim(  # noqa: PLR0917 (one call of its own)
+    norm: Fraction,
+    groups: int,
+    counted: int,
+    budget: Budget,
+    neighbours: Neighbours,
+    numbers: int,
+) -> ThresholdCertificate | None:
+    _, pure = _halves(budget, neighbours)
+    noise = _noise("laplace", pure, (L1(norm),), groups, numbers)
+    return None if noise is None else _claim(budget, noise, counted, neighbours)
+
+
+def _least(budget: Budget, neighbours: Neighbours) -> int | None:
+    """Return from how many units on some mechanism could publish a group with probability ½.
+
+    Desfontaines, Voss, Gipson & Mandayam 2022: of n units none does with more than π(n), π(0) = 0,
+    π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ)). Known for units that are there or not.
+    """
+    if neighbours != "add-remove":
+        return None
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    if not epsilon:
+        return math.ceil(0.5 / delta - _CLOSE)
+    rise = math.expm1(epsilon)
+    # the first bound is the smaller one up to there
+    turn = 1 + math.floor(math.log((rise + 2 * delta) / (delta * (rise + 2))) / epsilon)
+    first = math.ceil(math.log1p(rise / (2 * delta)) / epsilon - _CLOSE)
+    if first <= turn:
+        return first
+    reached, more = delta * math.expm1(epsilon * turn) / rise, delta / rise
+    return turn + math.ceil(math.log((1 - reached + more) / (0.5 + more)) / epsilon - _CLOSE)

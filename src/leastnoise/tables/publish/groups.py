@@ -1,0 +1,99 @@
+"""The table of groups that nobody listed: each drawn for itself, and published from a count on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leastnoise.entropy.source import Entropy, SystemEntropy
+from leastnoise.mechanism.each_row import add_noise_to_rows
+from leastnoise.mechanism.values import ScaledIntegers
+from leastnoise.tables.query.axes import Unlisted
+from leastnoise.tables.query.results import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from leastnoise.tables.plan.plan import BlockPlan
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.results import Table
+
+
+_COIN_BITS = 40
+
+
+def publish_groups(
+    block: BlockPlan, found: Sequence[tuple[Any, ...]], *, entropy: Entropy | None = None
+) -> Table:
+    """Return the rows that may be published of what `rows.unlisted.group_totals` found, by key.
+
+    Every group has a draw of its own, whatever becomes of it. `entropy` is for tests.
+    """
+    if block.groups is None:
+        raise TypeError("groups that nobody listed have a threshold")
+    layout, claim = block.layout, block.groups.claim
+    ordered = sorted(found, key=lambda row: _place(layout, row))
+    width = len(layout.components)
+    totals = np.array([row[-width:] for row in ordered], dtype=np.int64).reshape(-1, width)
+    exact = ScaledIntegers(numerators=totals, bits=layout.bits)
+    grid = claim.noise.grid
+    if grid is None:
+        raise TypeError("what is published is rounded to a grid")
+    source = entropy or SystemEntropy()
+    noisy = add_noise_to_rows(claim.noise.noise, grid, exact, entropy=source)
+    counts, least = noisy[:, claim.coordinate], float(claim.threshold)
+    # every group tosses the coin, whatever its count: what is drawn doesn't depend on it
+    heads = _coins(claim.chance_below, len(ordered), source)
+    shown = (counts >= least) | ((counts >= float(claim.threshold - grid)) & heads)
+    keys = _key_columns(layout, [row for row, kept in zip(ordered, shown, strict=True) if kept])
+    return table_of(layout, noisy[shown], block.noise_errors, keys=keys)
+
+
+def _coins(chance: Fraction, count: int, entropy: Entropy) -> NDArray[np.bool_]:
+    """Return fresh coins that fall with that chance, a whole number of parts of a power of two."""
+    if chance.denominator & (chance.denominator - 1) or chance.denominator > 2**_COIN_BITS:
+        raise TypeError("a coin falls by bits")
+    most = chance.numerator * (2**_COIN_BITS // chance.denominator)
+    return entropy.words(count) >> np.uint64(64 - _COIN_BITS) < np.uint64(most)
+
+
+def sort_key(value: object) -> Any:
+    """Return what keys are ordered by: texts by their bytes in UTF-8."""
+    return value.encode() if isinstance(value, str) else value
+
+
+def _place(layout: Layout, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what rows are ordered by: the columns in turn, public ones as the spec lists them."""
+    keys, positions = iter(row[1:]), iter(_positions(layout, int(row[0])))
+    return tuple(
+        sort_key(next(keys)) if isinstance(axis, Unlisted) else next(positions)
+        for axis in layout.axes
+    )
+
+
+def _positions(layout: Layout, cell: int) -> list[int]:
+    """Return the place of a public cell on each public axis."""
+    found: list[int] = []
+    for axis in reversed([one for one in layout.axes if not isinstance(one, Unlisted)]):
+        cell, place = divmod(cell, axis.cells)
+        found.append(place)
+    return found[::-1]
+
+
+def _key_columns(layout: Layout, rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    """Return the columns that tell the groups apart, a value a row."""
+    places = [_positions(layout, int(row[0])) for row in rows]
+    columns: list[list[Any]] = []
+    public = unlisted = 0
+    for axis in layout.axes:
+        if isinstance(axis, Unlisted):
+            unlisted += 1
+            columns.append([row[unlisted] for row in rows])
+        else:
+            columns += [[values[own[public]] for own in places] for values in axis.columns.values()]
+            public += 1
+    return columns

@@ -1,0 +1,150 @@
+"""The integers of groups that nobody listed: those made by hand, and one person moves few."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from leastnoise.tables.read import spec_file
+from leastnoise.tables.rows import source, unlisted
+from tests.tables.unlisted import NONE, SALT, rows, spec_of
+
+
+def totals(raw: dict[str, Any], folder: Path, engine: str) -> dict[tuple[Any, ...], list[int]]:
+    raw = raw | {"data": raw["data"] | {"engine": engine}}
+    laid = spec_file.lay_out(raw)
+    ((layout,),) = laid.queries[0]
+    with source.open_engine(source.find_source(laid.spec, folder, None)) as opened:
+        found = unlisted.group_totals(opened, laid.spec, layout, salt=SALT)
+    width = len(layout.components)
+    return {row[:-width]: [int(one) for one in row[-width:]] for row in found}
+
+
+def is_key(code: Any) -> bool:
+    return isinstance(code, str) and code not in NONE
+
+
+def hashed(*parts: Any) -> str:
+    texts = [SALT, *(f"{len(str(one).encode())}:{one}" for one in parts)]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()
+
+
+def by_hand(
+    frame: pd.DataFrame, *, groups: int | None, most: int, bits: int, sexes: list[int] | None
+) -> dict[tuple[Any, ...], list[int]]:
+    """count_units, count and sum(x) of each group, x within [0, 8] in units of 8."""
+    one = 2**bits
+    per_unit: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0])
+    for number, (person, code, x, sex) in enumerate(frame.itertuples(index=False, name=None)):
+        if not is_key(code) or (sexes and sex not in sexes) or (groups and pd.isna(person)):
+            continue
+        cell = sexes.index(sex) if sexes else 0
+        unit = int(person) if groups else number
+        entry = per_unit[unit, cell, code]
+        entry[0] += one
+        if not pd.isna(x):
+            entry[1] += math.floor(min(max(x, 0.0), 8.0) * (one / 8) + 0.5)
+    held: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+    for unit, cell, code in per_unit:
+        held[unit].append((cell, code))
+    found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for unit, cells in held.items():
+        kept = sorted(cells, key=lambda key: hashed(unit, *key))
+        for key in kept[: groups or len(kept)]:
+            count, total = per_unit[(unit, *key)]
+            largest = max(abs(count), abs(total))
+            if groups and largest > most * one:
+                factor = (most * one * (1 - 2.0**-40)) / float(largest)
+                count, total = int(count * factor), int(total * factor)
+            for place, value in enumerate((one, count, total)):
+                found[key][place] += value
+    return dict(found)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("sexes", [None, [3, 1]])
+@pytest.mark.parametrize(("groups", "most"), [(1, 2), (2, 2), (5, 3), (40, 2), (None, 1)])
+def test_integers_are_those_made_by_hand(  # noqa: PLR0917
+    tmp_path: Path, engine: str, sexes: list[int] | None, groups: int | None, most: int
+) -> None:
+    for seed, count in ((1, 300), (2, 40), (3, 0)):
+        frame = rows(count, seed=seed)
+        frame.to_parquet(tmp_path / "rows.parquet")
+        by: dict[str, Any] = {"code": {"keys": "private", "longest": 8}}
+        limits = {"max_groups": groups, "max_rows_per_group": most}
+        raw = spec_of(
+            by=({"sex": sexes} if sexes else {}) | by,
+            statistics=["count_units", "count", "sum(x)"],
+            contribution=limits,
+            privacy={"unit": "person" if groups else "row"},
+        )
+        ((layout,),) = spec_file.lay_out(raw).queries[0]
+        expected = by_hand(frame, groups=groups, most=most, bits=layout.bits, sexes=sexes)
+        if not groups:  # a row is a unit: both counts are one number
+            expected = {key: [count, total] for key, (_, count, total) in expected.items()}
+        assert totals(raw, tmp_path, engine) == expected
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("kind", ["int", "bool"])
+def test_keys_of_other_types(tmp_path: Path, engine: str, kind: str) -> None:
+    values: list[Any] = (
+        [None, True, False] if kind == "bool" else [None, -(2**63), 7, 70, 2**63 - 1]
+    )
+    drawn = random.Random(4)
+    frame = pd.DataFrame(
+        {
+            "person": [drawn.randrange(9) for _ in range(80)],
+            "code": pd.array(
+                [drawn.choice(values) for _ in range(80)],
+                dtype="boolean" if kind == "bool" else "Int64",
+            ),
+        }
+    )
+    frame.to_parquet(tmp_path / "rows.parquet")
+    raw = spec_of(by={"code": {"keys": "private"}}, contribution={"max_rows": 2})
+    raw |= {"data": {"source": "rows.parquet"}, "columns": {}}
+    raw["query"][0]["statistics"] = ["count_units"]
+    held: dict[int, set[Any]] = defaultdict(set)
+    for person, code in frame.itertuples(index=False, name=None):
+        if not pd.isna(code):
+            held[person].add(bool(code) if kind == "bool" else int(code))
+    expected: Counter[tuple[int, Any]] = Counter()
+    for person, codes in held.items():
+        text = str.lower if kind == "bool" else str
+        first = sorted(codes, key=lambda code: hashed(person, 0, text(str(code))))[:2]
+        expected.update((0, code) for code in first)
+    one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
+    assert totals(raw, tmp_path, engine) == {key: [n * one] for key, n in expected.items()}
+
+
+def test_one_person_moves_few_groups_by_little(tmp_path: Path) -> None:
+    """Attack: leave out each person in turn, of tables in which all are over every limit."""
+    frame = rows(160, seed=9).dropna(subset=["person"])
+    raw = spec_of(
+        statistics=["count_units", "count", "mean(x)"],
+        contribution={"max_groups": 3, "max_rows_per_group": 2},
+    )
+    one = 2 ** spec_file.lay_out(raw).queries[0][0][0].bits
+    frame.to_parquet(tmp_path / "rows.parquet")
+    whole = totals(raw, tmp_path, "duckdb")
+    for person in frame["person"].unique():
+        frame[frame["person"] != person].to_parquet(tmp_path / "rows.parquet")
+        less = totals(raw, tmp_path, "duckdb")
+        moved = {
+            key: [a - b for a, b in zip(whole[key], less.get(key, [0] * 4), strict=True)]
+            for key in whole
+        }
+        assert set(less) <= set(whole)
+        changed = [shift for shift in moved.values() if any(shift)]
+        assert len(changed) <= 3
+        for units, *others in changed:
+            assert units == one  # persons are counted once, whatever their rows
+            assert all(abs(value) <= 2 * one for value in others)

@@ -1,0 +1,134 @@
+"""Releases of groups that nobody listed: they verify, and tell nothing but what is published."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from leastnoise.errors import CertificateRejected, LeastnoiseError
+from leastnoise.guarantees.budget import Budget
+from leastnoise.ledger.ledger import Ledger
+from leastnoise.tables.publish.release import Release
+from leastnoise.tables.publish.verify import verify_directory
+from tests.tables.resealed import verify_resealed
+from tests.tables.unlisted import spec_of
+
+
+def write_rows(folder: Path, sizes: dict[str, int]) -> None:
+    codes = [code for code, size in sizes.items() for _ in range(size)]
+    frame = pd.DataFrame({"person": range(len(codes)), "code": codes, "x": 2.0, "sex": 1})
+    frame.sample(frac=1, random_state=1).to_parquet(folder / "rows.parquet")
+
+
+SIZES = {"a": 300, "\u00e9": 200, "z,\"q'": 250, "=1+1": 180, "10": 150, "9": 150, "tiny": 1}
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_a_release_verifies_and_tells_nothing_of_small_groups(
+    tmp_path: Path, kind: str, engine: str
+) -> None:
+    """Attack: many small groups more, and nothing but the drawn numbers is another."""
+    raw = spec_of(
+        statistics=["count", "mean(x)"],
+        block={"round": True, "clamp": True},
+        output={"path": "out", "format": kind},
+    )
+    raw["data"]["engine"] = engine
+    listings: list[dict[str, Any]] = []
+    for more in (0, 400):
+        folder = tmp_path / str(more)
+        folder.mkdir()
+        write_rows(folder, SIZES | {f"s{number}": 1 for number in range(more)})
+        stages: list[str] = []
+        released = Release(**raw, folder=folder).run(progress=stages.append)
+        verified = verify_directory(folder / "out")
+        assert verified.rows == {"groups": 6}
+        keys = released.tables["groups"].columns["code"]
+        assert keys == sorted(set(SIZES) - {"tiny"}, key=str.encode)
+        texts = {
+            file.name: file.read_bytes()
+            for file in (folder / "out").iterdir()
+            if file.name not in {f"groups.{kind}", "release.json"}
+        }
+        listings.append({"stages": stages, "texts": texts, "repr": repr(released)})
+    assert listings[0] == listings[1]
+
+
+def test_no_group_at_all(tmp_path: Path) -> None:
+    for kind in ("csv", "json", "parquet"):
+        write_rows(tmp_path, {"tiny": 1, "small": 2})
+        raw = spec_of(output={"path": kind, "format": kind})
+        assert len(Release(**raw, folder=tmp_path).run().tables["groups"]) == 0
+        assert verify_directory(tmp_path / kind).rows == {"groups": 0}
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("groups.csv", "\n9,", "\n10,", "aren't distinct"),
+        ("groups.csv", "\n9,", "\n0,", "not in order"),
+        ("groups.csv", "\n9,", "\n999999999,", "no key of it"),
+        ("groups.csv", "\n9,", "\n9\x07,", "no key of it"),
+        ("certificate.json", '"threshold": "20"', '"threshold": "19"', ""),
+        ("certificate.json", '"coordinate": 0', '"coordinate": 1', ""),
+        ("certificate.json", '"compositions": 2', '"compositions": 1', "number of groups"),
+        ("certificate.json", '"neighbours": "add-remove"', '"neighbours": "replace-one"', ""),
+        ("spec.toml", "max_groups = 2", "max_groups = 1", "number of groups"),
+        ("spec.toml", 'keys = "private"', "edges = [0, 1]", ""),
+        ("plan.json", '"half": ', '"half": 1', "other than what is certified"),
+    ],
+)
+def test_a_changed_release_is_rejected(tmp_path: Path, edit: tuple[str, str, str, str]) -> None:
+    name, old, new, says = edit
+    write_rows(tmp_path, SIZES)
+    Release(**spec_of(), folder=tmp_path).run()
+    assert verify_resealed(tmp_path / "out").rows == {"groups": 6}
+    file = tmp_path / "out" / name
+    text = file.read_text(encoding="utf-8")
+    if "threshold" in old:
+        claim = json.loads(text)["blocks"][0]["certificate"]["threshold"]
+        old = f'"threshold": "{claim}"'
+        new = f'"threshold": "{int(claim) - 1}"'
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(CertificateRejected) as caught:
+        verify_resealed(tmp_path / "out")
+    assert says in str(caught.value)
+
+
+def test_a_count_below_the_threshold_is_rejected(tmp_path: Path) -> None:
+    write_rows(tmp_path, SIZES)
+    Release(**spec_of(output={"path": "out", "format": "json"}), folder=tmp_path).run()
+    file = tmp_path / "out" / "groups.json"
+    records = json.loads(file.read_text(encoding="utf-8"))
+    low = records[0]
+    less = low["count"] - 3
+    for name in ("count", "count_low", "count_high"):
+        low[name] -= less
+    file.write_text(json.dumps(records), encoding="utf-8")
+    with pytest.raises(CertificateRejected, match="below the threshold"):
+        verify_resealed(tmp_path / "out")
+
+
+def test_charged_to_a_ledger(tmp_path: Path) -> None:
+    write_rows(tmp_path, SIZES)
+    ledger = Ledger(tmp_path / "l.ledger")
+    ledger.open_account("d", unit="person", budget=Budget(epsilon=5, delta="1e-3"))
+    raw = spec_of()
+    raw["privacy"]["ledger"] = {"path": "l.ledger"}
+    released = Release(**raw, folder=tmp_path).run()
+    assert released.entry is not None
+    found = verify_directory(tmp_path / "out", ledger=tmp_path / "l.ledger")
+    assert found.account is not None
+    assert found.account.spent.epsilon == 1
+    with pytest.raises(LeastnoiseError, match="sums"):
+        ledger.register(
+            [(released.certificate, 30)],
+            unit="person",
+            budget=Budget(epsilon=4, delta="1e-4"),
+        )
