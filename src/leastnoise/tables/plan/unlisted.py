@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FINEST_GRID = Fraction(1, 2**22)
 """A release cuts values off at 2^61 steps of its grid: on this one, at 2^39 rows."""
 _MOST = 2**34  # units: no threshold beyond is looked at
-_CLOSE = 1e-9  # of a number of units: a float below a whole number by less may be that number
+_SLACK = 1e-9  # of a number of units: a float below a whole number by less may be that number
 
 
 @final
@@ -72,7 +72,7 @@ def _first(claim: ThresholdCertificate, chance: float, *, near: float) -> int:
     It is within a few of `near`, and no less than one.
     """
     units = max(math.floor(near - float(claim.noise.grid or 0)) - 1, 1)
-    while published(claim, units) < chance * (1 - _CLOSE):
+    while published(claim, units) < chance * (1 - _SLACK):
         units += 1
     return units
 
@@ -285,12 +285,12 @@ def _least(budget: Budget, neighbours: Neighbours) -> int | None:
         return None
     epsilon, delta = float(budget.epsilon), float(budget.delta)
     if not epsilon:
-        return math.ceil(0.5 / delta - _CLOSE)
+        return math.ceil(0.5 / delta - _SLACK)
     rise = math.expm1(epsilon)
     # the first bound is the smaller one up to there
     turn = 1 + math.floor(math.log((rise + 2 * delta) / (delta * (rise + 2))) / epsilon)
-    first = math.ceil(math.log1p(rise / (2 * delta)) / epsilon - _CLOSE)
+    first = math.ceil(math.log1p(rise / (2 * delta)) / epsilon - _SLACK)
     if first <= turn:
         return first
     reached, more = delta * math.expm1(epsilon * turn) / rise, delta / rise
-    return turn + math.ceil(math.log((1 - reached + more) / (0.5 + more)) / epsilon - _CLOSE)
+    return turn + math.ceil(math.log((1 - reached + more) / (0.5 + more)) / epsilon - _SLACK)
