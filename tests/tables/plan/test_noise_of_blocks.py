@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.exact import root_above
 from leastnoise.guarantees.geometry import Cells
 from leastnoise.guarantees.sensitivity import L2
@@ -139,6 +140,7 @@ def test_counts_without_a_delta_are_whole_numbers(folder: Path) -> None:
     privacy = {"unit": "row", "epsilon": "0.25", "delta": "0"}
     released = release(folder, query=query, privacy=privacy, contribution=None).run()
     ((_, certificate),) = released.certificate.blocks
+    assert isinstance(certificate, Certificate)
     assert certificate.noise.name == "geometric"
     error = measure_error(certificate)
     assert error.std == pytest.approx(math.exp(-0.125) * math.sqrt(2) / -math.expm1(-0.25))
@@ -153,6 +155,7 @@ def test_a_count_alone_is_answered_with_a_whole_number(folder: Path) -> None:
     privacy = {"unit": "row", "epsilon": "1", "delta": "0.01"}
     released = release(folder, query=queries, privacy=privacy, contribution=None).run()
     ((_, certificate),) = released.certificate.blocks
+    assert isinstance(certificate, Certificate)
     assert certificate.noise.name == "discrete-staircase"
     error = measure_error(certificate)
     assert error.std == math.sqrt(certificate.noise.variance)  # nothing is lost to the grid

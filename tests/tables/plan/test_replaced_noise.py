@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import leastnoise as ln
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.guarantees.bodies.together import Together
 from leastnoise.tables.plan.plan import plan
 from leastnoise.tables.read import spec_file
@@ -83,6 +84,7 @@ def test_conditions_are_drawn_together_in_a_box() -> None:
     laid = spec_file.lay_out(raw_spec({"max_rows": 3}, WHERE))
     made = plan(laid)
     ((name, certificate),) = made.certificate.blocks
+    assert isinstance(certificate, Certificate)
     assert name == "c0+c1+c2"
     body = certificate.sensitivity.body(dimension=3)  # that of counting(3, 3), by whatever name
     assert body is not None
@@ -100,6 +102,7 @@ def test_rows_drawn_together_hide_what_two_persons_differ_by(tmp_path: Path) -> 
     laid = spec_file.lay_out(raw_spec({"max_rows": 3}, query, delta="1e-9"))
     made = plan(laid)
     ((_, certificate),) = made.certificate.blocks
+    assert isinstance(certificate, Certificate)
     hull = getattr(certificate.sensitivity, "hull", None)
     assert isinstance(hull, Together)
     rows = hostile_rows(5, 7, most=9)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leastnoise.certificate.certificate import Certificate
 from leastnoise.errors import CertificateRejected
 from leastnoise.selection.public import least_noise
 from leastnoise.tables.plan.plan import Plan
@@ -293,7 +294,9 @@ def test_noise_for_fewer_queries_is_rejected(tmp_path: Path) -> None:
 
 def test_a_person_moves_all_blocks_of_a_draw_by_what_is_certified(tmp_path: Path) -> None:
     """Of all the ways in which a person's rows meet three conditions."""
-    sensitivity = release(tmp_path, CONDITIONS).plan().certificate.blocks[0][1].sensitivity
+    certificate = release(tmp_path, CONDITIONS).plan().certificate.blocks[0][1]
+    assert isinstance(certificate, Certificate)
+    sensitivity = certificate.sensitivity
     added = sensitivity.additions(dimension=3)
     assert added is not None
     for moved in itertools.product((0, 1), repeat=3):

@@ -75,8 +75,9 @@ def test_what_the_columns_do_not_allow(text: str, says: str) -> None:
 @pytest.mark.parametrize("form", ["clamp", "round"])
 def test_nothing_of_a_spread_or_ratio_is_rounded_or_clamped(form: str) -> None:
     for text in ("var(x)", "std(x)", "ratio(sum(x), sum(y))"):
+        asked: dict[str, Any] = {form: True}
         with pytest.raises(SpecError):
-            layout([text], **{form: True})
+            layout([text], **asked)
 
 
 @pytest.mark.parametrize("missing", ["skip", 3])
