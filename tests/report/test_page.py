@@ -96,7 +96,7 @@ def test_it_loads_nothing_and_runs_nothing(made: Path) -> None:
 def test_texts_of_a_spec_are_no_html(tmp_path: Path) -> None:
     folder = make_rows(tmp_path)
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
-    conditions = {"name": "c", "where": {HOSTILE: {"x": {"min": 1}}}}
+    conditions = {"name": "c", "conditions": {HOSTILE: {"x": {"min": 1}}}}
     release(folder, query=[*query, conditions], output={"path": "<b>", "format": "json"}).run()
     text = page.report(folder / "<b>")
     assert HOSTILE not in text
@@ -109,7 +109,7 @@ def test_texts_of_a_spec_turn_no_words(tmp_path: Path) -> None:
     """Marks of direction would let "1 to 9" be read as "9 to 1", and hide what stands beside."""
     folder, turned = make_rows(tmp_path), "a\u202eb\u2067c\u200fd\x9be\x00f\u2028g"
     query = [{"name": "q", "statistics": ["count"], "group_by": {"plan": [1]}}]
-    conditions = {"name": "c", "where": {turned: {"x": {"min": 1}}}}
+    conditions = {"name": "c", "conditions": {turned: {"x": {"min": 1}}}}
     release(
         folder, query=[*query, conditions], output={"path": f"o{turned[:8]}", "format": "json"}
     ).run()

@@ -33,21 +33,21 @@ missing = "none"           # public: the study has the visits of every year that
 
 [[query]]
 name = "visits_by_plan"
-weight = 3
+importance = 3
 assume = { n = 1000 }      # of how many values in a group the plan shows a mean's error
 statistics = ["count", "mean(mdvis)"]
 group_by = { plan = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19] }
 
 [[query]]
 name = "admissions"
-weight = 1
+importance = 1
 histogram = { column = "totadm", edges = [0, 1, 2, 3, 4, 9] }
 
 [[query]]
 name = "persons"
-weight = 1
+importance = 1
 
-[query.where]              # a person may be in several
+[query.conditions]              # a person may be in several
 admitted = { totadm = { min = 1 } }
 ten_visits = { mdvis = { min = 10 } }
 no_visit_in_a_year = { mdvis = { max = 0 } }

@@ -168,7 +168,7 @@ def test_intervals_of_rounded_and_clamped_counts_hold_at_95_percent(
     "query",
     [
         {"histogram": {"column": "x", "edges": [0, 1, 2]}},
-        {"where": {"a": {"x": {"min": 1}}, "b": {"x": {"max": 1}}}},
+        {"conditions": {"a": {"x": {"min": 1}}, "b": {"x": {"max": 1}}}},
         {"statistics": ["count_units"], "group_by": {"k": [1, 2]}},
     ],
 )

@@ -114,7 +114,7 @@ def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
         "Histogram": query["histogram"],
         "Bands": query["group_by"]["additionalProperties"]["anyOf"][1],
         "PrivateKeys": query["group_by"]["additionalProperties"]["anyOf"][2],
-        "Predicate": query["where"]["additionalProperties"]["additionalProperties"],
+        "Predicate": query["conditions"]["additionalProperties"]["additionalProperties"],
         "Accuracy": query["accuracy"],
         "Assumed": query["assume"],
         "Output": spec["output"],

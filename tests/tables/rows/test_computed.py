@@ -62,7 +62,7 @@ QUERIES: list[dict[str, Any]] = [
     {
         "name": "overlapping",
         "filter": "smoker is not null",
-        "where": {"adults": {"age": {"min": 18}}, "summer": {"summer": {"among": [True]}}},
+        "conditions": {"adults": {"age": {"min": 18}}, "summer": {"summer": {"among": [True]}}},
     },
 ]
 

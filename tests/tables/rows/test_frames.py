@@ -335,7 +335,7 @@ def test_a_value_that_its_type_can_not_have_is_missing(kind: str, made: str) -> 
     ((*found,),) = asking({"statistics": ["count"], "group_by": {"v": keys}}, types, None)
     assert len(set(found)) == 1
     assert found[0] > 0
-    assert asking({"where": {"a": {"v": {"among": keys}}}}, types, None) == [[2]]
+    assert asking({"conditions": {"a": {"v": {"among": keys}}}}, types, None) == [[2]]
 
 
 def _grid(value: int, most: int) -> int:

@@ -224,7 +224,7 @@ def _with(
         whole = math.fsum(shares)
         weights = [max(round(share / whole * _WHOLE), _SLIGHTEST) for share in shares]
         changed["query"] = tuple(
-            query.model_copy(update={"weight": Fraction(weight, _WHOLE)})
+            query.model_copy(update={"importance": Fraction(weight, _WHOLE)})
             for query, weight in zip(spec.query, weights, strict=True)
         )
     return replace(laid, spec=spec.model_copy(update=changed))

@@ -379,7 +379,7 @@ def _check_groups(
     """Raise CertificateRejected unless it is about the rows of groups that this layout has."""
     way = layout.bounding
     fits = (
-        (claim.budget == share, "its budget is not the share that its weight gives"),
+        (claim.budget == share, "its budget is not the share that its importance gives"),
         (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
         (
             isinstance(way, FewGroups) and claim.groups == way.groups,
@@ -415,7 +415,9 @@ def _check_draw(
             f"{where}: the spec has {coordinates} coordinates, the certificate {drawn.dimension}."
         )
     if drawn.budget != share:
-        raise CertificateRejected(f"{where}: its budget is not the share that its weight gives.")
+        raise CertificateRejected(
+            f"{where}: its budget is not the share that its importance gives."
+        )
     if drawn.sampling_rate != 1:  # less noise would do for a sample, and no release is of one
         raise CertificateRejected(f"{where}: it is about samples, the release is of all rows.")
     if drawn.compositions != 1:  # more noise than is needed does no harm, but isn't the plan's

@@ -85,9 +85,9 @@ def problems(spec: Spec, query: Query, path: str) -> Iterator[tuple[str, str]]:
         if query.accuracy is None:
             why = 'Missing: with epsilon = "least" every block says how far off it may be, such as'
             yield f"{path}.accuracy", f"{why} accuracy = {{ half_width_95 = 10 }}."
-        if query.weight not in {1, None}:
+        if query.importance not in {1, None}:
             why = 'Not used with epsilon = "least": the accuracies say how much each error counts.'
-            yield f"{path}.weight", why
+            yield f"{path}.importance", why
     if query.accuracy is not None:
         yield from _of_wish(query.accuracy, statistics, query.assume, path)
 

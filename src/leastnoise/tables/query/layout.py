@@ -306,7 +306,7 @@ def _shape(  # noqa: PLR0917 (two calls of its own)
         axes=axes_of(spec, query),
         conditions=tuple(
             Condition(name=name, predicates=tuple(predicates.items()))
-            for name, predicates in query.where.items()
+            for name, predicates in query.conditions.items()
         ),
         missing=missing.in_words(spec, query, statistics),
         filters=spec.filters(query),
@@ -322,8 +322,8 @@ def _shape(  # noqa: PLR0917 (two calls of its own)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:
-    if query.where:
-        return (FirstCells(most=query.max_conditions or len(query.where)),)
+    if query.conditions:
+        return (FirstCells(most=query.max_conditions or len(query.conditions)),)
     if shape.by_row:
         return (OF_A_ROW,)
     if spec.contribution is None:

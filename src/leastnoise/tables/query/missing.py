@@ -62,7 +62,7 @@ def _holds_bytes(spec: Spec) -> bool:
 def _of_conditions(spec: Spec, query: Query) -> Iterator[str]:
     """Yield what missing values do to the conditions of a block."""
     none: dict[str, dict[str, None]] = {"no condition on it": {}, "no condition on its keys": {}}
-    for name, predicate in (one for each in query.where.values() for one in each.items()):
+    for name, predicate in (one for each in query.conditions.values() for one in each.items()):
         number = tuple(_of_number(spec, name))
         if not number:
             none["no condition on it"][name] = None

@@ -196,13 +196,14 @@ def _columns(spec: Spec) -> Iterator[Problem]:
 def _names(spec: Spec) -> Iterator[Problem]:
     if not spec.query:
         yield "query", "Missing: write at least one [[query]] block."
-    total = sum(query.weight for query in spec.query)
+    total = sum(query.importance for query in spec.query)
     seen: set[str] = set()
     for index, query in enumerate(spec.query):
-        if query.weight < total * SMALLEST_SHARE:
-            yield f"query[{index}].weight", "Expected at least a millionth of all the weights."
+        if query.importance < total * SMALLEST_SHARE:
+            why = "Expected at least a millionth of the importance of all blocks together."
+            yield f"query[{index}].importance", why
         else:
-            yield from _share(spec, query.weight / total, f"query[{index}]")
+            yield from _share(spec, query.importance / total, f"query[{index}]")
         path, name = f"query[{index}].name", query.name
         if not name:
             continue
@@ -230,13 +231,17 @@ def _share(spec: Spec, share: Fraction, path: str) -> Iterator[Problem]:
 
 
 def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    other = "a histogram" if query.histogram is not None else "where" if query.where else ""
+    others = {"a histogram": query.histogram, "conditions": query.conditions}
+    other = next((name for name, value in others.items() if value), "")
     if other:
         if query.statistics:
             yield f"{path}.statistics", f"Not used beside {other}: use another block."
         return
     if not query.statistics:
-        yield path, 'Expected statistics, a histogram or where, such as statistics = ["count"].'
+        yield (
+            path,
+            'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
+        )
     seen: set[Statistic] = set()
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
@@ -275,7 +280,7 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
-    if query.histogram is not None or query.where:
+    if query.histogram is not None or query.conditions:
         return
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) < len(query.statistics):
@@ -298,22 +303,22 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     del spec
-    conditions = query.where or {}
+    conditions = query.conditions or {}
     if conditions and (query.group_by or query.histogram is not None):
-        yield f"{path}.where", "Not used beside group_by or a histogram: use another block."
+        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another block."
     if query.max_conditions is not None and not query.max_conditions <= len(conditions):
         message = f"Expected at most {len(conditions)}, the number of conditions."
         yield f"{path}.max_conditions", message
     if len(conditions) > MOST_CONDITIONS:
-        yield f"{path}.where", f"Expected at most {MOST_CONDITIONS} conditions."
+        yield f"{path}.conditions", f"Expected at most {MOST_CONDITIONS} conditions."
     for name, predicates in conditions.items():
         if not predicates:
             yield (
-                f"{path}.where.{name}",
+                f"{path}.conditions.{name}",
                 "Expected at least one column, like { age = { min = 65 } }.",
             )
         for column, predicate in predicates.items():
-            key = f"{path}.where.{name}.{column}"
+            key = f"{path}.conditions.{name}.{column}"
             yield from _predicate(predicate, key)
 
 

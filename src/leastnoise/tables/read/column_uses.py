@@ -89,9 +89,9 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
                     number_for=part.kind if part.of_values else "",
                     bounded=part.of_values,
                 )
-    for condition, predicates in (query.where or {}).items():
+    for condition, predicates in (query.conditions or {}).items():
         for column, predicate in predicates.items():
-            key = f"{path}.where.{condition}.{column}"
+            key = f"{path}.conditions.{condition}.{column}"
             keys, at = predicate.among or None, f"{key}.among"
             number = "" if keys else "histogram"
             yield ColumnUse(column=column, key=key, number_for=number, keys=keys, keys_at=at)

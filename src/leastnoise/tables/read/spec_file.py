@@ -327,6 +327,10 @@ def _example(model: type[BaseModel], key: str) -> str:
     return f"{header} with {' and '.join(keys)}" if keys else header
 
 
+_RENAMED = {"where": "conditions", "weight": "importance"}
+"""Keys of earlier states of version 1."""
+
+
 def _unknown_keys(
     raw: Mapping[str, Any], model: type[BaseModel], path: str, problems: Problems
 ) -> None:
@@ -335,6 +339,8 @@ def _unknown_keys(
         if name not in known:
             near = len(problems) < _MOST_HINTS and _validate.nearest(str(name), known)
             hint = near or f"Known: {', '.join(known)}."
+            if (new := _RENAMED.get(str(name))) in known:
+                hint = f"It is called {new} now."
             problems.append((f"{path}.{name}" if path else str(name), f"Unknown key. {hint}"))
 
 

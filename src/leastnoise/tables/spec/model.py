@@ -295,18 +295,18 @@ class Assumed(_Section):
 
 @final
 class Query(_Section):
-    """One block: one vector query and one draw of noise, with `weight` of the budget.
+    """One block: one vector query and one draw of noise, with `importance` of the budget.
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `filter` is what is true of the rows that it is about. `where` names conditions, each a
-    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
+    on that. `filter` is what is true of the rows that it is about. `conditions` are by name,
+    each a predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
     `round` the counts are published whole, with `clamp` counts and sums are published as 0 where
     the noise makes them negative.
     """
 
     name: Text = key("the name of the block's table", 'name = "use_by_plan"')
-    weight: Positive = key(
-        "how much its errors count beside other blocks'", "weight = 2", default=Fraction(1)
+    importance: Positive = key(
+        "how much its errors count beside other blocks'", "importance = 2", default=Fraction(1)
     )
     accuracy: Accuracy | None = key(
         "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
@@ -335,9 +335,9 @@ class Query(_Section):
         'histogram = { column = "visits", edges = [0, 5, 30] }',
         default=None,
     )
-    where: dict[Text, dict[Text, Predicate]] = key(
+    conditions: dict[Text, dict[Text, Predicate]] = key(
         "named conditions, which may overlap",
-        "where = { often = { visits = { min = 10 } } }",
+        "conditions = { often = { visits = { min = 10 } } }",
         default_factory=dict,
     )
     max_conditions: Annotated[int, Field(ge=1)] | None = key(
@@ -412,4 +412,4 @@ class Spec(_Section):
 
     def share(self, query: Query) -> Fraction:
         """Return the part of the budget that `query` spends: w / Σw, exactly."""
-        return query.weight / sum(block.weight for block in self.query)
+        return query.importance / sum(block.importance for block in self.query)

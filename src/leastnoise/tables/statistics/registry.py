@@ -82,9 +82,9 @@ def read_statistics(query: Query, *, by_row: bool) -> Iterator[tuple[int, Statis
 
     A histogram counts rows, and so do conditions where a row is a unit; else they count persons.
     """
-    if query.where and not by_row:
+    if query.conditions and not by_row:
         yield 0, CountUnits()
-    elif query.histogram is not None or query.where:
+    elif query.histogram is not None or query.conditions:
         yield 0, Count()
     else:
         for place, text in enumerate(query.statistics):
