@@ -299,9 +299,9 @@ class Query(_Section):
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
     on that. `filter` is what is true of the rows that it is about. `conditions` are by name,
-    each a predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
-    `round` the counts are published whole, with `clamp` counts and sums are published as 0 where
-    the noise makes them negative.
+    each a predicate on every column that it lists; of one unit at most `max_conditions` are
+    counted. With `round` the counts are published whole, with `clamp` counts and sums are
+    published as 0 where the noise makes them negative.
     """
 
     name: Text = key("the name of the block's table", 'name = "use_by_plan"')
