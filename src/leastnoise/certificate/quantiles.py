@@ -241,7 +241,7 @@ class QuantileCertificate:
                 budget=read_budget(fields),
                 levels=_numbers(fields["levels"], where="levels"),
                 rates=_numbers(fields["rates"], where="rates"),
-                nested=typed(fields["nested"], bool, where="nested"),
+                nested=fields["nested"],
                 reach=number(fields["reach"], where="reach"),
                 neighbours=fields["neighbours"],
                 candidates=typed(fields["candidates"], int, where="candidates"),

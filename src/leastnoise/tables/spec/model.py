@@ -22,6 +22,7 @@ from pydantic import (
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.tables.spec.candidates import Candidates
 from leastnoise.tables.spec.values import (
     LEAST,
     MAX_TEXT,
@@ -182,7 +183,7 @@ class Column(_Section):
     `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
     "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
     the promise that there are none: one that is there after all counts as the middle of `bounds`.
-    Histograms drop them, unless it is a number.
+    Histograms drop them, unless it is a number. Quantiles are among the `candidates`.
     """
 
     bounds: Bounds | None = key(
@@ -193,6 +194,11 @@ class Column(_Section):
         "for the promise that there are none",
         'missing = "skip"',
         default=SKIP,
+    )
+    candidates: Candidates | None = key(
+        "the public numbers that a quantile may be: a grid, or a list",
+        "candidates = { from = 0, to = 150000, step = 100 }",
+        default=None,
     )
 
     @property
@@ -320,8 +326,8 @@ class Query(_Section):
         "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "count, count_units, count(column), sum(column), mean(column), var(column), std(column) "
-        "or ratio(sum(column), sum(column))",
+        "count, count_units, count(column), sum(column), mean(column), var(column), std(column), "
+        "median(column), quantile(column, level) or ratio(sum(column), sum(column))",
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )
