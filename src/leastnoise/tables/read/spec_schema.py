@@ -54,9 +54,9 @@ def _plain(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
         elif key == "examples":  # as TOML, for people
             meaning = node["description"]
             found["description"] = f"{meaning[0].upper()}{meaning[1:]}. Example:\n\n{value[0]}"
-        elif key == "anyOf":
+        elif key in {"anyOf", "oneOf"}:
             kinds = [_plain(one, definitions) for one in value if one != {"type": "null"}]
-            found |= {key: kinds} if len(kinds) > 1 else {**kinds[0], **found}
+            found |= {"anyOf": kinds} if len(kinds) > 1 else {**kinds[0], **found}
         elif key == "prefixItems":
             found["items"] = [_plain(one, definitions) for one in value]
         elif key in {"items", "additionalProperties", "propertyNames"}:
