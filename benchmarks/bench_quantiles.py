@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def _row(levels: tuple[Fraction, ...], n: int, runs: int) -> tuple[str, ...]:
     laid = spec_file.lay_out(raw)
     claim = plan(laid).quantiles[0].certificate
     values = [float(one) for one in list_candidates(laid.spec.columns["income"].candidates)]
-    edges = [-np.inf, *((a + b) / 2 for a, b in zip(values, values[1:], strict=False)), np.inf]
+    edges = [-np.inf, *((a + b) / 2 for a, b in pairwise(values)), np.inf]
     generator = np.random.default_rng(1)
     off: list[list[float]] = []
     seconds = 0.0
