@@ -240,7 +240,7 @@ def test_values_outside_count_at_the_ends(tmp_path: Path) -> None:
 
 
 def test_shares_of_a_query_are_by_its_numbers_and_add_up() -> None:
-    raw = {"version": 1} | spec_of()
+    raw = spec_of(version=1)
     raw["query"][0]["importance"] = 3
     made = plan(spec_file.lay_out(raw))
     (block,) = made.blocks
@@ -289,7 +289,7 @@ def test_what_has_no_quantile_is_refused(changes: dict[str, Any], key: str, why:
     ],
 )
 def test_a_block_that_says_it_wrongly_is_refused(block: dict[str, Any], why: str) -> None:
-    raw = {"version": 1} | spec_of()
+    raw = spec_of(version=1)
     raw["privacy"]["delta"] = "1e-6"
     raw["query"][0] |= block
     with pytest.raises(SpecError) as caught:
