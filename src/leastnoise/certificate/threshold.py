@@ -7,8 +7,9 @@ published, with a small probability that counts as δ (theory/release.md §9).
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Self, final
 
 from flint import arb
@@ -25,6 +26,7 @@ from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import NEIGHBOURS, Neighbours
 from leastnoise.noise.registry import part_of, registered
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.bisection import Bisection
 
 KIND = "threshold-certificate"
 ASSUMPTION = (
@@ -253,41 +255,35 @@ def find_threshold(
     if grid is None:
         raise NotApplicable(family=noise.noise.name, why="its grid has to be known")
 
-    def proved(steps: int, heads: int = 0) -> ThresholdCertificate | None:
-        try:
-            return ThresholdCertificate.prove(
-                budget=budget,
-                noise=noise,
-                threshold=steps * grid,
-                reach=reach,
-                coordinate=coordinate,
-                neighbours=neighbours,
-                chance_below=Fraction(heads, _COIN),
-            )
-        except NotCertified:
-            return None
+    @cache
+    def prove(steps: int, heads: int = 0) -> ThresholdCertificate:
+        return ThresholdCertificate.prove(
+            budget=budget,
+            noise=noise,
+            threshold=steps * grid,
+            reach=reach,
+            coordinate=coordinate,
+            neighbours=neighbours,
+            chance_below=Fraction(heads, _COIN),
+        )
 
-    low, step = -(-reach // grid), max(1, round(reach / grid))  # at the reach it is ½ at least
-    while (found := proved(low + step)) is None:
-        low, step = low + step, 2 * step
-        if low * grid > most:
-            why = f"No threshold up to {most:,} is enough for this noise and budget."
-            raise NotCertified(interval=None, why=why)
-    high = low + step
-    while high - low > 1:  # the chance falls as the threshold rises
-        middle = (low + high) // 2
-        if (better := proved(middle)) is None:
-            low = middle
-        else:
-            high, found = middle, better
-    low, above = 0, _COIN if grid * _FINE > reach else 1
-    while above - low > 1:
-        middle = (low + above) // 2
-        if (better := proved(high, middle)) is None:
-            above = middle
-        else:
-            low, found = middle, better
-    return found
+    def holds(steps: int, heads: int = 0) -> bool:
+        try:
+            prove(steps, heads)
+        except NotCertified:
+            return False
+        return True
+
+    low = -(-reach // grid)  # at the reach the chance is ½ at least, and it falls from there
+    first, last = low + max(1, round(reach / grid)), 2 * math.ceil(most / grid)
+    found = Bisection().beyond(holds, low, first, most=last)
+    if found is None:
+        why = f"No threshold up to {most:,} is enough for this noise and budget."
+        raise NotCertified(interval=None, why=why)
+    threshold = found[1]
+    coins = _COIN if grid * _FINE > reach else 1
+    heads, _ = Bisection().close(lambda heads: not holds(threshold, heads), 0, coins)
+    return prove(threshold, heads)
 
 
 @lru_cache(maxsize=4096)

@@ -24,6 +24,7 @@ from leastnoise.mechanism.rounding import add_noise
 from leastnoise.mechanism.values import ScaledIntegers
 from leastnoise.noise.gaussian.law import Gaussian
 from leastnoise.noise.releases import Releases
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.selection.ask import MOST_COMPOSITIONS
 from leastnoise.selection.public import calibrate
 
@@ -168,17 +169,15 @@ class StepAccountant:
             spent[steps] = found.upper
             return found.certainly_at_most(budget.delta)
 
-        low, high = self.steps, self.steps + 1
-        while high <= MOST_COMPOSITIONS and fits(high):
-            low, high = high, 2 * high
-        high = min(high, MOST_COMPOSITIONS + 1)
-        halve = False
-        while high - low > 1:  # δ rises smoothly: a few guesses are near, and halving ends it
-            middle = (low + high) // 2 if halve else _between(low, high, spent, float(budget.delta))
-            before = high - low
-            low, high = (middle, high) if fits(middle) else (low, middle)
-            halve = 2 * (high - low) > before
-        return low - self.steps
+        def too_many(steps: int) -> bool:
+            return steps > MOST_COMPOSITIONS or not fits(steps)
+
+        def aim(low: int, high: int) -> int:  # δ rises smoothly: a few guesses are near
+            return _between(low, high, spent, float(budget.delta))
+
+        most = 2 * MOST_COMPOSITIONS  # where doubling ends
+        found = Bisection().beyond(too_many, self.steps, self.steps + 1, most=most, aim=aim)
+        return found[0] - self.steps if found else 0
 
     def sample(self, examples: int) -> NDArray[np.int64]:
         """Return the indices of a Poisson sample of so many examples, by the system's entropy.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -15,6 +16,7 @@ from leastnoise.guarantees.exact import SMALLEST_SQUARED
 from leastnoise.noise.common.fit.classic import MARGIN
 from leastnoise.noise.common.law import MAX_STEPS
 from leastnoise.noise.question import Loss
+from leastnoise.numerics.bisection import Bisection
 from leastnoise.numerics.minima import minimise
 from leastnoise.numerics.roots import LOG_ZERO, IncreasingRoot, falling_root
 
@@ -124,24 +126,18 @@ class CutStaircase:
         return float(shares @ ends ** (1 if self.loss is Loss.MAE else 2) / shares.sum())
 
     def _period(self, gamma: float, guess: int) -> tuple[int, float, float]:
-        """Return the least m that meets δ for some R, and the `_bracket` of that R's place.
-
-        By a search outward from `guess`, in growing steps.
-        """
-        low, high, step = -1, min(guess, MAX_STEPS), 1
-        while (found := self._bracket(gamma, high)) is None:
-            if high == MAX_STEPS:
-                why = f"it would need a radius beyond {MAX_STEPS:,} sensitivities"
-                raise NotApplicable(family=self.family, why=why)
-            low, high, step = high, min(high + step, MAX_STEPS), 2 * step
-        step = 1
-        while high - low > 1:
-            middle = max(high - step, (low + high) // 2)
-            if bracket := self._bracket(gamma, middle):
-                found, high, step = bracket, middle, 2 * step
-            else:
-                low = middle
-        return high, *found
+        """Return the least m that meets δ for some R, and the `_bracket` of that R's place."""
+        bracket = cache(partial(self._bracket, gamma))
+        whole = Bisection().around(
+            lambda whole: bracket(whole) is not None,
+            min(guess, MAX_STEPS),
+            fails=-1,
+            most=MAX_STEPS,
+        )
+        if whole is None or (found := bracket(whole)) is None:
+            why = f"it would need a radius beyond {MAX_STEPS:,} sensitivities"
+            raise NotApplicable(family=self.family, why=why)
+        return whole, *found
 
     def _bracket(self, gamma: float, whole: int) -> tuple[float, float] | None:
         """Return neighbouring places of the last edge, the second the first that meets δ."""
