@@ -16,7 +16,7 @@ from flint import arb
 
 from leastnoise._record import field, instance_of, one_of, record, takes, whole
 from leastnoise.accounting.proof.composed import prove_composed
-from leastnoise.balls.core import ball, float_above, precision
+from leastnoise.balls.core import PLAIN_BITS, ball, float_above, precision
 from leastnoise.certificate.certificate import VERSION, Certificate, check_header, read_budget
 from leastnoise.certificate.strict_json import exact_fields, number, parse_object, typed
 from leastnoise.errors import CertificateRejected, NotApplicable, NotCertified, NotRegistered
@@ -38,10 +38,7 @@ _FIELDS = (
     *("kind", "version", "epsilon", "delta", "neighbours", "noise", "threshold", "reach"),
     *("chance_below", "coordinate", "assumptions"),
 )
-_BITS = 128
 _COIN = 2**20  # chances are so many parts of it
-_FINE = 2**6  # steps of a grid in one unit, from which on a chance between two is worth nothing
-_EDGE = Fraction(1, 2**40)  # of the grid
 
 
 @final
@@ -139,7 +136,8 @@ class ThresholdCertificate:
             raise NotApplicable(family=noise.name, why="its grid has to be known")
         # A little less than half of the grid below: noise on whole numbers may be at the very half,
         # which is rounded up, and P(X > t) leaves out X = t.
-        t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + _EDGE)
+        edge = Fraction(1, 2**40)  # of the grid
+        t = self.threshold - self.reach - grid * (steps + Fraction(1, 2) + edge)
         if t < 0:
             return arb(1)
         return part_of(type(noise), "beyond")(noise, t, self.coordinate)
@@ -150,7 +148,7 @@ class ThresholdCertificate:
             return arb(1), why
         epsilon = self.budget.epsilon
         replaced = self.neighbours == "replace-one"
-        with precision(_BITS):
+        with precision(PLAIN_BITS):
             factor = 1 + ball(epsilon / 2).exp() if replaced else arb(1)
             try:
                 alone, worst = self.chance_alone(), arb(0)
@@ -281,7 +279,8 @@ def find_threshold(
         why = f"No threshold up to {most:,} is enough for this noise and budget."
         raise NotCertified(interval=None, why=why)
     threshold = found[1]
-    coins = _COIN if grid * _FINE > reach else 1
+    fine = 2**6  # steps of a grid in one unit, from which on a chance between two is worth nothing
+    coins = _COIN if grid * fine > reach else 1
     heads, _ = Bisection().close(lambda heads: not holds(threshold, heads), 0, coins)
     return prove(threshold, heads)
 

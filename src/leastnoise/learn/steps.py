@@ -16,7 +16,13 @@ from leastnoise.accounting.composition import Composition
 from leastnoise.entropy.source import SystemEntropy
 from leastnoise.errors import InvalidArgument
 from leastnoise.guarantees.budget import A_SAMPLING_RATE, Budget
-from leastnoise.guarantees.exact import Exact, exact, float_at_least
+from leastnoise.guarantees.exact import (
+    LARGEST_SQUARED,
+    SMALLEST_SQUARED,
+    Exact,
+    exact,
+    float_at_least,
+)
 from leastnoise.guarantees.interval import Interval
 from leastnoise.guarantees.sensitivity import L2, ShiftBounds
 from leastnoise.mechanism.grid import default_grid
@@ -30,7 +36,6 @@ from leastnoise.selection.public import calibrate
 
 _BITS = 30  # of a gradient below its norm: sums of 2^32 of them fit an int64
 _MOST_EXAMPLES = 1 << 32
-_LEAST_SCALE = Fraction(1, 10**140)
 
 
 @np.errstate(all="ignore")  # a caller's np.seterr must not turn a value into an error
@@ -214,7 +219,7 @@ class StepAccountant:
         if not clipped.shape[1]:
             return np.zeros(0)
         deviation = self.noise_multiplier * limit
-        if not _LEAST_SCALE <= deviation <= 1 / _LEAST_SCALE:
+        if not SMALLEST_SQUARED <= deviation <= LARGEST_SQUARED:
             raise InvalidArgument(
                 name="norm",
                 value=_validate.shown(norm),
