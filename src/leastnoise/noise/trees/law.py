@@ -121,10 +121,11 @@ class Agreeing(VectorNoise):
     @classmethod
     def radius_of(cls, sensitivity: Sensitivity, *, dimension: int) -> Fraction:
         """Return the number of moves: of shares for which one costs 1; raises NotApplicable."""
-        return Fraction(cls._rows_of(sensitivity, dimension).most)
+        return Fraction(cls.rows_of(sensitivity, dimension).most)
 
     @classmethod
-    def _rows_of(cls, sensitivity: Sensitivity, dimension: int) -> Rows:
+    def rows_of(cls, sensitivity: Sensitivity, dimension: int) -> Rows:
+        """Return the moves that a unit makes; raises NotApplicable if it isn't said to be rows."""
         rows = cls.form_of(sensitivity, dimension=dimension)
         if rows is None:
             raise NotApplicable(family=cls.name, why=cls.no_form(sensitivity))
@@ -132,7 +133,7 @@ class Agreeing(VectorNoise):
 
     def worst_shift(self, sensitivity: Sensitivity) -> Fraction:
         """Return the most that Σ_v w_v|s_v| is for a shift s; raises NotApplicable without rows."""
-        return self.cost(self._rows_of(sensitivity, self.dimension))
+        return self.cost(self.rows_of(sensitivity, self.dimension))
 
     def hides(self, sensitivity: Sensitivity) -> bool:
         rows = sensitivity.rows(dimension=self.dimension)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LARGEST_WINDOW = 1 << 20
+MOST_DRAWS = 1 << 25
 _LOG_BEYOND = 40.0  # −ln of what the window leaves out
 _BEYOND = 1e-16  # twice e^−40, and more
 _SAFE = 1.01  # covers second orders of all rounding errors, and the rounding of the bounds
@@ -116,7 +117,7 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
 
     Raises NotApplicable for noise so wide that its laws don't fit in 2^20 numbers.
     """
-    solved = solve(noise.branches, tuple(float(share / noise.scale) for share in noise.shares))
+    solved = solve(noise.branches, _rates(noise))
     found: list[LevelLaw] = []
     nodes = 1
     for level, (law, share) in enumerate(zip(solved.laws, noise.shares, strict=True)):
@@ -140,6 +141,10 @@ def level_laws(noise: Agreeing) -> tuple[LevelLaw, ...]:
             )
         )
     return tuple(found)
+
+
+def _rates(noise: Agreeing) -> tuple[float, ...]:
+    return tuple(float(share / noise.scale) for share in noise.shares)
 
 
 @final
@@ -179,6 +184,25 @@ def solve(
         beside = beside.times(weight).convolved(rest)
         laws.append(law.times_known(beside).normalised()[0])
     return Solved(laws=tuple(laws), kept=tuple(kept))
+
+
+def expected_draws(noise: Agreeing) -> float:
+    """Return how many cells are drawn on average for one draw: Π_l b_{l+1}/κ_l of them."""
+    solved = solve(noise.branches, _rates(noise))
+    return math.prod(b / kept for b, kept in zip(noise.branches, solved.kept, strict=True))
+
+
+def check_work(noise: Agreeing) -> None:
+    """Raise NotApplicable for noise that is drawn in more than 2^25 cells on average.
+
+    They take about ten seconds. The number follows from the law, and not from any data.
+    """
+    if (draws := expected_draws(noise)) > MOST_DRAWS:
+        why = (
+            f"a draw takes {draws:.2g} draws of a cell on average, more than {MOST_DRAWS:,}: "
+            "give the cells a larger share, or less cells to a node"
+        )
+        raise NotApplicable(family=noise.name, why=why)
 
 
 def find_window(branches: Sequence[int], rates: Sequence[float], *, proved: bool = True) -> int:

@@ -1,4 +1,4 @@
-"""The best shares of a tree's levels: proposed by floats, returned so that they sum to 1 exactly."""
+"""The best shares of the levels: proposed by floats, returned so that they sum to 1 exactly."""
 
 from __future__ import annotations
 
