@@ -37,7 +37,8 @@ def _counted(points: Any, weights: Any = None) -> NDArray[np.float64]:
     """Return how often each vector of cells is met, cut off at ±2."""
     digits = np.clip(points, -_CUT, _CUT) + _CUT
     places = digits @ (2 * _CUT + 1) ** np.arange(points.shape[1])
-    return np.bincount(places, weights, minlength=(2 * _CUT + 1) ** points.shape[1])
+    counts = np.bincount(places, weights, minlength=(2 * _CUT + 1) ** points.shape[1])
+    return counts.astype(np.float64)
 
 
 def _p_value(counts: NDArray[np.float64], law: Agreeing) -> float:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -49,21 +50,24 @@ def sampler(noise: Agreeing, grid: Fraction, entropy: Entropy) -> Sampler:
 class _Sampler(Sampler):
     def __init__(self, noise: Agreeing, grid: Fraction, entropy: Entropy) -> None:
         self._noise, self._unit, self._entropy = noise, 1 / grid, entropy
-        self._left: Wholes | None = None
+        self._given = 0
 
     def draw(self, count: int) -> Block:
         """All cells are drawn at first, and then handed out: their sums agree."""
-        if self._left is None:
-            self._left = draw_cells(self._noise, self._entropy)[0]
-        cells, self._left = self._left[:count], self._left[count:]
+        cells = self._cells[self._given : self._given + count]
+        self._given += count
         unit = float(self._unit)  # a power of two
         return Block(
-            estimates=cells * unit,
+            estimates=np.multiply(cells, unit, dtype=np.float64),
             beyond=np.abs(cells) >= 1 << 53,
             error=TINY,
             reach=float(np.abs(cells).max(initial=0)) * unit,
             enclose=lambda index, _: ball(int(cells[index]) * self._unit),
         )
+
+    @cached_property
+    def _cells(self) -> Wholes:
+        return draw_cells(self._noise, self._entropy)[0]
 
 
 def draw_cells(noise: Agreeing, entropy: Entropy, *, count: int = 1) -> Wholes:
