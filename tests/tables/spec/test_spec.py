@@ -80,7 +80,7 @@ def test_bands_read_back_equal_in_the_order_that_they_are_given() -> None:
     bands = 'plan = { edges = [0, "0.1", 5.5] }, note = ["b", "a"], mdvis = { edges = [-1, 30] }'
     spec = spec_file.loads(GOOD.replace("plan = [1, 2, 3]", bands))
     assert list(spec.query[0].group_by) == ["plan", "note", "mdvis"]
-    assert spec.query[0].group_by["plan"] == Bands(
+    assert spec.groupings(spec.query[0])["plan"] == Bands(
         edges=(Fraction(0), Fraction(1, 10), Fraction(11, 2))
     )
     assert spec_file.loads(spec_file.dumps(spec)) == spec

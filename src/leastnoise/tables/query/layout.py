@@ -222,7 +222,7 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     asked = [
         (one, one.components(spec, by_row=by_row)) for one in known_statistics(query, by_row=by_row)
     ]
-    if any(isinstance(one, PrivateKeys) for one in query.group_by.values()):
+    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         return (_of_unlisted(spec, query, asked),)
     persons = [i for i, (_, needs) in enumerate(asked) if needs == (A_PERSON,)]
     rows = [i for i in range(len(asked)) if i not in persons]

@@ -35,10 +35,10 @@ from leastnoise.tables.spec.values import (
     Expression,
     Keys,
     Missing,
+    Names,
     Number,
     Positive,
     RowLimit,
-    Sources,
     Text,
     Texts,
     Written,
@@ -68,7 +68,7 @@ class Data(_Section):
     of a Spark Connect server, such as "sc://localhost:15002".
     """
 
-    source: Text | Sources | None = key(
+    source: Text | Names | None = key(
         "a file, a pattern, a folder, a list of these, or a database, relative to the spec",
         'source = "visits.parquet"',
         default=None,
@@ -182,7 +182,8 @@ class Column(_Section):
     `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
     "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
     the promise that there are none: one that is there after all counts as the middle of `bounds`.
-    Histograms drop them, unless it is a number.
+    Histograms drop them, unless it is a number. By its public `keys`, or the bands between `edges`,
+    a query groups that names the column alone.
     """
 
     bounds: Bounds | None = key(
@@ -193,6 +194,16 @@ class Column(_Section):
         "for the promise that there are none",
         'missing = "skip"',
         default=SKIP,
+    )
+    keys: Keys = key(
+        "the public keys, or a file of them, for queries that group by its name",
+        'keys = ["north", "south"]',
+        default=(),
+    )
+    edges: Edges = key(
+        "the edges of its bands, for queries that group by its name",
+        "edges = [0, 18, 65]",
+        default=(),
     )
 
     @property
@@ -233,6 +244,11 @@ def _grouping(value: object) -> str:
     return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
 
 
+def _group_by(value: object) -> str:
+    """Return a tag that no key has."""
+    return "names[]" if isinstance(value, list | tuple) else "groups[]"
+
+
 @final
 class PrivateKeys(_Section):
     """Groups that nobody listed: their keys are data, and published where noise lets them.
@@ -255,6 +271,11 @@ Grouping = Annotated[
     | Annotated[PrivateKeys, Tag("private[]")],
     Discriminator(_grouping),
 ]
+GroupBy = Annotated[
+    Annotated[dict[str, Grouping], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
+    Discriminator(_group_by),
+]
+"""What there is of each column that rows are grouped by; or columns that say it themselves."""
 
 
 @final
@@ -325,8 +346,9 @@ class Query(_Section):
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )
-    group_by: dict[str, Grouping] = key(
-        'public keys by column, a file of keys, edges of bands, or keys = "private"',
+    group_by: GroupBy = key(
+        'public keys by column, a file of keys, edges of bands, or keys = "private"; or names of '
+        "columns whose keys or edges stand under [columns]",
         "group_by = { plan = [1, 2, 3] }",
         default_factory=dict,
     )
@@ -409,6 +431,16 @@ class Spec(_Section):
     def filters(self, query: Query) -> tuple[str, ...]:
         """Return what has to be true of a row that `query` is about, by itself and as of all."""
         return tuple(one for one in (self.data.filter, query.filter) if one is not None)
+
+    def groupings(self, query: Query) -> dict[str, Grouping]:
+        """Return what rows are grouped by, by column: no keys where a column should say them."""
+        if isinstance(query.group_by, dict):
+            return query.group_by
+        known = {name: self.columns.get(name, Column()) for name in query.group_by}
+        return {
+            name: Bands(edges=column.edges) if column.edges else column.keys
+            for name, column in known.items()
+        }
 
     def share(self, query: Query) -> Fraction:
         """Return the part of the budget that `query` spends: w / Σw, exactly."""
