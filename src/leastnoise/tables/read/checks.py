@@ -284,14 +284,15 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.round and query.round_to is not None:
+        yield f"{path}.round_to", "Not used beside round: what is a multiple of it is whole, too."
     if query.histogram is not None or query.conditions:
         return
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) < len(query.statistics):
         return
-    if query.round and asked and not any(one.counts for one in asked):
-        why = "Expected a count or count_units to round: other statistics aren't whole numbers."
-        yield f"{path}.round", why
+    if asked and not any(one.counts for one in asked):
+        yield from _without_count(query, path)
     if not query.clamp:
         return
     if asked and not any(one.clamps for one in asked):
@@ -303,6 +304,18 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
             yield f"{path}.clamp", f"{why}{one.kind} in another block."
+
+
+def _without_count(query: Query, path: str) -> Iterator[Problem]:
+    """Yield what a query has no use for that asks for no count."""
+    for name in ("round", "round_to"):
+        if getattr(query, name):
+            why = "Expected a count or count_units to round: other statistics aren't whole numbers."
+            yield f"{path}.{name}", why
+    for name in ("min_count", "top"):
+        if getattr(query, name):
+            why = "Expected a count or count_units among the statistics, which decides."
+            yield f"{path}.{name}", why
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:

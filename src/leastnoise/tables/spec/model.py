@@ -38,6 +38,7 @@ from leastnoise.tables.spec.values import (
     Names,
     Number,
     Positive,
+    PublicCount,
     RowLimit,
     Text,
     Texts,
@@ -311,7 +312,7 @@ class Accuracy(_Section):
 class Assumed(_Section):
     """What the error of a mean, say, is worked out for: groups of `n` values."""
 
-    n: Annotated[int, Field(ge=1, le=2**34)] = key("how many values are in a group", "n = 4000")
+    n: PublicCount = key("how many values are in a group", "n = 4000")
 
 
 @final
@@ -319,10 +320,11 @@ class Query(_Section):
     """One block: one vector query and one draw of noise, with `importance` of the budget.
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `filter` is what is true of the rows that it is about. `conditions` are by name,
-    each a predicate on every column that it lists; of one unit at most `max_conditions` are
-    counted. With `round` the counts are published whole, with `clamp` counts and sums are
-    published as 0 where the noise makes them negative.
+    on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
+    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
+    `round` the counts are published whole, with `round_to` as multiples of it, with `clamp` counts
+    and sums are published as 0 where the noise makes them negative. Groups whose first published
+    count is below `min_count` are left out, and of the others the `top` largest are kept.
     """
 
     name: Text = key("the name of the block's table", 'name = "use_by_plan"')
@@ -366,9 +368,23 @@ class Query(_Section):
         "in how many of the conditions one person counts", "max_conditions = 2", default=None
     )
     round: bool = key("whether counts are published whole", "round = true", default=False)
+    round_to: PublicCount | None = key(
+        "of what published counts are multiples", "round_to = 5", default=None
+    )
     clamp: bool = key(
         "whether negative counts and sums are published as 0", "clamp = true", default=False
     )
+    min_count: PublicCount | None = key(
+        "the least published count of a group that isn't left out", "min_count = 10", default=None
+    )
+    top: PublicCount | None = key(
+        "how many groups are kept, those of the largest published counts", "top = 10", default=None
+    )
+
+    @property
+    def multiple(self) -> int:
+        """What published counts are whole multiples of; 0 if they are as they were drawn."""
+        return self.round_to or int(self.round)
 
 
 @final
