@@ -60,6 +60,7 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
 
 def _print_block(block: BlockPlan, unit: str) -> None:
     """Print the plan of one query."""
+    from leastnoise.tables.query import selection
     from leastnoise.tables.query.axes import Bins
 
     layout = block.layout
@@ -89,6 +90,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
     ]
     said += [f"Only rows where {text} count." for text in layout.filters]
     said += layout.missing
+    said += selection.in_words(layout)
     said += [wish.in_words() for wish in block.wishes]
     print_sentences(said)
     say()

@@ -17,10 +17,11 @@ from leastnoise.certificate.strict_json import parse_object
 from leastnoise.guarantees.exact import decimal_text
 from leastnoise.report import words
 from leastnoise.report.bar_chart import Bar, bar_chart
-from leastnoise.tables.plan.notes import UNIT_NOTE
+from leastnoise.tables.plan.notes import SELECTED_NOTE, UNIT_NOTE
 from leastnoise.tables.publish import output
 from leastnoise.tables.publish.table_files import read_table
 from leastnoise.tables.publish.verify import verify_directory
+from leastnoise.tables.query import selection
 from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of
 from leastnoise.tables.statistics.base import SUFFIXES
@@ -187,6 +188,9 @@ def _block(
         for one in records
         if one["name"] == layout.name and "unlisted" in one
     ]
+    shown = dict.fromkeys(sentence for part in parts for sentence in selection.in_words(part))
+    said += [f"<p>{html(sentence)}</p>" for sentence in shown]
+    said += [f"<p>{html(SELECTED_NOTE)}</p>"] if layout.decides else []
     return (
         f"<article><h3>{html(layout.name)}</h3>{''.join(said)}{charts}"
         f'<div class="wide" tabindex="0" role="region" aria-label="{html(layout.name)}, table">'
@@ -200,9 +204,9 @@ def _published(groups: dict[str, Any]) -> str:
     chosen = groups["chosen"]
     return (
         f"Nobody listed these groups. None is here whose noisy count is below "
-        f"{chosen['threshold']:.6g}: of groups of {chosen['half']:,} every second one, of "
-        f"groups of {chosen['nearly']:,} 95 %. A group that isn't here may be small, or empty. "
-        "Near the threshold a count that is here is biased upwards."
+        f"{chosen['threshold']:.6g}: of groups of {chosen['half']:,} every second one reaches "
+        f"it, of groups of {chosen['nearly']:,} 95 %. A group that isn't here may be small, or "
+        "empty. Near the threshold a count that is here is biased upwards."
     )
 
 

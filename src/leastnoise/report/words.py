@@ -27,6 +27,10 @@ _KEYS = (
     " Keys that nobody listed are data: that they are distinct, in order and of the right form was "
     "checked, and that each published count reaches its threshold."
 )
+_CHOSEN = (
+    " Of groups that min_count or top leaves out nothing is there: that their counts were lower "
+    "can't be checked."
+)
 _SAME = "Each file has the SHA-256 that release.json states."
 _UNCHECKED = (
     "Not checked, since nobody can: that the published values were drawn from this noise, and that "
@@ -68,11 +72,13 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
-    unlisted = any(layout.unlisted for layout in found.layouts)
+    checked = _CHECKED
+    checked += _KEYS if any(layout.unlisted for layout in found.layouts) else ""
+    checked += _CHOSEN if any(layout.decides for layout in found.layouts) else ""
     return [
         f"Verified {folder}.",
         f"{who} {_words.neighbours(privacy.neighbours, unit)}",
-        f"Tables: {tables}. {_CHECKED}{_KEYS if unlisted else ''} {_SAME}{_beside(found)}",
+        f"Tables: {tables}. {checked} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),
         _UNCHECKED,

@@ -20,6 +20,7 @@ from leastnoise.tables.plan import notes, together
 from leastnoise.tables.plan.joint import split_noise
 from leastnoise.tables.plan.plan_search import search_draws
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
+from leastnoise.tables.query import selection
 from leastnoise.tables.query.accuracy import Wish, wishes
 from leastnoise.tables.query.baselines import Baselines
 from leastnoise.tables.query.layout import MAX_ROWS, MAX_UNITS, Layout
@@ -143,6 +144,7 @@ class BlockPlan:
             "errors": [error.to_record() for error in errors],
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
             **({"filters": list(layout.filters)} if layout.filters else {}),
+            **({"published": said} if (said := [*selection.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),
         }
 

@@ -100,7 +100,9 @@ def try_tables(folder: Path, *, spec: Spec, plan: Plan, key: SigningKey | None =
     reserve.mkdir()
     try:
         for parts in plan.by_query:
-            told = [(part.layout, part.noise_errors) for part in parts]
+            # every group's row: how many are published isn't known
+            every = [replace(part.layout, min_count=None, top=None, decides=None) for part in parts]
+            told = [(one, part.noise_errors) for one, part in zip(every, parts, strict=True)]
             layouts = [layout for layout, _ in told]
             groups = parts[0].groups
             if groups is not None:

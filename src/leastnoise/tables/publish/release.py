@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, final
+from typing import TYPE_CHECKING, Any, Self, TypedDict, final, overload
 
 from leastnoise import _validate, _words
 from leastnoise._notebooks import Shown
@@ -77,17 +77,22 @@ class ReleasedTables(Shown):
 class Release:
     """One release of a table's statistics, as a spec describes it.
 
-    The keywords are the sections of the TOML spec, with the same keys and values. Relative paths
-    start at `folder`: the current directory, or with `from_toml` the folder of the spec file. Files
-    of keys are read here, once. The `source` may be a frame: of pandas, Polars, PyArrow or Spark, a
-    DuckDB relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
-    Raises SpecError listing every problem at once.
+    `Release("spec.toml")` is that of a TOML file, as `from_toml` reads it. Else the keywords are
+    the sections of the TOML spec, with the same keys and values. Relative paths start at `folder`:
+    the current directory, or the folder of the spec file. Files of keys are read here, once. The
+    `source`, or `data` itself, may be a frame: of pandas, Polars, PyArrow or Spark, a DuckDB
+    relation, an Ibis table, or a record batch reader. Its rows are read by `run` alone.
+    Raises SpecError listing every problem at once, InvalidArgument for a path beside sections.
     """
 
-    def __init__(  # noqa: PLR0913  # the sections of a spec
+    @overload
+    def __init__(self, path: str | Path) -> None: ...
+
+    @overload
+    def __init__(
         self,
         *,
-        data: Mapping[str, Any],
+        data: object,
         privacy: Mapping[str, Any],
         query: Sequence[Mapping[str, Any]],
         derive: Mapping[str, str] | None = None,
@@ -96,7 +101,30 @@ class Release:
         output: Mapping[str, Any] | None = None,
         version: int = 1,
         folder: str | Path = "",
+    ) -> None: ...
+
+    def __init__(  # noqa: PLR0913  # the sections of a spec
+        self,
+        path: str | Path | None = None,
+        *,
+        data: object = None,
+        privacy: Mapping[str, Any] | None = None,
+        query: Sequence[Mapping[str, Any]] | None = None,
+        derive: Mapping[str, str] | None = None,
+        contribution: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Mapping[str, Any]] | None = None,
+        output: Mapping[str, Any] | None = None,
+        version: int = 1,
+        folder: str | Path = "",
     ) -> None:
+        if path is not None:
+            given = (data, privacy, query, derive, contribution, columns, output)
+            if any(section is not None for section in given) or folder != "":
+                expected = "a path alone: the file has its own sections"
+                raise InvalidArgument(name="path", value=path, expected=expected)
+            path = _validate.path(path, name="path")
+            self._begin(spec_file.read(path), path.parent, None)
+            return
         raw = {
             "version": version,
             "data": data,
@@ -253,6 +281,7 @@ class Release:
             try_queries(found, spec=spec, plan=plan)
         entry = self._charge(certificate, tell)
         from leastnoise.tables.query.results import joined
+        from leastnoise.tables.query.selection import select
 
         drawn = {
             block.layout.label: table
@@ -262,7 +291,8 @@ class Release:
         tables: dict[str, Table] = {}
         for parts in plan.by_query:
             layouts = [part.layout for part in parts]
-            tables[parts[0].name] = joined(layouts, [drawn[one.label] for one in layouts])
+            every = joined(layouts, [drawn[one.label] for one in layouts])
+            tables[parts[0].name] = select(layouts[0], every)
         return ReleasedTables(
             tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
         )
@@ -348,14 +378,13 @@ class Release:
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:
     """Return the section for the spec, and the frame if the source is one."""
-    if not isinstance(data, Mapping):
-        return data, None
-    if data.get("source") is None or isinstance(data["source"], _NAMES):
+    section = data if isinstance(data, Mapping) else {"source": data}
+    if section.get("source") is None or isinstance(section["source"], _NAMES):
         return data, None
     from leastnoise.tables.rows.frames import frame_of
 
-    frame = frame_of(data["source"])
-    return ({**data, "source": IN_MEMORY}, frame) if frame else (data, None)
+    frame = frame_of(section["source"])
+    return ({**section, "source": IN_MEMORY}, frame) if frame else (data, None)
 
 
 def _silent(stage: str) -> None:

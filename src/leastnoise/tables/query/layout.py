@@ -76,9 +76,10 @@ class Layout:
     which every group has, whatever public keys stand beside, and whose number at `counted` says
     whether it is published.
 
-    With `conditions` a cell is a condition, and a unit may be in several. `round` and `clamp` say
-    what is done to the noisy numbers: see `results`. `accuracy` is what is wished of their errors,
-    those of means in groups of as many values as is `assumed`.
+    With `conditions` a cell is a condition, and a unit may be in several. `multiple` and `clamp`
+    say what is done to the noisy numbers: see `results`; `min_count` and `top` which groups are
+    published then, by the count that `decides`: see `selection`. `accuracy` is what is wished of
+    errors, those of means in groups of as many values as is `assumed`.
     """
 
     name: str
@@ -95,8 +96,11 @@ class Layout:
     uses: tuple[tuple[int, ...], ...]
     bounding: Bounding
     bits: int
-    round: bool
+    multiple: int
     clamp: bool
+    min_count: int | None
+    top: int | None
+    decides: str | None
     accuracy: Accuracy | None
     assumed: tuple[int, ...]
     counted: int | None = None
@@ -149,7 +153,7 @@ class Layout:
             Ingredients(
                 components=tuple(self.components[use] for use in uses),
                 noise=tuple(noise[use] for use in uses),
-                round=self.round,
+                multiple=self.multiple,
                 clamp=self.clamp,
             )
             for uses in self.uses
@@ -222,7 +226,7 @@ def lay_out_query(spec: Spec, query: Query) -> tuple[tuple[Layout, ...], ...]:
     asked = [
         (one, one.components(spec, by_row=by_row)) for one in known_statistics(query, by_row=by_row)
     ]
-    if any(isinstance(one, PrivateKeys) for one in query.group_by.values()):
+    if any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values()):
         return (_of_unlisted(spec, query, asked),)
     persons = [i for i, (_, needs) in enumerate(asked) if needs == (A_PERSON,)]
     rows = [i for i in range(len(asked)) if i not in persons]
@@ -314,11 +318,21 @@ def _shape(  # noqa: PLR0917 (two calls of its own)
         uses=tuple(tuple(components.index(one) for one in need) for need in needs),
         bounding=OF_A_ROW,
         bits=MAX_BITS,
-        round=query.round,
+        multiple=query.multiple,
         clamp=query.clamp,
+        min_count=query.min_count,
+        top=query.top,
+        decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
     )
+
+
+def _deciding_count(query: Query, *, by_row: bool) -> str | None:
+    """Return the first count that is asked for, where it decides which groups are published."""
+    if query.min_count is None and query.top is None:
+        return None
+    return next(one.label for one in known_statistics(query, by_row=by_row) if one.counts)
 
 
 def _boundings(spec: Spec, query: Query, shape: Layout) -> tuple[Bounding, ...]:

@@ -10,10 +10,10 @@ import numpy as np
 from leastnoise import _words
 from leastnoise._notebooks import Framed, Shown
 from leastnoise.tables.query.columns import result_columns
-from leastnoise.tables.statistics.base import LARGEST_WHOLE
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, rounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,9 +76,10 @@ def table_of(
         shown: list[NDArray[Any]] = [value, *ends]
         if layout.clamp and asked.clamps:
             shown = list(map(_not_negative, shown))
-        if layout.round and asked.counts:
+        if layout.multiple and asked.counts:
             roundings = (np.rint, np.floor, np.ceil)
-            shown = [_whole(round_(one)) for round_, one in zip(roundings, shown, strict=True)]
+            pairs = zip(roundings, shown, strict=True)
+            shown = [_whole(rounding, one, layout.multiple) for rounding, one in pairs]
         values += [column.tolist() for column in (shown[0], std, *shown[1:])]
     return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
 
@@ -95,12 +96,15 @@ def _not_negative(ends: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(ends > 0, ends, 0.0)  # −0 becomes 0, too
 
 
-def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return whole numbers as ints of a size that any reader of JSON holds exactly.
+def _whole(
+    rounding: Callable[[Floats], Floats], values: Floats, multiple: int
+) -> NDArray[np.int64]:
+    """Return multiples as ints of a size that any reader of JSON holds exactly.
 
     A true count is at most 2^34 (see `layout`), so that it stays between such ends.
     """
-    return np.clip(values, -float(LARGEST_WHOLE), float(LARGEST_WHOLE)).astype(np.int64)
+    most = float(LARGEST_WHOLE // multiple * multiple)
+    return np.clip(rounded(rounding, values, multiple), -most, most).astype(np.int64)
 
 
 def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> list[Four]:

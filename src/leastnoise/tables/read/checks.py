@@ -84,7 +84,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         found += of_query
     told = [
         (key, why)
-        for key, why in found
+        for key, why in dict.fromkeys(found)
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
     return told if known or told else LaidOut(spec=spec, queries=tuple(laid))
@@ -176,8 +176,12 @@ def _columns(spec: Spec) -> Iterator[Problem]:
     for name, column in spec.columns.items():
         path = f"columns.{name}"
         yield from _declared(spec, name, path)
-        if spec.data.types.get(name) == "text":
+        if spec.data.types.get(name) == "text" and (column.bounds or not column.keys):
             yield path, "A text column has no bounds; declare a number type, or leave it out."
+        yield from _keys(column.keys, f"{path}.keys") if column.keys else ()
+        yield from _edges(column.edges, f"{path}.edges") if column.edges else ()
+        if column.keys and column.edges:
+            yield f"{path}.edges", "Not used beside keys: a query groups by one of them."
         if column.bounds is None:
             continue
         low, high = column.bounds
@@ -280,14 +284,15 @@ def _edges(edges: Sequence[Edge], key: str) -> Iterator[Problem]:
 
 
 def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
+    if query.round and query.round_to is not None:
+        yield f"{path}.round_to", "Not used beside round: what is a multiple of it is whole, too."
     if query.histogram is not None or query.conditions:
         return
     asked = known_statistics(query, by_row=spec.privacy.by_row)
     if len(asked) < len(query.statistics):
         return
-    if query.round and asked and not any(one.counts for one in asked):
-        why = "Expected a count or count_units to round: other statistics aren't whole numbers."
-        yield f"{path}.round", why
+    if asked and not any(one.counts for one in asked):
+        yield from _without_count(query, path)
     if not query.clamp:
         return
     if asked and not any(one.clamps for one in asked):
@@ -299,6 +304,18 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
             yield f"{path}.clamp", f"{why}{one.kind} in another block."
+
+
+def _without_count(query: Query, path: str) -> Iterator[Problem]:
+    """Yield what a query has no use for that asks for no count."""
+    for name in ("round", "round_to"):
+        if getattr(query, name):
+            why = "Expected a count or count_units to round: other statistics aren't whole numbers."
+            yield f"{path}.{name}", why
+    for name in ("min_count", "top"):
+        if getattr(query, name):
+            why = "Expected a count or count_units among the statistics, which decides."
+            yield f"{path}.{name}", why
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -335,6 +352,9 @@ def _predicate(predicate: Predicate, key: str) -> Iterator[Problem]:
 def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     if len(query.group_by) > MOST_KEY_COLUMNS:
         yield f"{path}.group_by", f"Expected at most {MOST_KEY_COLUMNS} columns."
+    if isinstance(query.group_by, tuple):
+        yield from _declared_groups(spec, query.group_by, f"{path}.group_by")
+        return
     for column, grouping in query.group_by.items():
         key = f"{path}.group_by.{column}"
         if not column:
@@ -345,6 +365,21 @@ def _group_by(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             yield from _edges(grouping.edges or (), f"{key}.edges")
         else:
             yield from _keys(grouping or (), key)
+
+
+def _declared_groups(spec: Spec, names: Sequence[str], key: str) -> Iterator[Problem]:
+    """Yield what is wrong with columns that should say themselves what they are grouped by."""
+    for place, name in enumerate(names):
+        known = spec.columns.get(name)
+        if name in names[:place]:
+            yield f"{key}[{place}]", f"The column {name!r} is given twice."
+        elif known is None:
+            hint = _validate.nearest(name, tuple(spec.columns))
+            why = f"Expected [columns.{name}] with its public keys, or edges of bands."
+            yield f"{key}[{place}]", f"{why}{' ' if hint else ''}{hint}"
+        elif not known.keys and not known.edges:
+            why = f"Missing: public keys, or edges of bands, as {key} names it alone."
+            yield f"columns.{name}", f'{why} Write it like keys = ["north", "south"]'
 
 
 def _unlisted(spec: Spec, key: str) -> Iterator[Problem]:

@@ -258,7 +258,8 @@ def _value(
         ]
         if name in _ENTRIES and isinstance(value, Mapping):
             # One bad entry doesn't make the others bad. The error names some keys in its own way.
-            bad = {item["loc"][0] for item in items if item["loc"]}
+            tags = name == "group_by"  # the first part is which of two forms was meant
+            bad = {item["loc"][tags] for item in items if len(item["loc"]) > tags}
             named = {key: entry for key, entry in value.items() if _is_text(key)}
             good = {key: entry for key, entry in named.items() if key not in bad}
             return adapter.validate_python(good) | {key: None for key in named if key in bad}

@@ -80,7 +80,7 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
             problems.append((key, _unreadable(column, held, kind)))
         else:
             columns[column] = kind
-    problems = list(dict.fromkeys(problems)) or list(_unfit(spec, uses, columns, present))
+    problems = list(dict.fromkeys(problems or _unfit(spec, uses, columns, present)))
     if problems:
         raise SpecError(problems)
     used = {use.column for use in uses}

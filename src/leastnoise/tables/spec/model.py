@@ -35,10 +35,11 @@ from leastnoise.tables.spec.values import (
     Expression,
     Keys,
     Missing,
+    Names,
     Number,
     Positive,
+    PublicCount,
     RowLimit,
-    Sources,
     Text,
     Texts,
     Written,
@@ -68,7 +69,7 @@ class Data(_Section):
     of a Spark Connect server, such as "sc://localhost:15002".
     """
 
-    source: Text | Sources | None = key(
+    source: Text | Names | None = key(
         "a file, a pattern, a folder, a list of these, or a database, relative to the spec",
         'source = "visits.parquet"',
         default=None,
@@ -182,7 +183,8 @@ class Column(_Section):
     `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
     "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
     the promise that there are none: one that is there after all counts as the middle of `bounds`.
-    Histograms drop them, unless it is a number.
+    Histograms drop them, unless it is a number. By its public `keys`, or the bands between `edges`,
+    a query groups that names the column alone.
     """
 
     bounds: Bounds | None = key(
@@ -193,6 +195,16 @@ class Column(_Section):
         "for the promise that there are none",
         'missing = "skip"',
         default=SKIP,
+    )
+    keys: Keys = key(
+        "the public keys, or a file of them, for queries that group by its name",
+        'keys = ["north", "south"]',
+        default=(),
+    )
+    edges: Edges = key(
+        "the edges of its bands, for queries that group by its name",
+        "edges = [0, 18, 65]",
+        default=(),
     )
 
     @property
@@ -233,6 +245,11 @@ def _grouping(value: object) -> str:
     return "bands[]" if isinstance(value, dict | Bands) else "keys[]"
 
 
+def _group_by(value: object) -> str:
+    """Return a tag that no key has."""
+    return "names[]" if isinstance(value, list | tuple) else "groups[]"
+
+
 @final
 class PrivateKeys(_Section):
     """Groups that nobody listed: their keys are data, and published where noise lets them.
@@ -255,6 +272,11 @@ Grouping = Annotated[
     | Annotated[PrivateKeys, Tag("private[]")],
     Discriminator(_grouping),
 ]
+GroupBy = Annotated[
+    Annotated[dict[str, Grouping], Tag("groups[]")] | Annotated[Names, Tag("names[]")],
+    Discriminator(_group_by),
+]
+"""What there is of each column that rows are grouped by; or columns that say it themselves."""
 
 
 @final
@@ -290,7 +312,7 @@ class Accuracy(_Section):
 class Assumed(_Section):
     """What the error of a mean, say, is worked out for: groups of `n` values."""
 
-    n: Annotated[int, Field(ge=1, le=2**34)] = key("how many values are in a group", "n = 4000")
+    n: PublicCount = key("how many values are in a group", "n = 4000")
 
 
 @final
@@ -298,10 +320,11 @@ class Query(_Section):
     """One block: one vector query and one draw of noise, with `importance` of the budget.
 
     `accuracy` says which errors would do, `assume` of how many values in a group where they depend
-    on that. `filter` is what is true of the rows that it is about. `conditions` are by name,
-    each a predicate on every column that it lists; of one unit at most `max_conditions` are
-    counted. With `round` the counts are published whole, with `clamp` counts and sums are
-    published as 0 where the noise makes them negative.
+    on that. `filter` is what is true of the rows that it is about. `conditions` are by name, each a
+    predicate on every column that it lists; of one unit at most `max_conditions` are counted. With
+    `round` the counts are published whole, with `round_to` as multiples of it, with `clamp` counts
+    and sums are published as 0 where the noise makes them negative. Groups whose first published
+    count is below `min_count` are left out, and of the others the `top` largest are kept.
     """
 
     name: Text = key("the name of the block's table", 'name = "use_by_plan"')
@@ -325,8 +348,9 @@ class Query(_Section):
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )
-    group_by: dict[str, Grouping] = key(
-        'public keys by column, a file of keys, edges of bands, or keys = "private"',
+    group_by: GroupBy = key(
+        'public keys by column, a file of keys, edges of bands, or keys = "private"; or names of '
+        "columns whose keys or edges stand under [columns]",
         "group_by = { plan = [1, 2, 3] }",
         default_factory=dict,
     )
@@ -344,9 +368,23 @@ class Query(_Section):
         "in how many of the conditions one person counts", "max_conditions = 2", default=None
     )
     round: bool = key("whether counts are published whole", "round = true", default=False)
+    round_to: PublicCount | None = key(
+        "of what published counts are multiples", "round_to = 5", default=None
+    )
     clamp: bool = key(
         "whether negative counts and sums are published as 0", "clamp = true", default=False
     )
+    min_count: PublicCount | None = key(
+        "the least published count of a group that isn't left out", "min_count = 10", default=None
+    )
+    top: PublicCount | None = key(
+        "how many groups are kept, those of the largest published counts", "top = 10", default=None
+    )
+
+    @property
+    def multiple(self) -> int:
+        """What published counts are whole multiples of; 0 if they are as they were drawn."""
+        return self.round_to or int(self.round)
 
 
 @final
@@ -409,6 +447,16 @@ class Spec(_Section):
     def filters(self, query: Query) -> tuple[str, ...]:
         """Return what has to be true of a row that `query` is about, by itself and as of all."""
         return tuple(one for one in (self.data.filter, query.filter) if one is not None)
+
+    def groupings(self, query: Query) -> dict[str, Grouping]:
+        """Return what rows are grouped by, by column: no keys where a column should say them."""
+        if isinstance(query.group_by, dict):
+            return query.group_by
+        known = {name: self.columns.get(name, Column()) for name in query.group_by}
+        return {
+            name: Bands(edges=column.edges) if column.edges else column.keys
+            for name, column in known.items()
+        }
 
     def share(self, query: Query) -> Fraction:
         """Return the part of the budget that `query` spends: w / Σw, exactly."""
