@@ -103,18 +103,22 @@ def _compute(spec: Spec, present: Mapping[str, Held]) -> tuple[Computed, list[Pr
     from leastnoise.tables.expressions.compute import compute  # noqa: PLC0415  (0.1 s)
 
     types: dict[str, Type] = {}
+    unreadable: dict[str, str] = {}
     for name, held in present.items():
-        if (kind := _type_of(spec, name, held)) is not None:
+        declared = spec.data.types.get(name)
+        if (kind := _type_of(held, declared)) is None:
+            unreadable[name] = _unreadable(name, held, declared)
+        else:
             types[name] = kind
-    return compute(spec.derive, asked, types)
+    return compute(spec.derive, asked, types, unreadable)
 
 
-def _type_of(spec: Spec, name: str, held: Held) -> Type | None:
+def _type_of(held: Held, declared: ColumnType | None) -> Type | None:
     """Return the type that a column of the source has in expressions; None if it has none."""
-    kind = spec.data.types.get(name) or held.type
-    if kind is None or kind not in held.read_as():
-        return None
-    return "date" if held.kind == "DATE" else kind
+    own = held.in_expressions
+    if declared is None:
+        return own if own == "timestamp" or held.type in held.read_as() else None
+    return (own if own == "date" else declared) if declared in held.read_as() else None
 
 
 def list_columns(rows: Input | SparkRows) -> dict[str, Held]:
@@ -187,7 +191,11 @@ def find_rows(
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     can_be = ", ".join(f'"{kind}"' for kind in held.read_as())
-    if not can_be:
+    if held.in_expressions == "timestamp":
+        advice = "Compute its day in [derive], as date(x), and use that."
+    elif "TIMESTAMP" in held.kind:
+        advice = "Write it as a timestamp in microseconds, without a time zone, or as a date."
+    elif not can_be:
         advice = "Write it as a number, a text, a bool or a date."
     elif declared is None:
         advice = f"Declare it in data.types, as one of {can_be}."

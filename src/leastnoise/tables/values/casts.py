@@ -15,6 +15,7 @@ from leastnoise.tables.spec.model import MAX_TEXT
 
 if TYPE_CHECKING:
     from leastnoise.tables.expressions.computed import Use
+    from leastnoise.tables.expressions.tree import Type
     from leastnoise.tables.spec.values import ColumnType
 
 # Those that a 64-bit integer holds, and the others.
@@ -27,6 +28,8 @@ TYPES: dict[str, ColumnType] = {
     "BOOLEAN": "bool",
 }
 _TEXT_ALONE = ("UUID", "DATE", "BLOB")
+_STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")  # none has a time zone
+_DAY = 86_400 * 10**9  # nanoseconds
 _NOTHING = '"NULL"'  # a column that can hold no value, as pandas writes one without any
 _KEYS: dict[ColumnType, str] = {"int": "BIGINT", "text": "VARCHAR", "bool": "BOOLEAN"}
 
@@ -55,8 +58,9 @@ class Held:
     engine can read it, where that isn't as all.
 
     Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
-    below. Others can't be used: among them times and timestamps (whose reader raises past its
-    microseconds), lists and structs (text within them may not be UTF-8), and JSON.
+    below. Others can't be used: among them times, timestamps in milliseconds of Parquet (whose
+    reader raises past its microseconds), lists and structs (text within them may not be UTF-8), and
+    JSON. Of a timestamp without a time zone expressions use the day.
     """
 
     sql: str
@@ -74,6 +78,13 @@ class Held:
     def type(self) -> ColumnType | None:
         """The type to this library, None if it is an unusual one."""
         return TYPES.get(self.kind)
+
+    @property
+    def in_expressions(self) -> Type | None:
+        """The type in row expressions where the spec declares none; None if it has none."""
+        if self.kind in _STAMPS:
+            return "timestamp" if self.only else None
+        return "date" if self.kind == "DATE" else self.type
 
 
 @final
@@ -124,6 +135,8 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
     if held.kind == "VARCHAR":
         held = replace(held, sql=f'({held.sql} COLLATE "binary")')
     found: dict[Use, str] = {}
+    if held.kind in _STAMPS:  # of which expressions alone use the day
+        return found
     if wanted in {"int", "text"}:
         found["u"] = _unit(held, wanted)
     if wanted in _KEYS:
@@ -141,8 +154,15 @@ def by_use(held: Held, wanted: ColumnType) -> dict[Use, str]:
 
 
 def as_day(held: Held) -> str:
-    """Return SQL of a date, NULL for one whose text isn't the same everywhere."""
-    return f"CASE WHEN {held.sql} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {held.sql} END"
+    """Return SQL of a date, or of a timestamp's: NULL where its text isn't the same everywhere."""
+    day = held.sql
+    if held.kind == "TIMESTAMP_NS":  # whose cast rounds up before 1970
+        passed = f"epoch_ns({day})"
+        days = f"({passed} // {_DAY} - CAST({passed} % {_DAY} < 0 AS BIGINT))"
+        day = f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
+    elif held.kind in _STAMPS:
+        day = f"TRY_CAST({day} AS DATE)"
+    return f"CASE WHEN {day} BETWEEN '{FIRST_DATE}' AND '{LAST_DATE}' THEN {day} END"
 
 
 def _nearest(held: Held) -> str:
