@@ -13,6 +13,8 @@ from leastnoise.tables.rows.duckdb import databases, files
 from leastnoise.tables.rows.duckdb import engine as reading
 from leastnoise.tables.rows.duckdb.inputs import Input, by_name
 from leastnoise.tables.rows.duckdb.postgres import PostgresTable
+from leastnoise.tables.rows.joins import join_tables
+from leastnoise.tables.spec.model import Data
 from leastnoise.tables.spec.source_names import IN_MEMORY, POLARS, is_postgres, is_spark
 from leastnoise.tables.spec.values import UTF_8
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.rows.engine import Engine
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
-    from leastnoise.tables.spec.model import Data, Spec
+    from leastnoise.tables.spec.join import Join
+    from leastnoise.tables.spec.model import Spec
     from leastnoise.tables.spec.values import ColumnType
     from leastnoise.tables.values.casts import Held
 
@@ -52,7 +55,9 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     Raises SourceError if the file can't be read, SpecError listing every column that is missing
     or of a type that can't be used as the spec says.
     """
-    rows = find_rows(spec.data, folder, frame)
+    rows = join_tables(
+        spec, find_rows(spec.data, folder, frame), lambda join: _find_joined(join, folder)
+    )
     present = list_columns(rows)
     problems = list(_ambiguous(spec, present))
     if not spec.data.types and not rows.typed:
@@ -91,6 +96,14 @@ def find_source(spec: Spec, folder: Path, frame: Frame | SparkRows | None = None
     stored = {*used, *computed.inputs} - {*computed.columns}
     kept: dict[str, ColumnType] = {name: columns[name] for name in columns if name in stored}
     return Source(rows=rows, columns=kept, computed=computed, engine=spec.data.engine)
+
+
+def _find_joined(join: Join, folder: Path) -> Input:
+    meant = Data(source=join.source, table=join.table, encoding=join.encoding)
+    found = find_rows(meant, folder)
+    if not isinstance(found, Input):
+        raise TypeError("it names no engine")
+    return found
 
 
 def _compute(spec: Spec, present: Mapping[str, Held]) -> tuple[Computed, list[Problem]]:
@@ -191,6 +204,8 @@ def find_rows(
 
 def _unreadable(column: str, held: Held, declared: ColumnType | None) -> str:
     can_be = ", ".join(f'"{kind}"' for kind in held.read_as())
+    if held.why:
+        return f"The column {column!r} {held.why}"
     if held.in_expressions == "timestamp":
         advice = "Compute its day in [derive], as date(x), and use that."
     elif "TIMESTAMP" in held.kind:

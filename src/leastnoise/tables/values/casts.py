@@ -55,7 +55,7 @@ class Held:
     """A column of a file: SQL that stands for it, and DuckDB's type of it without parameters.
 
     `exactly` is the type with them, where two files could differ in them. `only` says as what the
-    engine can read it, where that isn't as all.
+    engine can read it, where that isn't as all, and `why` in words why it can't be used.
 
     Of the types that `read_as` lists no value fails in DuckDB's reader, or in one of the casts
     below. Others can't be used: among them times, timestamps in milliseconds of Parquet (whose
@@ -67,6 +67,7 @@ class Held:
     kind: str
     exactly: str = ""
     only: tuple[ColumnType, ...] = ("int", "float", "text", "bool")
+    why: str = ""
 
     def read_as(self) -> tuple[ColumnType, ...]:
         """Return the types that the column can be declared to have."""
