@@ -81,7 +81,8 @@ def test_what_a_server_holds_is_never_an_error(address: str, tmp_path: Path) -> 
         "CREATE TABLE odd (who numeric(38,0), x numeric(10,2), town varchar(5000), pad char(6), "
         "day date, id uuid, price money, at timestamp, free numeric, few varchar(9)[])",
         "INSERT INTO odd VALUES "
-        "(1, 2.25, 'é', 'ab', '2026-01-31', '00000000-0000-0000-0000-000000000001', 3, '2026-01-31', 1), "
+        "(1, 2.25, 'é', 'ab', '2026-01-31', '00000000-0000-0000-0000-000000000001', 3, "
+        "'2026-01-31', 1), "
         "(2, 'NaN', repeat('x', 4997), 'ab', 'infinity', NULL, NULL, 'infinity', '1e400'), "
         "(99999999999999999999999999999999999998, 4, 'é', NULL, '0044-03-15 BC', NULL, 1, "
         "'0044-03-15 BC', 1),"

@@ -96,7 +96,7 @@ class Data(_Section):
     )
     join: dict[Text, Join] = key(
         "tables of which at most one row stands beside each row",
-        '[data.join.persons]\nsource = "persons.parquet"\non = "person"',
+        'join = { persons = { source = "persons.parquet", on = "person" } }',
         default_factory=dict,
     )
 
