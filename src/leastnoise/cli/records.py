@@ -88,7 +88,7 @@ def _print_block(block: BlockPlan, unit: str) -> None:
         for axis in layout.axes
         if isinstance(axis, Bins) and axis.dropped
     ]
-    said += [f"Only rows where {text} count." for text in layout.filters]
+    said += [*layout.joined, *(f"Only rows where {text} count." for text in layout.filters)]
     said += layout.missing
     said += selection.in_words(layout)
     said += [wish.in_words() for wish in block.wishes]

@@ -251,6 +251,7 @@ def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
         if column.bounds is not None:
             low, high = (f"{float(end):.6g}" for end in column.bounds)
             lines.append(f"A {name} below {low} counts as {low}, one above {high} as {high}.")
+    lines += [one.in_words(name) for name, one in spec.data.join.items()]
     lines += [f"The column {name} is {text}." for name, text in spec.derive.items()]
     for layout in layouts:
         lines += [f"In {layout.name}, only rows where {text} count." for text in layout.filters]

@@ -125,6 +125,7 @@ def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
     return {
         Spec.__name__: schema,
         "Data": spec["data"],
+        "Join": spec["data"]["properties"]["join"]["additionalProperties"],
         "Privacy": spec["privacy"],
         "LedgerAccount": spec["privacy"]["properties"]["ledger"],
         "Contribution": spec["contribution"],

@@ -143,6 +143,7 @@ class BlockPlan:
             "missing": list(layout.missing),
             "errors": [error.to_record() for error in errors],
             "wishes": [wish.to_record() for wish in wishes(layout, errors)],
+            **({"joined": list(layout.joined)} if layout.joined else {}),
             **({"filters": list(layout.filters)} if layout.filters else {}),
             **({"published": said} if (said := [*selection.in_words(layout)]) else {}),
             **({} if self.groups is None else {"unlisted": self.groups.to_record()}),

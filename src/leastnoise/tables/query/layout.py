@@ -68,7 +68,7 @@ class Layout:
     `uses` names the components of each statistic by position; a mean has its value's, then that of
     the count that it is divided by, a variance the square's between them. `missing` says in
     sentences what missing values do. `filters` are expressions that hold of the rows that it is
-    about.
+    about, and `joined` says in sentences what stands beside them.
     `neighbours` says what one unit does between two tables. With `by_row` nothing is bounded: a row
     is within `bounding` anyway.
 
@@ -104,6 +104,7 @@ class Layout:
     accuracy: Accuracy | None
     assumed: tuple[int, ...]
     counted: int | None = None
+    joined: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -325,6 +326,7 @@ def _shape(  # noqa: PLR0917 (two calls of its own)
         decides=_deciding_count(query, by_row=spec.privacy.by_row),
         accuracy=query.accuracy,
         assumed=ASSUMED if query.assume is None else (query.assume.n,),
+        joined=tuple(one.in_words(name) for name, one in spec.data.join.items()),
     )
 
 

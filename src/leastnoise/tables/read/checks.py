@@ -16,6 +16,7 @@ from leastnoise.tables.query import accuracy
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
+from leastnoise.tables.read.joins import join_problems
 from leastnoise.tables.spec import source_names
 from leastnoise.tables.spec.model import Bands, PrivateKeys
 from leastnoise.tables.spec.source_names import (
@@ -58,7 +59,15 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
     """
     found = [
         problem
-        for check in (_source, _expressions, _privacy, _contribution, _columns, _names)
+        for check in (
+            _source,
+            join_problems,
+            _expressions,
+            _privacy,
+            _contribution,
+            _columns,
+            _names,
+        )
         for problem in islice(check(spec), MOST_PROBLEMS)
     ]
     known = {*unread}

@@ -22,6 +22,7 @@ from pydantic import (
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.tables.spec.join import Join
 from leastnoise.tables.spec.values import (
     LEAST,
     MAX_TEXT,
@@ -63,7 +64,8 @@ class Data(_Section):
     Or a database, whose `table` they are; or, without a source, a table of Spark's catalog.
 
     `types` is required for CSV: types are declared, never sniffed; nor is its `encoding`, which is
-    UTF-8 unless it is said, and texts that aren't in it are missing. `filter` is what is true of
+    UTF-8 unless it is said, and texts that aren't in it are missing. `join` has tables by name,
+    whose columns stand beside those of the source. `filter` is what is true of
     the rows that there are to every query. `engine` says what reads the
     rows: "duckdb" (the default), "polars", "spark" for the session of this process, or the address
     of a Spark Connect server, such as "sc://localhost:15002".
@@ -91,6 +93,11 @@ class Data(_Section):
     types: dict[str, ColumnType] = key(
         "the type of each column that is used, for CSV and SQLite, which say none",
         'types = { person = "int", visits = "float" }',
+        default_factory=dict,
+    )
+    join: dict[Text, Join] = key(
+        "tables of which at most one row stands beside each row",
+        'join = { persons = { source = "persons.parquet", on = "person" } }',
         default_factory=dict,
     )
 
