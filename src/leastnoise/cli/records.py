@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval
     from leastnoise.selection.comparison import Candidate
     from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.plan.quantiles import QuantilePlan
     from leastnoise.tables.plan.unlisted import Groups
+    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.query.results import Table
 
 _MOST_ROWS = 50
@@ -46,9 +49,13 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
     `least` says that its ε was searched; `needed` is the ε with which all accuracies would be met,
     if this plan misses one.
     """
-    for block in plan.blocks:
-        _print_block(block, plan.unit)
-    said = [_COLUMNS, _words.neighbours(plan.blocks[0].layout.neighbours, plan.unit)]
+    for query in plan.by_query:
+        for block in query.blocks:
+            _print_block(block, plan.unit)
+        for part in query.quantiles:
+            _print_quantiles(part, plan.unit)
+    said = [_COLUMNS] if plan.blocks else []
+    said.append(_words.neighbours(plan.neighbours, plan.unit))
     guarantee = _words.private(plan.budget.epsilon, plan.budget.delta)
     found = ", with the least ε found that meets every accuracy" if least else ""
     said.append(f"The whole release has {guarantee}{found}.")
@@ -60,9 +67,6 @@ def print_plan(plan: Plan, *, least: bool = False, needed: Fraction | None = Non
 
 def _print_block(block: BlockPlan, unit: str) -> None:
     """Print the plan of one query."""
-    from leastnoise.tables.query import selection
-    from leastnoise.tables.query.axes import Bins
-
     layout = block.layout
     rows = [
         (
@@ -79,21 +83,44 @@ def _print_block(block: BlockPlan, unit: str) -> None:
         (where, "std", "95 % of the noise", "plain Laplace", "plain Gaussian"),
         rows,
     )
-    said = [] if layout.by_row else [f"Each {unit} {layout.bounding.in_words(layout.numbers)}."]
+    said = [] if block.groups is None else block.groups.in_words()
     if block.groups is not None:
         _print_groups(block.groups)
-        said += block.groups.in_words()
-    said += [
+    print_sentences(_rows_of(layout, unit, said) + [wish.in_words() for wish in block.wishes])
+    say()
+
+
+def _print_quantiles(part: QuantilePlan, unit: str) -> None:
+    """Print the plan of the quantiles of one column in a query."""
+    layout, claim = part.layout, part.certificate
+    what = ", ".join(one.label for one in layout.statistics)
+    cells = _words.counted(layout.cells, "cell")
+    ends = f"from {layout.published[0]:,} to {layout.published[-1]:,}"
+    title = (
+        f"{part.name}: {what}; in {cells}, for ε = {_words.at_least(part.budget.epsilon)}. Each is "
+        f"chosen among {claim.candidates:,} candidates {ends}, by permute-and-flip."
+    )
+    rows = [(one.statistic, f"{one.rows_95:.4g}") for one in part.errors]
+    print_table(title, ("in each cell", "rows from the true rank, 95 %"), rows)
+    print_sentences(_rows_of(layout, unit, part.in_words()))
+    say()
+
+
+def _rows_of(layout: Layout | Ranks, unit: str, said: Sequence[str]) -> list[str]:
+    """Return which rows count and for how much, in sentences, around those that are `said`."""
+    from leastnoise.tables.query import selection
+    from leastnoise.tables.query.axes import Bins
+    from leastnoise.tables.query.layout import Layout
+
+    dropped = [
         f"Rows are dropped where {axis.column} is {axis.dropped}."
         for axis in layout.axes
         if isinstance(axis, Bins) and axis.dropped
     ]
-    said += [*layout.joined, *(f"Only rows where {text} count." for text in layout.filters)]
-    said += layout.missing
-    said += selection.in_words(layout)
-    said += [wish.in_words() for wish in block.wishes]
-    print_sentences(said)
-    say()
+    filters = [f"Only rows where {text} count." for text in layout.filters]
+    limits = [] if layout.by_row else [f"Each {unit} {layout.limits}."]
+    kept = selection.in_words(layout) if isinstance(layout, Layout) else ()
+    return [*limits, *said, *dropped, *layout.joined, *filters, *layout.missing, *kept]
 
 
 def _print_groups(groups: Groups) -> None:

@@ -11,7 +11,6 @@ from typing import Self, final
 
 from leastnoise.certificate.certificate import Certificate
 from leastnoise.certificate.plan import Block, PlanCertificate
-from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.noise.body_noise import VectorNoise
 
 Certified = Certificate | PlanCertificate
@@ -75,7 +74,7 @@ def _zcdp(certificate: Block) -> tuple[Fraction, Fraction]:
     """Return (ρ, δ') of a certificate."""
     budget = certificate.budget
     stated = budget.epsilon**2 / 2
-    if isinstance(certificate, ThresholdCertificate):  # what is silent has no density to compare
+    if not isinstance(certificate, Certificate):  # what is silent, or chosen, has no density
         return stated, budget.delta
     noise, draws = certificate.noise, certificate.releases
     if certificate.sampling_rate != 1:  # of noise for a small sample alone, ρ would be large

@@ -24,15 +24,16 @@ from leastnoise.tables.publish.verify import verify_directory
 from leastnoise.tables.query import selection
 from leastnoise.tables.query.axes import Bins, Unlisted
 from leastnoise.tables.query.columns import statistics_of
+from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.statistics.base import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from leastnoise.tables.publish.verify import VerifiedRelease
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Spec
-    from leastnoise.tables.statistics.base import Statistic
+    from leastnoise.tables.statistics.base import Asked
 
 MOST_ROWS, MOST_BARS = 200, 40
 """Of a table on the page, and of a chart: the page stays short, and the files have all of it."""
@@ -62,20 +63,20 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
     unit = "row" if spec.privacy.by_row else spec.privacy.unit_label
     parts = {name: [one for one in found.layouts if one.name == name] for name in found.rows}
     tables = "".join(
-        _block(own, plan["blocks"], read_table(folder / f"{name}.{kind}", own))
-        for name, own in parts.items()
+        _block(own, plan, read_table(folder / f"{name}.{kind}", own)) for name, own in parts.items()
     )
+    chosen = ", or is chosen by chance" if "quantiles" in plan else ""
     body = (
         f"<header><h1>{html(folder.name or str(folder))}</h1>"
         f"<p>Statistics with {html(words.guarantee(found.certificate.budget))}, made by "
-        "leastnoise. Every number has noise added to it; how much is said beside it, and how far "
-        "it protects, below.</p></header><main>"
+        f"leastnoise. Every number has noise added to it{chosen}; how much is said beside it, and "
+        "how far it protects, below.</p></header><main>"
         + _section("What was asked", _list([_asked(own) for own in parts.values()]))
         + _section("Who is protected", _protected(found, unit))
         + _section("The budget", _budget(found))
         + f"<section><h2>The tables</h2>{tables}</section>"
         + _section("What was cut off or left out", _clipped(spec, found.layouts))
-        + _section("Why this noise", _noise(plan["blocks"]))
+        + (_section("Why this noise", _noise(plan["blocks"])) if plan["blocks"] else "")
         + _section(
             "What this promises",
             f"<p>{html(_promise(found, unit))} {_STAYS}</p>"
@@ -94,7 +95,7 @@ def page_of(found: VerifiedRelease, folder: Path) -> str:
     )
 
 
-def _asked(parts: Sequence[Layout]) -> str:
+def _asked(parts: Sequence[Layout | Ranks]) -> str:
     """Return a table's statistics and its keys, in a sentence."""
     layout = parts[0]
     what = ", ".join(asked.label for asked in statistics_of(parts))
@@ -110,10 +111,7 @@ def _asked(parts: Sequence[Layout]) -> str:
 def _protected(found: VerifiedRelease, unit: str) -> str:
     lines = [words.unit_of(found.spec.privacy) + " is protected: " + _meaning(found)]
     if not found.spec.privacy.by_row:
-        lines += [
-            f"In {layout.name}, each {unit} {layout.bounding.in_words(layout.numbers)}."
-            for layout in found.layouts
-        ]
+        lines += [f"In {layout.name}, each {unit} {layout.limits}." for layout in found.layouts]
     return _list(lines)
 
 
@@ -161,41 +159,58 @@ def _budget(found: VerifiedRelease) -> str:
 
 
 def _block(
-    parts: Sequence[Layout], records: Sequence[dict[str, Any]], columns: dict[str, list[Any]]
+    parts: Sequence[Layout | Ranks], plan: dict[str, Any], columns: dict[str, list[Any]]
 ) -> str:
     layout, statistics = parts[0], statistics_of(parts)
-    values = {f"{asked.label}{end}" for asked in statistics for end in SUFFIXES}
+    records = [one for one in plan["blocks"] if one["name"] == layout.name]
+    values = {f"{asked.label}{end}" for asked in statistics for end in asked.suffixes}
     keys = {name: found for name, found in columns.items() if name not in values}
     labels = [", ".join(map(_text, row)) for row in zip(*_grouped(layout, keys), strict=True)]
-    charts = "".join(_chart(layout.name, asked, labels, columns) for asked in statistics)
-    heads = [*keys, *(h for asked in statistics for h in (asked.label, "95 % of the noise"))]
+    noisy = [asked for asked in statistics if asked.suffixes == SUFFIXES]
+    charts = "".join(_chart(layout.name, asked, labels, columns) for asked in noisy)
+    heads = [*keys]
+    for asked in statistics:
+        heads += [asked.label, "95 % of the noise"] if asked in noisy else [asked.label]
     count = len(next(iter(columns.values())))
     shown = min(count, MOST_ROWS)
     rows = []
     for place in range(shown):
         cells = [f'<th scope="row">{html(_text(found[place]))}</th>' for found in keys.values()]
         for asked in statistics:
-            value, _, low, high = (_number(columns[asked.label + s][place]) for s in SUFFIXES)
-            cells += [f"<td>{_short(value)}</td>", f"<td>{_short(low)} to {_short(high)}</td>"]
+            value, *ends = (_number(columns[asked.label + s][place]) for s in asked.suffixes)
+            cells.append(f"<td>{_short(value)}</td>")
+            if asked in noisy:
+                cells.append(f"<td>{_short(ends[1])} to {_short(ends[2])}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     more = count - shown
     note = f"<p>{more:,} more rows are in the table's file.</p>" if more else ""
     head = "".join(f'<th scope="col">{html(name)}</th>' for name in heads)
-    noises = dict.fromkeys(one["noise"] for one in records if one["name"] == layout.name)
-    caption = f"{layout.name}: {_words.counted(count, 'row')}, {' and '.join(noises)} noise"
-    said = [
-        f"<p>{html(_published(one['unlisted']))}</p>"
-        for one in records
-        if one["name"] == layout.name and "unlisted" in one
-    ]
-    shown = dict.fromkeys(sentence for part in parts for sentence in selection.in_words(part))
-    said += [f"<p>{html(sentence)}</p>" for sentence in shown]
-    said += [f"<p>{html(SELECTED_NOTE)}</p>"] if layout.decides else []
+    noises = dict.fromkeys(one["noise"] for one in records)
+    caption = f"{layout.name}: {_words.counted(count, 'row')}"
+    caption += f", {' and '.join(noises)} noise" if noises else ""
+    said = [_published(one["unlisted"]) for one in records if "unlisted" in one]
+    said += [_ranks(one) for one in plan.get("quantiles", []) if one["name"] == layout.name]
+    noisy_parts = [part for part in parts if isinstance(part, Layout)]
+    said += dict.fromkeys(one for part in noisy_parts for one in selection.in_words(part))
+    said += [SELECTED_NOTE] if any(part.decides for part in noisy_parts) else []
+    said = [f"<p>{html(one)}</p>" for one in said]
     return (
         f"<article><h3>{html(layout.name)}</h3>{''.join(said)}{charts}"
         f'<div class="wide" tabindex="0" role="region" aria-label="{html(layout.name)}, table">'
         f"<table><caption>{html(caption)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>{note}</article>"
+    )
+
+
+def _ranks(record: dict[str, Any]) -> str:
+    """Return how quantiles were chosen, and how far off they are."""
+    rows = [f"{one['statistic']} {one['rows_95']:,.3g}" for one in record["errors"]]
+    return (
+        f"No noise is added to a quantile: it is chosen by chance among {record['candidates']:,} "
+        f"public candidates from {_short(record['least_candidate'])} to "
+        f"{_short(record['largest_candidate'])}, those near the true rank most likely. With 95 % "
+        f"it is off by at most so many rows of its group: {', '.join(rows)}. No interval of values "
+        "exists."
     )
 
 
@@ -210,7 +225,7 @@ def _published(groups: dict[str, Any]) -> str:
     )
 
 
-def _grouped(layout: Layout, keys: dict[str, list[Any]]) -> list[list[Any]]:
+def _grouped(layout: Layout | Ranks, keys: dict[str, list[Any]]) -> list[list[Any]]:
     """Return the columns of `keys`, the two ends of a band in one."""
     left = list(keys.values())
     found: list[list[Any]] = []
@@ -230,9 +245,7 @@ def _end(value: Any, infinite: str) -> str:
     return f"{number:.6g}" if math.isfinite(number) else infinite
 
 
-def _chart(
-    table: str, asked: Statistic, labels: Sequence[str], columns: dict[str, list[Any]]
-) -> str:
+def _chart(table: str, asked: Asked, labels: Sequence[str], columns: dict[str, list[Any]]) -> str:
     bars = []
     for place, label in enumerate(labels[:MOST_BARS]):
         value, _, low, high = (_number(columns[asked.label + s][place]) for s in SUFFIXES)
@@ -245,7 +258,7 @@ def _chart(
     return f"<figure>{chart}<figcaption>{html(title)}</figcaption></figure>" if chart else ""
 
 
-def _clipped(spec: Spec, layouts: Sequence[Layout]) -> str:
+def _clipped(spec: Spec, layouts: Sequence[Layout | Ranks]) -> str:
     lines = []
     for name, column in spec.columns.items():
         if column.bounds is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leastnoise import _words
 from leastnoise.certificate.plan import COMPOSED
+from leastnoise.tables.plan.quantiles import QUANTILES_NOTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,8 +71,11 @@ def list_notes(plan: Plan) -> tuple[str, ...]:
     """Return the notes of a plan."""
     layouts = [block.layout for block in plan.blocks]
     sized = [one for layout in layouts for one in layout.statistics if one.needs_size]
-    notes = (CLIP_NOTE, *_of_sizes(sized))
-    notes = notes if layouts[0].by_row else (*notes, UNIT_NOTE)
+    notes = (CLIP_NOTE, *_of_sizes(sized)) if layouts else ()
+    if plan.quantiles:
+        notes += (QUANTILES_NOTE,)
+    by_row = (*plan.blocks, *plan.quantiles)[0].layout.by_row
+    notes = notes if by_row else (*notes, UNIT_NOTE)
     found = (block.exact_rows for block in plan.blocks)
     exact = min((rows for rows in found if rows is not None), default=_MANY_ROWS)
     if exact < _MANY_ROWS:

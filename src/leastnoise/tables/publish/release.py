@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from leastnoise.certificate.plan import PlanCertificate
     from leastnoise.ledger.ledger import Ledger
     from leastnoise.tables.plan.plan import BlockPlan, Plan
-    from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.plan.quantiles import QuantilePlan
+    from leastnoise.tables.query.layout import LaidOut, Layout
     from leastnoise.tables.query.results import Table
     from leastnoise.tables.rows.frames import Frame
     from leastnoise.tables.rows.spark.sources import SparkRows
@@ -288,11 +289,11 @@ class Release:
             for draw in plan.draws
             for block, table in zip(draw, self._tables(draw, found, tell), strict=True)
         }
+        drawn |= {part.layout.label: self._quantiles(part, found, tell) for part in plan.quantiles}
         tables: dict[str, Table] = {}
-        for parts in plan.by_query:
-            layouts = [part.layout for part in parts]
-            every = joined(layouts, [drawn[one.label] for one in layouts])
-            tables[parts[0].name] = select(layouts[0], every)
+        for query in plan.by_query:
+            every = joined(query.layouts, [drawn[one.label] for one in query.layouts])
+            tables[query.name] = select(query.layouts[0], every)
         return ReleasedTables(
             tables=tables, certificate=certificate, plan=plan, path=path, entry=entry
         )
@@ -344,7 +345,8 @@ class Release:
 
         first, bits = draw[0], max(block.layout.bits for block in draw)
         # persons are counted in whole numbers, which any scale of the rows' integers holds
-        exact = [self._vector(block, found, tell) << (bits - block.layout.bits) for block in draw]
+        layouts = [block.layout for block in draw]
+        exact = [self._vector(one, found, tell) << (bits - one.bits) for one in layouts]
         tell(f"Drawing the noise of {', '.join(first.group)}")
         integers = ScaledIntegers(numerators=np.concatenate(exact), bits=bits)
         noisy = first.mechanism.release(integers).values
@@ -367,13 +369,21 @@ class Release:
         tell(f"Drawing the noise of {block.name}")
         return publish_groups(block, totals)
 
-    def _vector(self, block: BlockPlan, found: source.Source, tell: Progress) -> NDArray[np.int64]:
+    def _quantiles(self, part: QuantilePlan, found: source.Source, tell: Progress) -> Table:
+        """Return the table of the quantiles of one column in a query."""
+        from leastnoise.tables.publish.quantiles import publish_quantiles
+
+        counts = self._vector(part.layout.counted, found, tell)
+        tell(f"Choosing the quantiles of {part.name}")
+        return publish_quantiles(part, counts)
+
+    def _vector(self, layout: Layout, found: source.Source, tell: Progress) -> NDArray[np.int64]:
         """Return a block's exact integers, before noise."""
         from leastnoise.tables.rows import bounding
 
-        tell(f"Reading and bounding for {block.name}")
+        tell(f"Reading and bounding for {layout.name}")
         with source.open_engine(found) as engine:
-            return bounding.query_vector(engine, self._spec, block.layout)
+            return bounding.query_vector(engine, self._spec, layout)
 
 
 def _apart(data: object) -> tuple[object, Frame | SparkRows | None]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from leastnoise.errors import CertificateRejected, SourceError
 from leastnoise.tables.publish.group_keys import wrong_keys
+from leastnoise.tables.publish.quantiles import wrong_quantile
 from leastnoise.tables.publish.table_files import as_read, read_table
-from leastnoise.tables.query.columns import result_columns
+from leastnoise.tables.query.columns import key_names, result_columns
 from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import key_columns
 from leastnoise.tables.query.selection import wrong_rows
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leastnoise.certificate.threshold import ThresholdCertificate
+    from leastnoise.tables.query.ranks import Ranks
 
 _WHOLE = re.compile("0|-?[1-9][0-9]{0,15}")  # as it is written
 # Floats of another machine: a scale that is found again may be off by 1e-9.
@@ -33,19 +35,24 @@ Part = tuple[Layout, tuple[NoiseError, ...]]
 
 
 def check_table(
-    path: Path, parts: Sequence[Part], *, claim: ThresholdCertificate | None = None
+    path: Path,
+    parts: Sequence[Part],
+    *,
+    ranks: Sequence[Ranks] = (),
+    claim: ThresholdCertificate | None = None,
 ) -> int:
     """Return the number of rows of a table that holds what was released.
 
     Checked are names, keys, rows and form, the `_std` of counts and sums, intervals and means.
     Their numbers fit each other and the noise, as `wrong_number` says. The form: whole and not
     negative, where the spec says so. `parts` are those of the block, with the error of each
-    component. Where counts decide which groups are there, they are those of `wrong_rows`. Of groups
-    that nobody listed, by a `claim` about them, the keys are as `wrong_keys` says, and every count
-    that is published reaches the threshold.
+    component, and `ranks` those with quantiles: each is a candidate, and none is below one of a
+    lower level. Where counts decide which groups are there, they are those of `wrong_rows`. Of
+    groups that nobody listed, by a `claim` about them, the keys are as `wrong_keys` says, and every
+    count that is published reaches the threshold.
     """
-    layout = parts[0][0]
-    layouts = [part for part, _ in parts]
+    layouts = [*(part for part, _ in parts), *ranks]
+    layout = layouts[0]
     wanted = {label: std for part in parts for label, std in _deviations(*part).items()}
     try:
         columns = read_table(path, layouts)
@@ -59,20 +66,22 @@ def check_table(
         raise CertificateRejected(f"The table {path.name} is missing or unreadable.") from None
     if list(columns) != list(result_columns(layouts)):
         raise CertificateRejected(f"The table {path.name} has other columns than the spec says.")
-    count = sum(len(axis.columns) for axis in layout.axes) + bool(layout.conditions)
+    count = len(key_names(layout))
     for label, std in wanted.items():
         if not all(is_close(value, std) for value in deviations[label]):
             raise CertificateRejected(f"The table {path.name} has another {label} than its noise.")
     told = _told(parts, dict(list(columns.items())[count:]), path.suffix.removeprefix("."))
-    _check_keys(path, layout, list(columns.values())[:count], told)
+    keys = list(columns.values())[:count]
+    _check_keys(path, layout, keys, told, rows=_length(columns))
     for part, noise in parts:
         _check_form(path, part, columns)
         if (label := wrong_number(part, told, noise)) is not None:
             raise CertificateRejected(
                 f"The table {path.name} has a {label} that doesn't fit its other numbers or noise."
             )
+    _check_quantiles(path, ranks, columns)
     if claim is not None:
-        _check_counts(path, layout, claim, told)
+        _check_counts(path, parts[0][0], claim, told)
     return _length(columns)
 
 
@@ -82,24 +91,37 @@ def _length(columns: Mapping[str, Sequence[Any]]) -> int:
 
 def _check_keys(
     path: Path,
-    layout: Layout,
+    layout: Layout | Ranks,
     keys: Sequence[list[Any]],
     told: Mapping[str, Sequence[float]],
+    *,
+    rows: int,
 ) -> None:
     """Check that the keys are the public ones, cell by cell, or as `wrong_keys` says."""
     kind = path.suffix.removeprefix(".")
-    if layout.unlisted or layout.decides:
+    if isinstance(layout, Layout) and (layout.unlisted or layout.decides):
         order = told[layout.decides] if layout.decides and layout.top is not None else None
         if why := wrong_rows(layout, told) or wrong_keys(layout, keys, kind, counts=order):
             raise CertificateRejected(f"The table {path.name} has {why}.")
         return
-    if _length(told) != layout.cells:
+    if rows != layout.cells:
         raise CertificateRejected(
             f"The table {path.name} has other than the {layout.cells:,} rows that the spec says."
         )
     wanted = [as_read(column, kind) for column in key_columns(layout)]
     if not all(map(_same, keys, wanted)):
         raise CertificateRejected(f"The table {path.name} has other keys than the spec says.")
+
+
+def _check_quantiles(
+    path: Path, ranks: Sequence[Ranks], columns: Mapping[str, Sequence[Any]]
+) -> None:
+    for own in ranks:
+        if (label := wrong_quantile(own, columns, path.suffix.removeprefix("."))) is not None:
+            raise CertificateRejected(
+                f"The table {path.name} has a {label} that is none of the candidates, or is below "
+                "that of a lower level."
+            )
 
 
 def _check_counts(

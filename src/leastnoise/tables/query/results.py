@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from leastnoise._notebooks import Columns
     from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.statistics.base import Floats, Four, NoiseError
 
 
@@ -84,7 +85,7 @@ def table_of(
     return Table(name=layout.name, columns=dict(zip(result_columns([layout]), values, strict=True)))
 
 
-def joined(layouts: Sequence[Layout], tables: Sequence[Table]) -> Table:
+def joined(layouts: Sequence[Layout | Ranks], tables: Sequence[Table]) -> Table:
     """Return the table of a block from those of its parts."""
     found = {label: values for table in tables for label, values in table.columns.items()}
     columns = {label: found[label] for label in result_columns(layouts)}
@@ -122,7 +123,7 @@ def values_of(layout: Layout, cells: Floats, noise: Sequence[NoiseError]) -> lis
         ]
 
 
-def key_columns(layout: Layout) -> list[list[Any]]:
+def key_columns(layout: Layout | Ranks) -> list[list[Any]]:
     """Return the columns that tell the groups apart, cell by cell."""
     if layout.conditions:
         return [[condition.name for condition in layout.conditions]]

@@ -6,23 +6,30 @@ through these alone. No exit code and no message depends on it, but the number o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from leastnoise.tables.query.layout import Layout
 from leastnoise.tables.query.results import Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
 
 
-def select(layout: Layout, table: Table) -> Table:
+def publish_all(layout: Layout) -> Layout:
+    """Return the layout of the table in which every group is published."""
+    return replace(layout, min_count=None, top=None, decides=None)
+
+
+def select(layout: Layout | Ranks, table: Table) -> Table:
     """Return what is published of a block's `table`, given the layout of any of its parts.
 
     Groups below `min_count` are left out; of the others the `top` are kept, the largest count
     first, equal ones in the order of their keys.
     """
-    if layout.decides is None:
+    if not isinstance(layout, Layout) or layout.decides is None:
         return table
     counts = table.columns[layout.decides]
     kept = [place for place, count in enumerate(counts) if _reaches(layout, count)]

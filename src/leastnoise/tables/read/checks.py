@@ -15,6 +15,7 @@ from leastnoise.tables.expressions.tree import columns_of
 from leastnoise.tables.query import accuracy
 from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
+from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.read.joins import join_problems
 from leastnoise.tables.spec import source_names
@@ -27,15 +28,17 @@ from leastnoise.tables.spec.source_names import (
     why_no_table,
 )
 from leastnoise.tables.spec.values import LEAST
+from leastnoise.tables.statistics.base import Statistic
 from leastnoise.tables.statistics.registry import known_statistics, read_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from leastnoise.tables.query.layout import Layout
+    from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.spec.model import Predicate, Query, Spec
     from leastnoise.tables.spec.values import Edge, Key
-    from leastnoise.tables.statistics.base import Statistic
+    from leastnoise.tables.statistics.base import Asked
 
     Parts = tuple[tuple[Layout, ...], ...]
 
@@ -74,6 +77,7 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
     above = {outer for key in known for outer in around(key)}
     bounded = spec.privacy.by_row or _has_limits(spec)
     laid: list[Parts] = []
+    ranks: list[tuple[Ranks, ...]] = []
     for index, query in enumerate(spec.query):
         if len(found) > MOST_PROBLEMS:
             break
@@ -87,7 +91,8 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         if not of_query and path not in known and path not in above and query.name and bounded:
             try:
                 laid.append(lay_out_query(spec, query))
-                of_query = [*_parts(spec, query, laid[-1], path)]
+                ranks.append(lay_out_ranks(spec, query))
+                of_query = [*_parts(spec, query, (laid[-1], ranks[-1]), path)]
             except LayoutError as error:
                 of_query = [(path, str(error))]
         found += of_query
@@ -96,7 +101,9 @@ def check(spec: Spec, unread: Collection[str] = ()) -> LaidOut | list[Problem]:
         for key, why in dict.fromkeys(found)
         if key not in known and key not in above and known.isdisjoint(around(key))
     ]
-    return told if known or told else LaidOut(spec=spec, queries=tuple(laid))
+    if known or told:
+        return told
+    return LaidOut(spec=spec, queries=tuple(laid), ranks=tuple(ranks))
 
 
 def around(key: str, *, marks: str = ".[") -> Iterator[str]:
@@ -255,7 +262,8 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             path,
             'Expected statistics, a histogram or conditions, such as statistics = ["count"].',
         )
-    seen: set[Statistic] = set()
+    private = any(isinstance(one, PrivateKeys) for one in spec.groupings(query).values())
+    seen: set[Asked] = set()
     for index, asked in read_statistics(query, by_row=spec.privacy.by_row):
         key = f"{path}.statistics[{index}]"
         if isinstance(asked, ValueError):
@@ -266,6 +274,9 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
             seen.add(asked)
             if all(_has_bounds(spec, one.column) for one in asked.parts if one.of_values):
                 yield from ((key, why) for why in asked.problems(spec))
+            if private and not isinstance(asked, Statistic):
+                why = "Not proved for groups that nobody listed. List the keys of group_by here, or"
+                yield key, f"{why} ask for {asked.label} in another block."
 
 
 def _uses(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
@@ -408,15 +419,19 @@ def _keys(keys: Sequence[Key], path: str) -> Iterator[Problem]:
         yield path, "Expected keys of one type."
 
 
-def _parts(spec: Spec, query: Query, parts: Parts, path: str) -> Iterator[Problem]:
+def _parts(
+    spec: Spec, query: Query, laid: tuple[Parts, tuple[Ranks, ...]], path: str
+) -> Iterator[Problem]:
     """Yield what is wrong with a block's result columns, and the budgets of its parts."""
-    names = Counter(name.lower() for name in result_columns([ways[0] for ways in parts]))
+    parts, ranks = laid
+    every = [*(ways[0] for ways in parts), *ranks]
+    names = Counter(name.lower() for name in result_columns(every))
     for name, times in names.items():
         if times > 1:
             yield path, f"Two result columns would be called {name!r}. Split the block in two."
-    if len(parts) > 1:
-        numbers = [len(ways[0].components) for ways in parts]
-        yield from _share(spec, spec.share(query) * Fraction(min(numbers), sum(numbers)), path)
+    shares = share_parts(parts, ranks)
+    if len(shares) > 1:
+        yield from _share(spec, spec.share(query) * min(shares), path)
 
 
 def _has_limits(spec: Spec) -> bool:

@@ -86,7 +86,7 @@ def uses_of(spec: Spec, query: Query, path: str) -> Iterator[ColumnUse]:
                 yield ColumnUse(
                     column=part.column,
                     key=f"{path}.statistics[{place}]",
-                    number_for=part.kind if part.of_values else "",
+                    number_for=part.kind if part.of_values or part.ranked else "",
                     bounded=part.of_values,
                 )
     for condition, predicates in (query.conditions or {}).items():

@@ -360,7 +360,8 @@ def dumps(spec: Spec) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
-        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        model = type(value).model_fields
+        fields = {field.alias or name: getattr(value, name) for name, field in model.items()}
         return {
             name: _plain(inner)
             for name, inner in fields.items()

@@ -22,6 +22,7 @@ from pydantic import (
 
 from leastnoise.guarantees.budget import Budget
 from leastnoise.guarantees.sensitivity import Neighbours
+from leastnoise.tables.spec.candidates import Candidates
 from leastnoise.tables.spec.join import Join
 from leastnoise.tables.spec.values import (
     LEAST,
@@ -191,7 +192,7 @@ class Column(_Section):
     "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
     the promise that there are none: one that is there after all counts as the middle of `bounds`.
     Histograms drop them, unless it is a number. By its public `keys`, or the bands between `edges`,
-    a query groups that names the column alone.
+    a query groups that names the column alone. Quantiles are among the `candidates`.
     """
 
     bounds: Bounds | None = key(
@@ -212,6 +213,11 @@ class Column(_Section):
         "the edges of its bands, for queries that group by its name",
         "edges = [0, 18, 65]",
         default=(),
+    )
+    candidates: Candidates | None = key(
+        "the public numbers that a quantile may be: a grid, or a list",
+        "candidates = { from = 0, to = 150000, step = 100 }",
+        default=None,
     )
 
     @property
@@ -350,8 +356,8 @@ class Query(_Section):
         "what is true of the rows that the query is about", 'filter = "visits > 0"', default=None
     )
     statistics: Texts = key(
-        "count, count_units, count(column), sum(column), mean(column), var(column), std(column) "
-        "or ratio(sum(column), sum(column))",
+        "count, count_units, count(column), sum(column), mean(column), var(column), std(column), "
+        "median(column), quantile(column, level) or ratio(sum(column), sum(column))",
         'statistics = ["count", "mean(visits)"]',
         default=(),
     )

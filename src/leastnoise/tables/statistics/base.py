@@ -118,9 +118,11 @@ class Ingredients:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statistic(ABC):
+class Asked(ABC):
     """What is asked of the rows of each cell, or of the values that columns have in them."""
 
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+    """Of its columns in a result."""
     kind: ClassVar[str]
     """How it is spelled, without its columns."""
     counts: ClassVar[bool]
@@ -137,7 +139,7 @@ class Statistic(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> tuple[OfColumn, ...]:
+    def parts(self) -> tuple[OneColumn, ...]:
         """What it asks of one column each: itself, or those that it puts together."""
 
     @property
@@ -149,6 +151,11 @@ class Statistic(ABC):
         """Yield what is wrong with it, given a spec in which its columns have bounds."""
         del spec
         yield from ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistic(Asked):
+    """One that is made of sums with noise."""
 
     @abstractmethod
     def components(self, spec: Spec, *, by_row: bool) -> tuple[Component, ...]:
@@ -202,16 +209,17 @@ class Statistic(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfColumn(Statistic):
-    """A statistic of one column, or of none."""
+class OneColumn(Asked):
+    """What is asked of one column, or of none."""
 
     column: str = ""
 
     column_is: ClassVar[ColumnIs]
     of_values: ClassVar[bool]
     """It is made of the column's values, which are numbers then, and have public bounds."""
+    ranked: ClassVar[bool] = False
+    """It is one of the column's public candidates; the values are numbers then."""
 
-    @final
     @property
     def label(self) -> str:
         """Its kind and its column, if it has one."""
@@ -219,9 +227,14 @@ class OfColumn(Statistic):
 
     @final
     @property
-    def parts(self) -> tuple[OfColumn, ...]:
+    def parts(self) -> tuple[OneColumn, ...]:
         """Itself."""
         return (self,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfColumn(OneColumn, Statistic):
+    """A statistic of one column, or of none."""
 
 
 def centred_value(spec: Spec, column: str) -> Component:
