@@ -89,6 +89,19 @@ def number(value: Fraction | float) -> str:
     return _short(_rounded(value, ROUND_HALF_EVEN))
 
 
+def is_number(text: str) -> bool:
+    """Whether a table's cell is a number, as people write it, or empty.
+
+    >>> is_number("±1,200.5"), is_number("60 %"), is_number(""), is_number("a")
+    (True, True, True, False)
+    """
+    try:
+        float(text.replace(",", "").lstrip("±").rstrip("× %"))
+    except ValueError:
+        return not text
+    return True
+
+
 def tenths(value: float, *, digits: int, comma: Literal["", ","] = "") -> str:
     """Return a published number: tenths of hundreds and more, so many `digits` of what is small.
 
@@ -129,14 +142,17 @@ def private(epsilon: Fraction, delta: Fraction) -> str:
     return f"({at_least(epsilon)}, {at_least(delta)})-DP"
 
 
-def neighbours(relation: str, unit: str) -> str:
-    """Return which tables are neighbours, in a sentence.
+def protected(relation: str, unit: str) -> str:
+    """Return what neighbouring tables differ in, in a sentence for people.
 
-    >>> neighbours("replace-one", "person")
-    'Neighbouring tables differ by one person that is replaced by another.'
+    >>> protected("add-remove", "person")
+    'Protected: the presence or absence of any one person.'
+    >>> protected("replace-one", "person")
+    'Protected: all that is said of any one person, but not how many there are.'
     """
-    how = "is there or not" if relation == "add-remove" else "is replaced by another"
-    return f"Neighbouring tables differ by one {unit} that {how}."
+    if relation == "add-remove":
+        return f"Protected: the presence or absence of any one {unit}."
+    return f"Protected: all that is said of any one {unit}, but not how many there are."
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:

@@ -30,7 +30,7 @@ def test_a_plan_says_which_rows_are_dropped(
         ],
         folder=tmp_path,
     )
-    records.print_plan(release.plan())
+    records.print_plan(release.plan(), verbose=True)
     shown = capsys.readouterr().out
     assert "Rows are dropped where age is below 0 or above 120 or missing.\n" in shown
     assert shown.count("Rows are dropped") == 1

@@ -18,7 +18,7 @@ def test_a_release_in_sentences(tmp_path: Path) -> None:
     assert said[1].startswith(
         "Each who, all of its rows together, has (1, 1e-6)-differential privacy. Proved: δ ≤ "
     )
-    assert said[1].endswith("Neighbouring tables differ by one who that is there or not.")
+    assert said[1].endswith("Protected: the presence or absence of any one who.")
     assert said[2].startswith("Tables: by_plan (3 rows), bins (")
     assert said[3] == "No budget ledger was used for this release."
     assert said[2].endswith("Each file has the SHA-256 that release.json states.")

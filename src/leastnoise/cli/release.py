@@ -41,6 +41,7 @@ _READ = (
     Kind("n=ROWS"),
     "Show errors that depend on it for groups of so many values.",
 )
+@option(_PLAN, "--verbose", None, "Show a table a query, and every note.")
 @option("Data", "--engine", Kind("NAME", complete=lambda: _ENGINES), _READ)
 @option(OUTPUT, "--sign", FILE, "Sign the folder with this private key (Ed25519, PEM).")
 @option(OUTPUT, "--report", None, "Write a page for people, too, beside the folder.")
@@ -50,6 +51,7 @@ def command(
     spec: Path,
     plan: bool,
     assume: str | None,
+    verbose: bool,
     engine: str | None,
     sign: Path | None,
     report: bool,
@@ -66,18 +68,20 @@ def command(
     with specs.locate_problems(spec, elsewhere=() if engine is None else ("data.engine",)):
         release = Release.from_toml(spec, assume=rows, engine=engine)
         if plan:
-            _plan(release, as_json=as_json)
+            _plan(release, verbose=verbose, as_json=as_json)
         else:
             _publish(release, spec.parent, sign=sign, report=report, as_json=as_json)
 
 
-def _plan(release: Release, *, as_json: bool) -> None:
+def _plan(release: Release, *, verbose: bool, as_json: bool) -> None:
     with terminal.stages("Planning", silent=as_json) as tell:
         planned = release.plan(progress=tell)
         needed = release.needed_epsilon()
     if not as_json:
         least = release.spec.privacy.epsilon == "least"
-        records.print_plan(planned, least=least, needed=needed)
+        records.print_plan(planned, least=least, needed=needed, verbose=verbose)
+        if not verbose:
+            terminal.say("All of it: --plan --verbose, or --plan --json.")
     admitted = release.afford(planned)
     if as_json:
         more = {} if needed is None else {"needed_epsilon": float(needed)}

@@ -104,7 +104,7 @@ def _draw(
 
     table = Table(box=SIMPLE, padding=(0, 1, 0, blanks - 2))
     for index, (name, room) in enumerate(zip(names, widths, strict=True)):
-        numeric = all(_is_number(row[index]) for row in cells)
+        numeric = all(_words.is_number(row[index]) for row in cells)
         justify = "right" if numeric else "left"
         table.add_column(Text(name), justify=justify, width=room, overflow="fold")
     for row in cells:
@@ -158,14 +158,6 @@ def _wrapped(text: str, width: int, *, indent: str = "") -> list[str]:
 
 def _columns() -> int:
     return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.replace(",", "").lstrip("±").rstrip("×"))
-    except ValueError:
-        return not text
-    return True
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     unlisted = any(layout.unlisted for layout in found.layouts)
     return [
         f"Verified {folder}.",
-        f"{who} {_words.neighbours(privacy.neighbours, unit)}",
+        f"{who} {_words.protected(privacy.neighbours, unit)}",
         f"Tables: {tables}. {_CHECKED}{_KEYS if unlisted else ''} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),

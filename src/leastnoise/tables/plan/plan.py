@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 from leastnoise import _words
-from leastnoise._notebooks import Framed, Shown
+from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.certificate.plan import COMPOSED, PlanCertificate
 from leastnoise.certificate.records import write_record
 from leastnoise.certificate.threshold import ThresholdCertificate
 from leastnoise.errors import CertificateRejected, Refused
 from leastnoise.guarantees.exact import decimal_text, printed_at_least
 from leastnoise.mechanism.mechanism import Mechanism
-from leastnoise.tables.plan import notes, together
+from leastnoise.tables.plan import notes, summary, together
 from leastnoise.tables.plan.joint import split_noise
 from leastnoise.tables.plan.plan_search import search_draws
 from leastnoise.tables.plan.unlisted import FINEST_GRID, Groups, find_claims
@@ -156,6 +156,8 @@ class Plan(Framed, Shown):
     `query`, `statistic`, `rows` (assumed of a group, for a mean), `cells`, `noise`, `epsilon` and
     `delta` (the query's share of the budget), and in the statistic's own units `std`,
     `half_width_95`, `plain_laplace_std` and `plain_gaussian_std` (missing where there is none).
+    Printed it is one table: the shares of the budget, what holds 95 % of the noise, and how many
+    times as much plain noise would err.
     """
 
     unit: str
@@ -235,6 +237,11 @@ class Plan(Framed, Shown):
             "Plan", f"{queries}, {said} for each {self.unit}: {_words.listed(names)}"
         )
 
+    def __str__(self) -> str:
+        """Return the plan as a table, and what it rests on."""
+        table = text_table(summary.HEADS, summary.list_rows(self))
+        return "\n".join([repr(self), "", table, "", *summary.list_sentences(self)])
+
     def _columns(self) -> Columns:
         rows = [(block, error) for block in self.blocks for error in block.errors]
         budgets = [block.budget for block, _ in rows]
@@ -250,7 +257,8 @@ class Plan(Framed, Shown):
         }
 
     def _tables(self) -> dict[str, Columns]:
-        return {"": self._columns()}
+        rows = zip(*summary.list_rows(self), strict=True)
+        return {"": dict(zip(summary.HEADS, map(list, rows), strict=True))}
 
     @property
     def draws(self) -> tuple[tuple[BlockPlan, ...], ...]:

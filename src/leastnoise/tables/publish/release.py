@@ -69,6 +69,10 @@ class ReleasedTables(Shown):
         tables = _words.counted(len(self.tables), "table")
         return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
 
+    def __str__(self) -> str:
+        """Return the tables as text, one below the other."""
+        return "\n\n".join([repr(self), *map(str, self.tables.values())])
+
     def _tables(self) -> dict[str, Columns]:
         return {name: table.columns for name, table in self.tables.items()}
 

@@ -70,7 +70,7 @@ class FirstCells:
         most = min(self.most, numbers.cells)
         if most == 1:
             return "is counted once" if numbers.cells == 1 else "is counted in at most one cell"
-        return f"is counted once in each of at most {most:,} cells"
+        return f"is counted in at most {most:,} cells"
 
     def l1(self, numbers: Numbers) -> Fraction:
         """Return the largest l1 norm of what one unit adds."""

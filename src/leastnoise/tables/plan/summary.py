@@ -1,0 +1,124 @@
+"""A plan as people read it: one table of all queries, and what it rests on, in sentences.
+
+The noise is compared with the plain noise that one would take instead, the better of Laplace and
+Gaussian for the same part of the budget. All else that is known is in the plan's record.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from leastnoise import _words
+from leastnoise.tables.query.layout import ASSUMED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leastnoise.tables.plan.plan import BlockPlan, Plan
+    from leastnoise.tables.query.noise_error import ExpectedError
+
+HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
+PLAIN = (
+    "Plain noise errs so many times as much: the better of Laplace and Gaussian noise for the same "
+    "share of the budget."
+)
+OWN_NOISE = "The ± is of the noise alone. What limits and bounds take away is not in it."
+_TYPICAL = ASSUMED[1]
+
+
+def list_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """Return the rows of the table below `HEADS`, one for each statistic.
+
+    A query is named, and a share said, where it begins. The shares add up to 100 %.
+    """
+    rows: list[tuple[str, ...]] = []
+    shares = _percentages([_share(block, plan) for block in plan.blocks])
+    named = ""
+    for block, share in zip(plan.blocks, shares, strict=True):
+        for error in block.errors:
+            if error.rows in {None, _TYPICAL} or block.layout.assumed != ASSUMED:
+                name = "" if block.name == named else block.name
+                rows.append((name, _statistic(error), share, width(error), _plain(error)))
+                named, share = block.name, ""  # noqa: PLW2901 (said once)
+    return rows
+
+
+def list_sentences(plan: Plan) -> list[str]:
+    """Return whom the release protects, what each query shares and limits, and what was wished."""
+    first = plan.blocks[0].layout
+    said = [_words.protected(first.neighbours, plan.unit)]
+    said += [
+        f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
+        for draw in plan.draws
+        if len(names := list(dict.fromkeys(block.name for block in draw))) > 1
+    ]
+    if not first.by_row:
+        said += _limits(plan)
+    said += _filters(plan)
+    said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
+    said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
+    return [*said, PLAIN, OWN_NOISE]
+
+
+def width(error: ExpectedError) -> str:
+    """Return the half-width of 95 % of the noise, for people."""
+    half = error.half_width_95
+    return f"{half:,.4g}" if math.isfinite(half) else "no bound"
+
+
+def _statistic(error: ExpectedError) -> str:
+    return error.statistic + (f" of {error.rows:,} values" if error.rows else "")
+
+
+def _plain(error: ExpectedError) -> str:
+    """Return how many times as much the better plain noise errs, and which it is."""
+    known = (("Laplace", error.plain_laplace_std), ("Gaussian", error.plain_gaussian_std))
+    found = [(std, name) for name, std in known if std is not None]
+    if not found:
+        return "impossible"
+    std, name = min(found)
+    times = std / error.std if error.std else math.inf
+    return f"{name} {times:.2f}×" if math.isfinite(times) else "–"
+
+
+def _share(block: BlockPlan, plan: Plan) -> Fraction:
+    if plan.budget.epsilon:
+        return block.budget.epsilon / plan.budget.epsilon
+    return block.budget.delta / plan.budget.delta
+
+
+def _percentages(shares: Sequence[Fraction]) -> list[str]:
+    """Return shares of 1 in per cent, whole if all are, else in tenths, which add up to 100 %.
+
+    Each is rounded down, and those that lose most by it are rounded up.
+    """
+    digits = 0 if all((100 * share).denominator == 1 for share in shares) else 1
+    steps = [share * 100 * 10**digits for share in shares]
+    whole = [math.floor(one) for one in steps]
+    losing = sorted(range(len(steps)), key=lambda place: whole[place] - steps[place])
+    for place in losing[: 100 * 10**digits - sum(whole)]:
+        whole[place] += 1
+    return [f"{one / 10**digits:.{digits}f} %" for one in whole]
+
+
+def _filters(plan: Plan) -> list[str]:
+    """Return which rows count, each with its query."""
+    said = [
+        f"In {block.name}, only rows where {text} count."
+        for block in plan.blocks
+        for text in block.layout.filters
+    ]
+    return list(dict.fromkeys(said))
+
+
+def _limits(plan: Plan) -> list[str]:
+    """Return what one person can do, once for all queries of which it is the same."""
+    found: dict[str, dict[str, None]] = {}
+    for block in plan.blocks:
+        limit = f"each {plan.unit} {block.layout.bounding.in_words(block.layout.numbers)}."
+        found.setdefault(limit, {})[block.name] = None
+    if len(found) == 1:
+        return [limit[0].upper() + limit[1:] for limit in found]
+    return [f"In {_words.in_turn([*names])}, {limit}" for limit, names in found.items()]
