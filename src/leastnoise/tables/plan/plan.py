@@ -186,7 +186,7 @@ class Plan(Framed, Shown):
         found: dict[int, BlockPlan] = {}
         for place, (blocks, layouts, drawn) in enumerate(_served(laid, certificate)):
             stated = share = together.share_budget(spec.budget, blocks)
-            where = f"Block {JOIN.join(one.label for one in blocks)!r}"
+            where = f"Query {JOIN.join(one.label for one in blocks)!r}"
             if isinstance(drawn, ThresholdCertificate):
                 (block,), (layout,) = blocks, layouts
                 _check_groups(drawn, layout, share, where=where)
@@ -359,10 +359,10 @@ def _served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[_Served]:
     labels = [block.label for block in blocks]
     groups = [name.split(JOIN) for name, _ in certificate.blocks]
     if sorted(label for group in groups for label in group) != sorted(labels):
-        raise CertificateRejected("The certificate's blocks are not the spec's queries.")
+        raise CertificateRejected("The certificate is not about the spec's queries.")
     members = [tuple(labels.index(label) for label in group) for group in groups]
     if members != sorted(members) or any(one != tuple(sorted(one)) for one in members):
-        raise CertificateRejected("The certificate's blocks are not in the spec's order.")
+        raise CertificateRejected("The certificate's queries are not in the spec's order.")
     for group, (name, drawn) in zip(members, certificate.blocks, strict=True):
         own = tuple(blocks[index] for index in group)
         nobody_listed = [bool(block.ways[0].unlisted) for block in own]
@@ -370,13 +370,13 @@ def _served(laid: LaidOut, certificate: PlanCertificate) -> Iterator[_Served]:
             any(nobody_listed) and len(own) > 1
         ):
             raise CertificateRejected(
-                f"Block {name!r}: groups that nobody listed have a threshold, and others none."
+                f"Query {name!r}: groups that nobody listed have a threshold, and others none."
             )
         noise = drawn.noise if isinstance(drawn, ThresholdCertificate) else drawn
         layouts = together.find_layouts(own, noise.sensitivity)
         if layouts is None:
             raise CertificateRejected(
-                f"Block {name!r}: its sensitivity is not one that the spec implies."
+                f"Query {name!r}: its sensitivity is not one that the spec implies."
             )
         yield own, layouts, drawn
 
@@ -391,10 +391,10 @@ def _check_groups(
         (claim.noise.dimension == layout.dimension, "its rows have other numbers than the spec's"),
         (
             isinstance(way, FewGroups) and claim.groups == way.groups,
-            "it is about another number of groups that one unit is in",
+            "it is about another number of groups that one person is in",
         ),
         (claim.coordinate == layout.counted, "another number than the spec's decides"),
-        (claim.reach == 1, "a unit adds 1 to the count that decides"),
+        (claim.reach == 1, "one person adds 1 to the count that decides"),
         (claim.noise.grid is not None, "it has no grid, which every release is rounded to"),
         (_falls_by_bits(claim.chance_below), "no coin that is tossed has its chance"),
         (claim.neighbours == layout.neighbours, f"it isn't about {layout.neighbours} neighbours"),

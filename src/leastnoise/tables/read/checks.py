@@ -195,12 +195,12 @@ def _columns(spec: Spec) -> Iterator[Problem]:
 
 def _names(spec: Spec) -> Iterator[Problem]:
     if not spec.query:
-        yield "query", "Missing: write at least one [[query]] block."
+        yield "query", "Missing: write at least one [[query]]."
     total = sum(query.importance for query in spec.query)
     seen: set[str] = set()
     for index, query in enumerate(spec.query):
         if query.importance < total * SMALLEST_SHARE:
-            why = "Expected at least a millionth of the importance of all blocks together."
+            why = "Expected at least a millionth of the importance of all queries together."
             yield f"query[{index}].importance", why
         else:
             yield from _share(spec, query.importance / total, f"query[{index}]")
@@ -235,7 +235,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     other = next((name for name, value in others.items() if value), "")
     if other:
         if query.statistics:
-            yield f"{path}.statistics", f"Not used beside {other}: use another block."
+            yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
     if not query.statistics:
         yield (
@@ -298,14 +298,14 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if low < 0:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
-            yield f"{path}.clamp", f"{why}{one.kind} in another block."
+            yield f"{path}.clamp", f"{why}{one.kind} in another query."
 
 
 def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     del spec
     conditions = query.conditions or {}
     if conditions and (query.group_by or query.histogram is not None):
-        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another block."
+        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another query."
     if query.max_conditions is not None and not query.max_conditions <= len(conditions):
         message = f"Expected at most {len(conditions)}, the number of conditions."
         yield f"{path}.max_conditions", message
@@ -369,7 +369,7 @@ def _parts(spec: Spec, query: Query, parts: Parts, path: str) -> Iterator[Proble
     names = Counter(name.lower() for name in result_columns([ways[0] for ways in parts]))
     for name, times in names.items():
         if times > 1:
-            yield path, f"Two result columns would be called {name!r}. Split the block in two."
+            yield path, f"Two result columns would be called {name!r}. Split the query in two."
     if len(parts) > 1:
         numbers = [len(ways[0].components) for ways in parts]
         yield from _share(spec, spec.share(query) * Fraction(min(numbers), sum(numbers)), path)

@@ -87,7 +87,7 @@ def read(path: Path, *, assume: int | None = None, engine: str | None = None) ->
         raise InvalidArgument(
             name="assume",
             value=f"n={assume}",
-            expected="no assumed size, as no block's error depends on it",
+            expected="no assumed size, as no query's error depends on it",
         )
     return found
 
@@ -204,7 +204,7 @@ def _columns(raw: object, problems: Problems) -> dict[str, Column]:
 
 def _queries(raw: object, problems: Problems) -> tuple[Query, ...]:
     if not isinstance(raw, (list, tuple)):
-        problems.append(("query", "Expected a list of blocks: write [[query]]."))
+        problems.append(("query", "Expected a list of queries: write [[query]]."))
         return ()
     return tuple(
         _fields(Query, block, f"query[{index}]", problems) for index, block in enumerate(raw)

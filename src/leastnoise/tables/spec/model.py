@@ -132,7 +132,7 @@ class Privacy(_Section):
         default="add-remove",
     )
     epsilon: Annotated[Epsilon, PlainValidator(read_epsilon, json_schema_input_type=Written)] = key(
-        'ε of the whole release, or "least" if every block has an accuracy', 'epsilon = "1"'
+        'ε of the whole release, or "least" if every query has an accuracy', 'epsilon = "1"'
     )
     delta: Annotated[Fraction, PlainValidator(read_delta, json_schema_input_type=Written)] = key(
         "δ of the whole release, 0 if it isn't given", 'delta = "1e-6"', default=Fraction(0)
@@ -162,16 +162,16 @@ class Contribution(_Section):
 
     max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
     max_groups: RowLimit | None = key(
-        "the most groups of a block that one person is in", "max_groups = 2", default=None
+        "the most groups of a query that one person is in", "max_groups = 2", default=None
     )
     max_rows_per_group: RowLimit | None = key(
         "the most rows of one person in one group", "max_rows_per_group = 1", default=None
     )
     l1: Positive | None = key(
-        "the largest l1 norm of what one person adds to a block", "l1 = 3", default=None
+        "the largest l1 norm of what one person adds to a query", "l1 = 3", default=None
     )
     l2: Positive | None = key(
-        "the largest l2 norm of what one person adds to a block", "l2 = 3", default=None
+        "the largest l2 norm of what one person adds to a query", "l2 = 3", default=None
     )
 
 
@@ -304,9 +304,9 @@ class Query(_Section):
     published as 0 where the noise makes them negative.
     """
 
-    name: Text = key("the name of the block's table", 'name = "use_by_plan"')
+    name: Text = key("the name of its table", 'name = "use_by_plan"')
     importance: Positive = key(
-        "how much its errors count beside other blocks'", "importance = 2", default=Fraction(1)
+        "how much its errors count beside other queries'", "importance = 2", default=Fraction(1)
     )
     accuracy: Accuracy | None = key(
         "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
@@ -393,7 +393,7 @@ class Spec(_Section):
         default_factory=dict,
     )
     query: Annotated[tuple[Query, ...], BeforeValidator(as_tuple)] = key(
-        "what is published, a block a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
+        "what is published, a query a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
     )
     output: Output | None = key(
         "the directory of the release", '[output]\npath = "out"', default=None
