@@ -62,7 +62,7 @@ def print_plan(
     say()
     if verbose:
         for block in plan.blocks:
-            _print_block(block, plan.unit)
+            _print_block(block, plan.person)
         print_sentences([_COLUMNS, *plan.notes])
         say()
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.interval import Interval
     from leastnoise.guarantees.sensitivity import Neighbours, Sensitivity
     from leastnoise.tables.publish.verify import VerifiedRelease
-    from leastnoise.tables.spec.model import Privacy
 
 _NORMS = {"l1": "sum of the sizes", "l2": "length", "integer": "size"}
 
@@ -70,22 +69,16 @@ def promise(budget: Budget, delta: Interval) -> str:
     return f"Promised: ε = {epsilon}, δ = {most}. {_proved(budget, delta)}"
 
 
-def unit_of(privacy: Privacy) -> str:
-    """Return who is protected."""
-    return "Each row" if privacy.by_row else f"Each {privacy.unit_label}, all of its rows together,"
-
-
 def verified_release(found: VerifiedRelease, folder: Path) -> list[str]:
     """Return, in sentences, the checks of `verify_directory`, and what nobody can check."""
     privacy, budget = found.spec.privacy, found.certificate.budget
-    unit = "row" if privacy.by_row else privacy.unit_label
     tables = ", ".join(
         f"{name} ({_words.counted(rows, 'row')})" for name, rows in found.rows.items()
     )
     unlisted = any(layout.unlisted for layout in found.layouts)
     return [
         f"Verified {folder}.",
-        f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, unit)}",
+        f"{promise(budget, found.delta)} {_words.protected(privacy.neighbours, privacy.person)}",
         f"Tables: {tables}. {_CHECKED}{_KEYS if unlisted else ''} {_SAME}{_beside(found)}",
         of_ledger(found),
         _of_signature(found),

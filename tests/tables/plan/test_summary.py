@@ -39,7 +39,7 @@ def test_a_plan_prints_one_table(tmp_path: Path) -> None:
     assert [row[1] for row in rows] == [
         "count",
         "count_units",
-        "mean_x of 1,000 values",
+        "mean_x (1,000 values)",
         "count_units",
     ]
     assert sum(float(row[2].rstrip(" %") or 0) for row in rows) == pytest.approx(100, abs=1e-9)

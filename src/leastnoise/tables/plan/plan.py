@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from leastnoise.guarantees.sensitivity import Neighbours
     from leastnoise.noise.base import Noise
     from leastnoise.tables.query.layout import LaidOut
+    from leastnoise.tables.spec.model import Spec
 
 _ERRORS = ("std", "half_width_95", "plain_laplace_std", "plain_gaussian_std")
 JOIN = "+"  # between the names of blocks that share a draw; no name has it
@@ -160,7 +161,7 @@ class Plan(Framed, Shown):
     times as much plain noise would err.
     """
 
-    unit: str
+    spec: Spec
     blocks: tuple[BlockPlan, ...]
     certificate: PlanCertificate
     """The proof of the whole release: each block's, and of all together."""
@@ -222,7 +223,17 @@ class Plan(Framed, Shown):
         plans = tuple(block for _, block in sorted(found.items()))
         for block in plans:
             check_range(block.layout, block.certificate, block.baselines, block.first)
-        return cls(unit=spec.privacy.unit_label, blocks=plans, certificate=certificate)
+        return cls(spec=spec, blocks=plans, certificate=certificate)
+
+    @property
+    def unit(self) -> str:
+        """What ledgers call those who are protected, a column or rows."""
+        return self.spec.privacy.unit_label
+
+    @property
+    def person(self) -> str:
+        """What people who read of it call the unit."""
+        return self.spec.privacy.person
 
     @property
     def budget(self) -> Budget:
@@ -234,7 +245,7 @@ class Plan(Framed, Shown):
         queries = _words.counted(len(names), "query", "queries")
         said = _words.private(self.budget.epsilon, self.budget.delta)
         return _words.line(
-            "Plan", f"{queries}, {said} for each {self.unit}: {_words.listed(names)}"
+            "Plan", f"{queries}, {said} for each {self.person}: {_words.listed(names)}"
         )
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from leastnoise.tables.plan.plan import BlockPlan, Plan
     from leastnoise.tables.query.noise_error import ExpectedError
+    from leastnoise.tables.spec.model import Spec
 
 HEADS = ("query", "statistic", "share", "± (95 %)", "plain noise")
 PLAIN = (
@@ -40,7 +41,9 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
         for error in block.errors:
             if error.rows in {None, _TYPICAL} or block.layout.assumed != ASSUMED:
                 name = "" if block.name == named else block.name
-                rows.append((name, _statistic(error), share, width(error), _plain(error)))
+                rows.append(
+                    (name, _statistic(block, error, plan), share, width(error), _plain(error))
+                )
                 named, share = block.name, ""  # noqa: PLW2901 (said once)
     return rows
 
@@ -48,7 +51,7 @@ def list_rows(plan: Plan) -> list[tuple[str, ...]]:
 def list_sentences(plan: Plan) -> list[str]:
     """Return whom the release protects, what each query shares and limits, and what was wished."""
     first = plan.blocks[0].layout
-    said = [_words.protected(first.neighbours, plan.unit)]
+    said = [_words.protected(first.neighbours, plan.person)]
     said += [
         f"The noise of {_words.in_turn(names)} is planned together: none has more than alone."
         for draw in plan.draws
@@ -56,6 +59,7 @@ def list_sentences(plan: Plan) -> list[str]:
     ]
     if not first.by_row:
         said += _limits(plan)
+    said += limits_of_values(plan.spec)
     said += _filters(plan)
     said += [text for block in plan.blocks if block.groups for text in block.groups.in_words()]
     said += [wish.in_words() for block in plan.blocks for wish in block.wishes]
@@ -68,8 +72,10 @@ def width(error: ExpectedError) -> str:
     return f"{half:,.4g}" if math.isfinite(half) else "no bound"
 
 
-def _statistic(error: ExpectedError) -> str:
-    return error.statistic + (f" of {error.rows:,} values" if error.rows else "")
+def _statistic(block: BlockPlan, error: ExpectedError, plan: Plan) -> str:
+    labels = plan.spec.labels
+    (asked,) = (one for one in block.layout.statistics if one.label == error.statistic)
+    return asked.in_words(labels) + (f" ({error.rows:,} values)" if error.rows else "")
 
 
 def _plain(error: ExpectedError) -> str:
@@ -103,6 +109,15 @@ def _percentages(shares: Sequence[Fraction]) -> list[str]:
     return [f"{one / 10**digits:.{digits}f} %" for one in whole]
 
 
+def limits_of_values(spec: Spec) -> list[str]:
+    """Return what the bounds of columns do, a sentence each."""
+    return [
+        _words.limited(spec.labels.get(name, name), *column.bounds)
+        for name, column in spec.columns.items()
+        if column.bounds is not None
+    ]
+
+
 def _filters(plan: Plan) -> list[str]:
     """Return which rows count, each with its query."""
     said = [
@@ -117,7 +132,7 @@ def _limits(plan: Plan) -> list[str]:
     """Return what one person can do, once for all queries of which it is the same."""
     found: dict[str, dict[str, None]] = {}
     for block in plan.blocks:
-        limit = f"each {plan.unit} {block.layout.bounding.in_words(block.layout.numbers)}."
+        limit = f"each {plan.person} {block.layout.bounding.in_words(block.layout.numbers)}."
         found.setdefault(limit, {})[block.name] = None
     if len(found) == 1:
         return [limit[0].upper() + limit[1:] for limit in found]

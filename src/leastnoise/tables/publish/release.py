@@ -65,7 +65,7 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.unit}"
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
         tables = _words.counted(len(self.tables), "table")
         return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
 
@@ -98,6 +98,7 @@ class Release:
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         output: Mapping[str, Any] | None = None,
+        report: Mapping[str, Any] | None = None,
         version: int = 1,
         folder: str | Path = "",
     ) -> None:
@@ -110,6 +111,7 @@ class Release:
             "columns": {} if columns is None else columns,
             "query": query,
             "output": output,
+            "report": report,
         }
         raw["data"], frame = _apart(data)
         place = _validate.path(folder, name="folder")
@@ -123,7 +125,7 @@ class Release:
         else:
             said = _words.private(self._spec.budget.epsilon, privacy.delta)
         queries = _words.counted(len(names), "query", "queries")
-        said = f"{queries}, {said} for each {privacy.unit_label}: {_words.listed(names)}"
+        said = f"{queries}, {said} for each {privacy.person}: {_words.listed(names)}"
         return _words.line("Release", said)
 
     @classmethod

@@ -17,7 +17,7 @@ from leastnoise.tables.query.columns import result_columns
 from leastnoise.tables.query.layout import LaidOut, LayoutError, lay_out_query
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.model import Bands, PrivateKeys
+from leastnoise.tables.spec.model import Bands, Column, PrivateKeys
 from leastnoise.tables.spec.source_names import (
     is_spark,
     needs_types,
@@ -176,7 +176,8 @@ def _columns(spec: Spec) -> Iterator[Problem]:
     for name, column in spec.columns.items():
         path = f"columns.{name}"
         yield from _declared(spec, name, path)
-        if spec.data.types.get(name) == "text":
+        named_alone = column.label is not None and column == Column(label=column.label)
+        if spec.data.types.get(name) == "text" and not named_alone:
             yield path, "A text column has no bounds; declare a number type, or leave it out."
         if column.bounds is None:
             continue

@@ -126,6 +126,11 @@ class Privacy(_Section):
     unit_is: Literal["column", "each-row"] | None = key(
         'which is meant, if a column is called "row"', 'unit_is = "column"', default=None
     )
+    unit_name: Text | None = key(
+        "what one of those who are protected is called in words",
+        'unit_name = "person"',
+        default=None,
+    )
     neighbours: Neighbours = key(
         "which tables nobody can tell apart: with one person more, or with one replaced",
         'neighbours = "add-remove"',
@@ -150,6 +155,11 @@ class Privacy(_Section):
     def unit_label(self) -> str:
         """What plans and ledgers call the unit: a column called row isn't "row", which is rows."""
         return 'column "row"' if self.unit == "row" and not self.by_row else self.unit
+
+    @property
+    def person(self) -> str:
+        """What people who read of it call the unit."""
+        return self.unit_label if self.unit_name is None else self.unit_name
 
 
 @final
@@ -182,7 +192,7 @@ class Column(_Section):
     `bounds` clamp each value. `missing` says what NULL, NaN, infinities and unreadable values do:
     "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
     the promise that there are none: one that is there after all counts as the middle of `bounds`.
-    Histograms drop them, unless it is a number.
+    Histograms drop them, unless it is a number. `label` is what plans and pages call it.
     """
 
     bounds: Bounds | None = key(
@@ -193,6 +203,9 @@ class Column(_Section):
         "for the promise that there are none",
         'missing = "skip"',
         default=SKIP,
+    )
+    label: Text | None = key(
+        "what the column is called in words", 'label = "Doctor visits"', default=None
     )
 
     @property
@@ -366,6 +379,18 @@ class Output(_Section):
 
 
 @final
+class About(_Section):
+    """What the page about the release says of it first, in its publisher's own words."""
+
+    title: Text | None = key("the title of the page", 'title = "Visits to doctors"', default=None)
+    publisher: Text | None = key("who publishes it", 'publisher = "The office"', default=None)
+    contact: Text | None = key("whom to ask", 'contact = "statistics@example.org"', default=None)
+    text: Text | None = key(
+        "what it is about, in paragraphs", 'text = "What a survey found."', default=None
+    )
+
+
+@final
 class Spec(_Section):
     """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`.
 
@@ -398,6 +423,11 @@ class Spec(_Section):
     output: Output | None = key(
         "the directory of the release", '[output]\npath = "out"', default=None
     )
+    report: About | None = key(
+        "what the page about the release says of it",
+        '[report]\ntitle = "Visits to doctors"',
+        default=None,
+    )
 
     @property
     def budget(self) -> Budget:
@@ -405,6 +435,11 @@ class Spec(_Section):
         if self.privacy.epsilon == LEAST:
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What columns are called in words, those that are called so."""
+        return {name: one.label for name, one in self.columns.items() if one.label is not None}
 
     def filters(self, query: Query) -> tuple[str, ...]:
         """Return what has to be true of a row that `query` is about, by itself and as of all."""
