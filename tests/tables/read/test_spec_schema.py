@@ -138,6 +138,7 @@ def _section(schema: dict[str, Any], name: str) -> dict[str, Any]:
         "Accuracy": query["accuracy"],
         "Assumed": query["assume"],
         "Output": spec["output"],
+        "About": spec["report"],
     }[name]
 
 

@@ -66,9 +66,13 @@ class ReleasedTables(Shown):
 
     def __repr__(self) -> str:
         budget = self.certificate.budget
-        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.unit}"
+        said = f"{_words.private(budget.epsilon, budget.delta)} for each {self.plan.person}"
         tables = _words.counted(len(self.tables), "table")
         return _words.line("ReleasedTables", f"{tables}, {said}: {_words.listed(self.tables)}")
+
+    def __str__(self) -> str:
+        """Return the tables as text, one below the other."""
+        return "\n\n".join([repr(self), *map(str, self.tables.values())])
 
     def _tables(self) -> dict[str, Columns]:
         return {name: table.columns for name, table in self.tables.items()}
@@ -100,6 +104,7 @@ class Release:
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         output: Mapping[str, Any] | None = None,
+        report: Mapping[str, Any] | None = None,
         version: int = 1,
         folder: str | Path = "",
     ) -> None: ...
@@ -115,11 +120,12 @@ class Release:
         contribution: Mapping[str, Any] | None = None,
         columns: Mapping[str, Mapping[str, Any]] | None = None,
         output: Mapping[str, Any] | None = None,
+        report: Mapping[str, Any] | None = None,
         version: int = 1,
         folder: str | Path = "",
     ) -> None:
         if path is not None:
-            given = (data, privacy, query, derive, contribution, columns, output)
+            given = (data, privacy, query, derive, contribution, columns, output, report)
             if any(section is not None for section in given) or folder != "":
                 expected = "a path alone: the file has its own sections"
                 raise InvalidArgument(name="path", value=path, expected=expected)
@@ -135,6 +141,7 @@ class Release:
             "columns": {} if columns is None else columns,
             "query": query,
             "output": output,
+            "report": report,
         }
         raw["data"], frame = _apart(data)
         place = _validate.path(folder, name="folder")
@@ -148,7 +155,7 @@ class Release:
         else:
             said = _words.private(self._spec.budget.epsilon, privacy.delta)
         queries = _words.counted(len(names), "query", "queries")
-        said = f"{queries}, {said} for each {privacy.unit_label}: {_words.listed(names)}"
+        said = f"{queries}, {said} for each {privacy.person}: {_words.listed(names)}"
         return _words.line("Release", said)
 
     @classmethod

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from leastnoise import _words
-from leastnoise._notebooks import Framed, Shown
+from leastnoise._notebooks import Framed, Shown, text_table
 from leastnoise.tables.query.columns import result_columns
-from leastnoise.tables.statistics.base import LARGEST_WHOLE, rounded
+from leastnoise.tables.statistics.base import LARGEST_WHOLE, SUFFIXES, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from leastnoise.tables.query.layout import Layout
     from leastnoise.tables.query.ranks import Ranks
     from leastnoise.tables.statistics.base import Floats, Four, NoiseError
+
+_MOST_ROWS = 50  # that are printed
 
 
 @final
@@ -39,6 +42,34 @@ class Table(Framed, Shown):
         columns = _words.counted(len(self.columns), "column")
         return _words.line("Table", f"{_words.counted(len(self), 'row')}, {columns}; {self.name}")
 
+    def __str__(self) -> str:
+        """Return the table as text: of each statistic the value, and what 95 % of noise say."""
+        heads, columns = zip(*self.shown(), strict=True)
+        rows = [*islice(zip(*columns, strict=True), _MOST_ROWS)]
+        more = len(self) - len(rows)
+        note = [f"… and {more:,} more rows"] if more else []
+        return "\n".join([repr(self), "", text_table(heads, rows), *note])
+
+    def shown(self, truth: Sequence[Sequence[str]] = ()) -> list[tuple[str, list[str]]]:
+        """Return the columns for people, each with its head: intervals are one column.
+
+        `truth`, a row a row and a value a statistic, is for public data alone.
+        """
+        columns = {name: list(map(_short, values)) for name, values in self.columns.items()}
+        found = [name for name in columns if all(f"{name}{end}" in columns for end in SUFFIXES)]
+        ends = {f"{name}{end}" for name in found for end in SUFFIXES[1:]}
+        shown: list[tuple[str, list[str]]] = []
+        for name, values in columns.items():
+            if name in ends:
+                continue
+            shown.append((name, values))
+            if name in found:
+                pairs = zip(columns[f"{name}_low"], columns[f"{name}_high"], strict=True)
+                shown.append(("95 % of noise", [f"{low} to {high}" for low, high in pairs]))
+                if truth:
+                    shown.append(("truth", [row[found.index(name)] for row in truth]))
+        return shown
+
     def _columns(self) -> Columns:
         return self.columns
 
@@ -53,6 +84,10 @@ class Table(Framed, Shown):
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(next(iter(self.columns.values())))
+
+
+def _short(value: object) -> str:
+    return _words.tenths(value, digits=3) if isinstance(value, float) else str(value)
 
 
 def table_of(

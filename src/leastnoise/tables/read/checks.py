@@ -19,7 +19,7 @@ from leastnoise.tables.query.ranks import lay_out_ranks, share_parts
 from leastnoise.tables.read.column_uses import Problem, unit_problems, uses_of
 from leastnoise.tables.read.joins import join_problems
 from leastnoise.tables.spec import source_names
-from leastnoise.tables.spec.model import Bands, PrivateKeys
+from leastnoise.tables.spec.model import Bands, Column, PrivateKeys
 from leastnoise.tables.spec.source_names import (
     is_spark,
     needs_types,
@@ -192,7 +192,9 @@ def _columns(spec: Spec) -> Iterator[Problem]:
     for name, column in spec.columns.items():
         path = f"columns.{name}"
         yield from _declared(spec, name, path)
-        if spec.data.types.get(name) == "text" and (column.bounds or not column.keys):
+        rest = column.model_copy(update={"keys": (), "label": None})
+        useful = (column.keys or column.label) and rest == Column()
+        if spec.data.types.get(name) == "text" and not useful:
             yield path, "A text column has no bounds; declare a number type, or leave it out."
         yield from _keys(column.keys, f"{path}.keys") if column.keys else ()
         yield from _edges(column.edges, f"{path}.edges") if column.edges else ()
@@ -215,12 +217,12 @@ def _columns(spec: Spec) -> Iterator[Problem]:
 
 def _names(spec: Spec) -> Iterator[Problem]:
     if not spec.query:
-        yield "query", "Missing: write at least one [[query]] block."
+        yield "query", "Missing: write at least one [[query]]."
     total = sum(query.importance for query in spec.query)
     seen: set[str] = set()
     for index, query in enumerate(spec.query):
         if query.importance < total * SMALLEST_SHARE:
-            why = "Expected at least a millionth of the importance of all blocks together."
+            why = "Expected at least a millionth of the importance of all queries together."
             yield f"query[{index}].importance", why
         else:
             yield from _share(spec, query.importance / total, f"query[{index}]")
@@ -255,7 +257,7 @@ def _statistics(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     other = next((name for name, value in others.items() if value), "")
     if other:
         if query.statistics:
-            yield f"{path}.statistics", f"Not used beside {other}: use another block."
+            yield f"{path}.statistics", f"Not used beside {other}: use another query."
         return
     if not query.statistics:
         yield (
@@ -323,7 +325,7 @@ def _published(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
         if low < 0:
             why = f"{one.kind}({one.column}) can be negative, as columns.{one.column}.bounds begin "
             why += "below 0. Leave clamp out, or ask for the "
-            yield f"{path}.clamp", f"{why}{one.kind} in another block."
+            yield f"{path}.clamp", f"{why}{one.kind} in another query."
 
 
 def _without_count(query: Query, path: str) -> Iterator[Problem]:
@@ -342,7 +344,7 @@ def _where(spec: Spec, query: Query, path: str) -> Iterator[Problem]:
     del spec
     conditions = query.conditions or {}
     if conditions and (query.group_by or query.histogram is not None):
-        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another block."
+        yield f"{path}.conditions", "Not used beside group_by or a histogram: use another query."
     if query.max_conditions is not None and not query.max_conditions <= len(conditions):
         message = f"Expected at most {len(conditions)}, the number of conditions."
         yield f"{path}.max_conditions", message
@@ -428,7 +430,7 @@ def _parts(
     names = Counter(name.lower() for name in result_columns(every))
     for name, times in names.items():
         if times > 1:
-            yield path, f"Two result columns would be called {name!r}. Split the block in two."
+            yield path, f"Two result columns would be called {name!r}. Split the query in two."
     shares = share_parts(parts, ranks)
     if len(shares) > 1:
         yield from _share(spec, spec.share(query) * min(shares), path)

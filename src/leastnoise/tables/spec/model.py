@@ -135,13 +135,18 @@ class Privacy(_Section):
     unit_is: Literal["column", "each-row"] | None = key(
         'which is meant, if a column is called "row"', 'unit_is = "column"', default=None
     )
+    unit_name: Text | None = key(
+        "what one of those who are protected is called in words",
+        'unit_name = "person"',
+        default=None,
+    )
     neighbours: Neighbours = key(
         "which tables nobody can tell apart: with one person more, or with one replaced",
         'neighbours = "add-remove"',
         default="add-remove",
     )
     epsilon: Annotated[Epsilon, PlainValidator(read_epsilon, json_schema_input_type=Written)] = key(
-        'ε of the whole release, or "least" if every block has an accuracy', 'epsilon = "1"'
+        'ε of the whole release, or "least" if every query has an accuracy', 'epsilon = "1"'
     )
     delta: Annotated[Fraction, PlainValidator(read_delta, json_schema_input_type=Written)] = key(
         "δ of the whole release, 0 if it isn't given", 'delta = "1e-6"', default=Fraction(0)
@@ -160,6 +165,11 @@ class Privacy(_Section):
         """What plans and ledgers call the unit: a column called row isn't "row", which is rows."""
         return 'column "row"' if self.unit == "row" and not self.by_row else self.unit
 
+    @property
+    def person(self) -> str:
+        """What people who read of it call the unit."""
+        return self.unit_label if self.unit_name is None else self.unit_name
+
 
 @final
 class Contribution(_Section):
@@ -171,16 +181,16 @@ class Contribution(_Section):
 
     max_rows: RowLimit | None = key("the most rows of one person", "max_rows = 5", default=None)
     max_groups: RowLimit | None = key(
-        "the most groups of a block that one person is in", "max_groups = 2", default=None
+        "the most groups of a query that one person is in", "max_groups = 2", default=None
     )
     max_rows_per_group: RowLimit | None = key(
         "the most rows of one person in one group", "max_rows_per_group = 1", default=None
     )
     l1: Positive | None = key(
-        "the largest l1 norm of what one person adds to a block", "l1 = 3", default=None
+        "the largest l1 norm of what one person adds to a query", "l1 = 3", default=None
     )
     l2: Positive | None = key(
-        "the largest l2 norm of what one person adds to a block", "l2 = 3", default=None
+        "the largest l2 norm of what one person adds to a query", "l2 = 3", default=None
     )
 
 
@@ -192,7 +202,8 @@ class Column(_Section):
     "skip", the default, leaves them out of sums and means; a number replaces them, and "none" is
     the promise that there are none: one that is there after all counts as the middle of `bounds`.
     Histograms drop them, unless it is a number. By its public `keys`, or the bands between `edges`,
-    a query groups that names the column alone. Quantiles are among the `candidates`.
+    a query groups that names the column alone. Quantiles are among the `candidates`. `label` is
+    what plans and pages call it.
     """
 
     bounds: Bounds | None = key(
@@ -218,6 +229,9 @@ class Column(_Section):
         "the public numbers that a quantile may be: a grid, or a list",
         "candidates = { from = 0, to = 150000, step = 100 }",
         default=None,
+    )
+    label: Text | None = key(
+        "what the column is called in words", 'label = "Doctor visits"', default=None
     )
 
     @property
@@ -340,9 +354,9 @@ class Query(_Section):
     count is below `min_count` are left out, and of the others the `top` largest are kept.
     """
 
-    name: Text = key("the name of the block's table", 'name = "use_by_plan"')
+    name: Text = key("the name of its table", 'name = "use_by_plan"')
     importance: Positive = key(
-        "how much its errors count beside other blocks'", "importance = 2", default=Fraction(1)
+        "how much its errors count beside other queries'", "importance = 2", default=Fraction(1)
     )
     accuracy: Accuracy | None = key(
         "how far off its numbers may be", "accuracy = { half_width_95 = 10 }", default=None
@@ -417,6 +431,18 @@ class Output(_Section):
 
 
 @final
+class About(_Section):
+    """What the page about the release says of it first, in its publisher's own words."""
+
+    title: Text | None = key("the title of the page", 'title = "Visits to doctors"', default=None)
+    publisher: Text | None = key("who publishes it", 'publisher = "The office"', default=None)
+    contact: Text | None = key("whom to ask", 'contact = "statistics@example.org"', default=None)
+    text: Text | None = key(
+        "what it is about, in paragraphs", 'text = "What a survey found."', default=None
+    )
+
+
+@final
 class Spec(_Section):
     """A whole release, as a value. Make one with `spec_file.read` or `spec_file.parse`.
 
@@ -444,10 +470,15 @@ class Spec(_Section):
         default_factory=dict,
     )
     query: Annotated[tuple[Query, ...], BeforeValidator(as_tuple)] = key(
-        "what is published, a block a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
+        "what is published, a query a table", '[[query]]\nname = "all"\nstatistics = ["count"]'
     )
     output: Output | None = key(
         "the directory of the release", '[output]\npath = "out"', default=None
+    )
+    report: About | None = key(
+        "what the page about the release says of it",
+        '[report]\ntitle = "Visits to doctors"',
+        default=None,
     )
 
     @property
@@ -456,6 +487,11 @@ class Spec(_Section):
         if self.privacy.epsilon == LEAST:
             raise RuntimeError("the least epsilon has to be found first")
         return Budget(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What columns are called in words, those that are called so."""
+        return {name: one.label for name, one in self.columns.items() if one.label is not None}
 
     def filters(self, query: Query) -> tuple[str, ...]:
         """Return what has to be true of a row that `query` is about, by itself and as of all."""

@@ -142,6 +142,12 @@ class Asked(ABC):
     def parts(self) -> tuple[OneColumn, ...]:
         """What it asks of one column each: itself, or those that it puts together."""
 
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """Return what plans and pages call it, given what they call some columns."""
+        if labels.keys().isdisjoint(one.column for one in self.parts):
+            return self.label
+        return " / ".join(one.in_words(labels) for one in self.parts)
+
     @property
     def assumes(self) -> str:
         """What a plan assumes beside the size of a group, as a sentence; empty if nothing."""
@@ -230,6 +236,12 @@ class OneColumn(Asked):
     def parts(self) -> tuple[OneColumn, ...]:
         """Itself."""
         return (self,)
+
+    @final
+    def in_words(self, labels: Mapping[str, str]) -> str:
+        """Its kind and what its column is called."""
+        name = labels.get(self.column)
+        return self.label if name is None else f"{self.kind} of {name}"
 
 
 @dataclass(frozen=True, kw_only=True)
